@@ -1,0 +1,53 @@
+# Two commands matter: `make run` does the main job, `make test` runs every check that CI runs.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraints.txt
+
+# Stamps live inside .venv: removing it forgets them, and a second run does not reinstall.
+READY := .venv/.ready
+READY_DEV := .venv/.ready-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test format clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: $(READY)  ## Fit the model to the built-in Cora, 5 labels per class
+	$(BIN)/nodecopy fit cora --labels-per-class 5
+
+test: $(READY_DEV)  ## Run every check: format, lint, types, import layers, tests, coverage
+	@echo "== format (ruff format)"
+	@$(BIN)/ruff format --check --quiet --diff .
+	@echo "== lint (ruff check)"
+	@$(BIN)/ruff check --quiet .
+	@echo "== types (mypy --strict)"
+	@$(BIN)/mypy --no-error-summary
+	@echo "== import layers (import-linter)"
+	@$(BIN)/lint-imports --no-logo
+	@echo "== tests, doctests and coverage (pytest)"
+	@$(BIN)/python -m pytest -q --cov --cov-report=term
+	@echo "== all checks passed"
+
+format: $(READY_DEV)  ## Format the code and fix what lint can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove the virtual environment, caches and builds
+	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "== installing the pinned set of constraints.txt into .venv"
+	@$(PIP) -e .
+	@touch $@
+
+# The development set contains the other one, so it readies both.
+$(READY_DEV): pyproject.toml constraints.txt | $(BIN)/python
+	@echo "== installing the pinned development set of constraints.txt into .venv"
+	@$(PIP) -e '.[dev]'
+	@touch $(READY) $@

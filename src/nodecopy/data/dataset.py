@@ -1,0 +1,207 @@
+"""NodeDataset: a graph, the features and labels of its nodes, and a digest of all three."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.data.node_sets import NodeSets
+from nodecopy.errors import DatasetError
+from nodecopy.graph import Graph
+
+Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeDataset:
+    """A graph of N nodes with D features and a label each; every array is read-only.
+
+    Args:
+        name: what to call it; not part of the digest.
+        graph: N nodes.
+        features: [N, D], any integer or floating type; kept as float32, sparse (CSR, canonical,
+            without stored zeros) if it came sparse, else dense.
+        labels: class of each node, int64 [N]; -1 where it is unknown.
+        class_names: K different names; label k is ``class_names[k]``.
+        public_split: the split everybody compares on, if there is one; not part of the digest.
+
+    >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    >>> data = NodeDataset("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
+    >>> data
+    NodeDataset('square', nodes=4, edges=4, features=4, classes=2)
+    """
+
+    name: str
+    graph: Graph
+    features: Features
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    public_split: NodeSets | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together, then freeze them."""
+        object.__setattr__(self, "features", _features(self.features, self.graph.num_nodes))
+        object.__setattr__(self, "class_names", _class_names(self.class_names))
+        labels = _labels(self.labels, self.graph.num_nodes, len(self.class_names))
+        object.__setattr__(self, "labels", labels)
+        if self.public_split is not None:
+            self.public_split.check_range(self.num_nodes)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return self.graph.num_nodes
+
+    @property
+    def num_features(self) -> int:
+        """D."""
+        return int(self.features.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """K."""
+        return len(self.class_names)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of the content: graph, features, labels and class names."""
+        parts: list[NDArray[Any]] = [self.labels]
+        if isinstance(self.features, np.ndarray):
+            parts.append(self.features)
+        else:
+            parts += [self.features.indptr, self.features.indices, self.features.data]
+        head = [self.graph.digest(), len(parts), *self.features.shape, *self.class_names]
+        content = hashlib.blake2b(json.dumps(head).encode(), digest_size=16)
+        for part in parts:
+            content.update(np.ascontiguousarray(part).data)
+        return content.hexdigest()
+
+    def row_normalised(self) -> Features:
+        """Return the features with rows that sum to one [N, D]; zero rows stay zero.
+
+        Sparse features stay sparse. A row is divided by the sum of its absolute values, so that a
+        row with negative entries keeps its signs and its absolute values sum to one: its plain
+        sum may be zero or negative.
+
+        >>> single = Graph.from_edges(3, [])
+        >>> rows = [[1, 3], [0, 0], [-1, 1]]
+        >>> NodeDataset("rows", single, rows, [0, 0, 0], ("only",)).row_normalised().tolist()
+        [[0.25, 0.75], [0.0, 0.0], [-0.5, 0.5]]
+        """
+        if isinstance(self.features, np.ndarray):
+            scale = np.abs(self.features).sum(axis=1, dtype=np.float64, keepdims=True)
+            dense = self.features / np.where(scale > 0, scale, 1)
+            return _frozen(dense.astype(np.float32))
+        data, indices, indptr = self.features.data, self.features.indices, self.features.indptr
+        rows = np.repeat(np.arange(self.num_nodes), np.diff(indptr))
+        scale = np.bincount(rows, weights=np.abs(data), minlength=self.num_nodes)
+        shape = (self.num_nodes, self.num_features)
+        return _frozen_csr((data / scale[rows]).astype(np.float32), indices, indptr, shape)
+
+    def __repr__(self) -> str:
+        """Show the name and the counts."""
+        counts = f"nodes={self.num_nodes}, edges={self.graph.num_edges}"
+        counts += f", features={self.num_features}, classes={self.num_classes}"
+        return f"NodeDataset({self.name!r}, {counts})"
+
+
+def _features(values: Any, num_nodes: int) -> Features:
+    """Return the features as frozen float32, sparse as they came, or say what is wrong."""
+    sparse = sp.issparse(values)
+    array = values if sparse else np.asarray(values)
+    if array.ndim != 2 or array.shape[0] != num_nodes:
+        raise DatasetError(
+            f"features must have one row per node, [{num_nodes}, D]; got {list(array.shape)}"
+        )
+    if array.dtype.kind not in "biuf":
+        raise DatasetError(f"features must be whole or real numbers; got {array.dtype}")
+    if sparse:
+        return _sparse_features(array)
+    # A number beyond float32 becomes infinite, and is reported as such.
+    with np.errstate(over="ignore"):
+        dense = np.ascontiguousarray(array, dtype=np.float32)
+    wrong = np.argwhere(~np.isfinite(dense))
+    if len(wrong):
+        row, column = wrong[0]
+        raise _not_finite(row, column, array[row, column])
+    return _frozen(dense)
+
+
+def _sparse_features(matrix: Any) -> sp.csr_array[np.float32]:
+    with np.errstate(over="ignore"):
+        csr = sp.csr_array(matrix, dtype=np.float32)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise DatasetError(f"features are not a valid CSR matrix: {error}") from error
+    wrong = np.flatnonzero(~np.isfinite(csr.data))
+    if len(wrong):
+        row = np.searchsorted(csr.indptr, wrong[0], side="right") - 1
+        raise _not_finite(row, csr.indices[wrong[0]], csr.data[wrong[0]])
+    if not csr.has_canonical_format or not np.all(csr.data):
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    return _frozen_csr(csr.data, csr.indices, csr.indptr, csr.shape)
+
+
+def _not_finite(row: int, column: int, value: float) -> DatasetError:
+    return DatasetError(
+        f"feature {column} of node {row} is {value}; features must be finite float32 numbers"
+    )
+
+
+def _labels(values: ArrayLike, num_nodes: int, num_classes: int) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.shape != (num_nodes,):
+        raise DatasetError(
+            f"labels must have one entry per node, [{num_nodes}]; got {list(array.shape)}"
+        )
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise DatasetError(f"labels must be whole numbers; got {array.dtype}")
+    labels = array.astype(np.int64)
+    wrong = np.flatnonzero((labels < -1) | (labels >= num_classes))
+    if len(wrong):
+        raise DatasetError(
+            f"node {wrong[0]} has label {labels[wrong[0]]}; "
+            f"accepted: 0 to {num_classes - 1}, or -1 for unknown"
+        )
+    return _frozen(labels)
+
+
+def _class_names(names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise DatasetError(f"class_names must be a sequence of strings; got {names!r}")
+    if not names or len(set(names)) != len(names):
+        raise DatasetError(f"class_names must be one or more different names; got {tuple(names)}")
+    return tuple(names)
+
+
+def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _frozen_csr(
+    data: NDArray[np.float32],
+    indices: NDArray[np.integer[Any]],
+    indptr: NDArray[np.integer[Any]],
+    shape: tuple[int, int],
+) -> sp.csr_array[np.float32]:
+    """Return a canonical CSR array whose three arrays are read-only."""
+    # int32 where it suffices, whatever SciPy chose, so that equal content has an equal digest.
+    width: type[np.integer[Any]] = np.int32 if max(len(data), *shape) < 2**31 else np.int64
+    columns, starts = indices.astype(width, copy=False), indptr.astype(width, copy=False)
+    csr = sp.csr_array((_frozen(data), _frozen(columns), _frozen(starts)), shape=shape)
+    csr.has_canonical_format = True
+    return csr

@@ -1,0 +1,60 @@
+"""The exception tree: everything this package raises on purpose.
+
+NodecopyError
+├── InputError          the caller's input is wrong (the command line exits with 2)
+│   ├── GraphError
+│   ├── DatasetError
+│   ├── SplitError
+│   ├── ModelError      an impossible setting of a model
+│   └── FormatError     a file that is not what it should be
+└── TrainingError       training itself failed, e.g. a loss that is not a number
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class NodecopyError(Exception):
+    """Base of every error that nodecopy raises on purpose."""
+
+
+class InputError(NodecopyError, ValueError):
+    """The caller's input is wrong; the message says what was found and what is accepted."""
+
+
+class GraphError(InputError):
+    """A graph that cannot be built, or an operation it does not allow."""
+
+
+class DatasetError(InputError):
+    """A dataset that is unknown, inconsistent or unreadable."""
+
+
+class SplitError(InputError):
+    """A split that cannot be made, or that belongs to another dataset."""
+
+
+class ModelError(InputError):
+    """An impossible setting, or data that a model cannot be fitted to."""
+
+
+class FormatError(InputError):
+    """A file that is truncated, tampered with, or of a version this release does not read."""
+
+
+class TrainingError(NodecopyError, RuntimeError):
+    """Training failed although the input was accepted."""
+
+
+def unknown_name(kind: str, name: str, accepted: Iterable[str]) -> str:
+    """Return the message for an unknown name, with the nearest accepted one as a suggestion.
+
+    >>> unknown_name("dataset", "corra", ["pubmed", "cora"])
+    "unknown dataset 'corra'; did you mean 'cora'? accepted: cora, pubmed"
+    """
+    names = sorted(accepted)
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" did you mean {close[0]!r}?" if close else ""
+    return f"unknown {kind} {name!r};{hint} accepted: {', '.join(names)}"

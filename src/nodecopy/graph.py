@@ -1,0 +1,556 @@
+"""Graph: an immutable graph in compressed sparse row form, and the operations the method needs.
+
+Shapes: N nodes, E edges. ``indices[indptr[j]:indptr[j + 1]]`` are the neighbours of node j, sorted
+and without repetition. An undirected edge {u, v} is stored twice, as v in row u and as u in row v;
+a self-loop once. Every operation is vectorised and costs O(N + E), sorting aside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.errors import GraphError, unknown_name
+
+IntArray = NDArray[np.integer[Any]]
+FloatArray = NDArray[np.floating[Any]]
+SelfLoops = Literal["drop", "keep", "error"]
+Duplicates = Literal["merge", "sum", "error"]
+Combine = Literal["union", "sum"]
+
+_MAX_NODES = 2**31 - 1
+
+
+class Rows(NamedTuple):
+    """Some rows of a graph, in compressed form: row i is ``indices[indptr[i]:indptr[i + 1]]``."""
+
+    indptr: NDArray[np.int64]  # [R + 1]
+    indices: NDArray[np.int32]  # [nnz]
+    weights: FloatArray | None  # [nnz]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """An immutable graph: N nodes, sorted neighbour lists, no repeated edge.
+
+    Args:
+        indptr: where each row begins, int64 [N + 1].
+        indices: the neighbours, row after row, int32 [nnz].
+        weights: one finite number per stored entry [nnz], or None when every edge counts one.
+            A weight of 0 is still an edge.
+        directed: False promises that the graph is symmetric; the promise is checked.
+
+    >>> g = Graph.from_edges(4, [(0, 1), (1, 2), (2, 1), (3, 3)])
+    >>> g
+    Graph(nodes=4, edges=2, undirected)
+    >>> g.neighbours(1).tolist(), g.degrees.tolist()
+    ([0, 2], [1, 2, 1, 0])
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: FloatArray | None = None
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every promise of the class docstring, then freeze copies of the arrays."""
+        # Copies, so that a caller who later writes into an array does not change the graph.
+        indptr = np.array(_whole("indptr", self.indptr), np.int64)
+        if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+            raise GraphError("indptr must be one-dimensional, start at 0 and never decrease")
+        num_nodes = _check_size(len(indptr) - 1)
+        indices = np.array(_node_list("indices", self.indices, num_nodes), np.int32)
+        if indptr[-1] != len(indices):
+            raise GraphError(f"indptr ends at {indptr[-1]} but there are {len(indices)} indices")
+        weights = None if self.weights is None else _check_weights(self.weights, len(indices))
+        self._set(indptr, indices, weights)
+        rows = self.row_of_entry()
+        broken = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1]))
+        if len(broken):
+            raise GraphError(
+                f"the neighbours of node {rows[broken[0]]} are not sorted and distinct"
+            )
+        if not self.directed and not self._is_symmetric():
+            raise GraphError(
+                "the graph is not symmetric; pass directed=True, or use from_edges or symmetrise()"
+            )
+
+    @classmethod
+    def from_edges(
+        cls,
+        num_nodes: int,
+        edges: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        directed: bool = False,
+        self_loops: SelfLoops = "drop",
+        duplicates: Duplicates = "merge",
+    ) -> Graph:
+        """Build a graph from a list of edges.
+
+        Args:
+            num_nodes: N; nodes are 0 … N-1.
+            edges: pairs [E, 2]. Undirected graphs take each pair once or in both orientations.
+            weights: one number per pair [E], or None.
+            directed: whether (u, v) and (v, u) are different edges.
+            self_loops: what to do with pairs (u, u).
+            duplicates: repeated pairs count once and keep the largest weight ("merge"), add up
+                their weights, one each where none are given ("sum"), or are refused ("error").
+                In an undirected graph (u, v) and (v, u) repeat each other.
+
+        >>> Graph.from_edges(3, [(0, 1), (1, 0), (1, 2)], duplicates="sum").weights.tolist()
+        [2.0, 2.0, 1.0, 1.0]
+        """
+        _check_choice("self_loops", self_loops, SelfLoops)
+        _check_choice("duplicates", duplicates, Duplicates)
+        num_nodes = _check_size(num_nodes)
+        pairs = _whole("edges", edges)
+        pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise GraphError(f"edges must have shape [E, 2]; got {list(pairs.shape)}")
+        _check_range(pairs, num_nodes)
+        values = None if weights is None else _check_weights(weights, len(pairs))
+        source = pairs[:, 0].astype(np.int64)
+        target = pairs[:, 1].astype(np.int64)
+        loops = source == target
+        if self_loops == "error" and loops.any():
+            raise GraphError(f"self-loop at node {source[loops][0]} ({loops.sum()} in all)")
+        if self_loops == "drop" and loops.any():
+            source, target = source[~loops], target[~loops]
+            values = None if values is None else values[~loops]
+        if duplicates == "sum" and values is None:
+            values = np.ones(len(source))
+        if not directed:
+            source, target = np.minimum(source, target), np.maximum(source, target)
+        keys, values = _distinct(source * num_nodes + target, values, duplicates, num_nodes)
+        if not directed:
+            low, high = np.divmod(keys, max(num_nodes, 1))
+            mirrored = low != high
+            keys = np.concatenate([keys, (high * num_nodes + low)[mirrored]])
+            if values is None:
+                keys = np.sort(keys)
+            else:
+                order = np.argsort(keys)
+                keys, values = keys[order], np.concatenate([values, values[mirrored]])[order]
+        rows, columns = np.divmod(keys, max(num_nodes, 1))
+        return cls._trusted(_offsets(rows, num_nodes), columns, values, directed)
+
+    @classmethod
+    def from_scipy(
+        cls,
+        matrix: sp.sparray | sp.spmatrix,
+        *,
+        directed: bool = False,
+        self_loops: SelfLoops = "drop",
+        weighted: bool = False,
+    ) -> Graph:
+        """Build a graph from a square SciPy sparse matrix; explicit zeros are not edges."""
+        _check_choice("self_loops", self_loops, SelfLoops)
+        if not sp.issparse(matrix):
+            raise GraphError(f"from_scipy takes a SciPy sparse matrix; got {type(matrix).__name__}")
+        csr: Any = sp.csr_array(cast(Any, matrix))  # SciPy's stubs leave the scalar type open
+        if csr.ndim != 2 or csr.shape[0] != csr.shape[1]:
+            raise GraphError(f"an adjacency matrix is square; got {list(csr.shape)}")
+        if not csr.has_canonical_format or not np.all(csr.data):
+            csr = csr.copy()
+            csr.sum_duplicates()
+            csr.eliminate_zeros()
+        graph = cls(csr.indptr, csr.indices, csr.data if weighted else None, directed)
+        if self_loops == "error" and graph.num_self_loops:
+            looped = graph.indices[graph.indices == graph.row_of_entry()]
+            raise GraphError(f"self-loop at node {looped[0]} ({len(looped)} in all)")
+        return graph.without_self_loops() if self_loops == "drop" else graph
+
+    @classmethod
+    def _trusted(
+        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, directed: bool
+    ) -> Graph:
+        """Build from arrays that are right by construction, without checking them again."""
+        graph = object.__new__(cls)
+        graph._set(indptr, indices, weights)
+        object.__setattr__(graph, "directed", directed)
+        return graph
+
+    def _set(self, indptr: IntArray, indices: IntArray, weights: FloatArray | None) -> None:
+        object.__setattr__(self, "indptr", _frozen(indptr, np.int64))
+        object.__setattr__(self, "indices", _frozen(indices, np.int32))
+        frozen = None if weights is None else _frozen(weights, weights.dtype)
+        object.__setattr__(self, "weights", frozen)
+
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]:
+        """Copy and pickle by content: NumPy alone would bring back writable arrays."""
+        return Graph._trusted, (self.indptr, self.indices, self.weights, self.directed)
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """E: undirected edges count once."""
+        if self.directed:
+            return len(self.indices)
+        return (len(self.indices) + self.num_self_loops) // 2
+
+    @cached_property
+    def num_self_loops(self) -> int:
+        """How many nodes are their own neighbour."""
+        return int(np.count_nonzero(self.indices == self.row_of_entry()))
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node [N] (outgoing, when directed)."""
+        return _frozen(np.diff(self.indptr), np.int64)
+
+    def strengths(self) -> NDArray[np.float64]:
+        """Sum of the weights in each row [N]; the degrees when there are no weights."""
+        if self.weights is None:
+            return self.degrees.astype(np.float64)
+        totals = np.bincount(self.row_of_entry(), weights=self.weights, minlength=self.num_nodes)
+        return totals.astype(np.float64, copy=False)  # an empty count comes back as integers
+
+    def neighbours(self, node: int) -> NDArray[np.int32]:
+        """Return the sorted neighbours of one node."""
+        if not 0 <= node < self.num_nodes:
+            raise GraphError(f"node {node} is out of range; the graph has {self.num_nodes} nodes")
+        return self.indices[self.indptr[node] : self.indptr[node + 1]]
+
+    def row_of_entry(self) -> NDArray[np.int64]:
+        """Return the row of each stored entry [nnz]."""
+        return np.repeat(np.arange(self.num_nodes), np.diff(self.indptr))
+
+    def edges(self) -> NDArray[np.int64]:
+        """Return every edge once [E, 2]; undirected edges as (smaller, larger)."""
+        rows, columns = self.row_of_entry(), self.indices.astype(np.int64)
+        pairs = np.stack([rows, columns], axis=1)
+        return pairs if self.directed else pairs[rows <= columns]
+
+    def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
+        """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
+        rows, columns = _whole("sources", sources), _whole("targets", targets)
+        _check_range(rows, self.num_nodes)
+        _check_range(columns, self.num_nodes)
+        keys = rows.astype(np.int64) * self.num_nodes + columns.astype(np.int64)
+        if len(self._keys) == 0:
+            return np.zeros(keys.shape, bool)
+        place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.asarray(self._keys[place] == keys)
+
+    def homophily(self, labels: ArrayLike) -> float:
+        """Return the share of edges that join equal labels, one label per node [N].
+
+        Edges with a label < 0 (unknown) and self-loops are left out; NaN when no edge is left.
+        """
+        y = np.asarray(labels)
+        if y.shape != (self.num_nodes,):
+            raise GraphError(f"labels need one per node: {self.num_nodes}; got {list(y.shape)}")
+        source, target = self.edges().T
+        known = (y[source] >= 0) & (y[target] >= 0) & (source != target)
+        same = y[source[known]] == y[target[known]]
+        return float(same.mean()) if len(same) else float("nan")
+
+    def to_scipy(self) -> sp.csr_array:
+        """Return the adjacency matrix as a SciPy CSR array [N, N]."""
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights
+        return sp.csr_array((data, self.indices, self.indptr), shape=(self.num_nodes,) * 2)
+
+    def digest(self) -> str:
+        """Return a hash of the content."""
+        content = hashlib.blake2b(f"{self.num_nodes} {self.directed}".encode(), digest_size=16)
+        content.update(self.indptr.tobytes())
+        content.update(self.indices.tobytes())
+        # Equal weights hash alike whatever their precision, and 0.0 makes -0.0 positive.
+        weights = None if self.weights is None else self.weights.astype(np.float64) + 0.0
+        content.update(b"-" if weights is None else weights.tobytes())
+        return content.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """Graphs are equal when they have the same nodes, edges, weights and direction."""
+        if not isinstance(other, Graph):
+            return NotImplemented
+        same = self.directed == other.directed and np.array_equal(self.indptr, other.indptr)
+        same = same and np.array_equal(self.indices, other.indices)
+        if self.weights is None or other.weights is None:
+            return same and self.weights is other.weights
+        return same and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        """Hash by content, in agreement with equality."""
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        """Show the size and the kind."""
+        kind = "directed" if self.directed else "undirected"
+        weighted = "" if self.weights is None else ", weighted"
+        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, {kind}{weighted})"
+
+    def take_rows(self, rows: ArrayLike) -> Rows:
+        """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
+        picked = _node_list("rows", rows, self.num_nodes)
+        starts = self.indptr[picked]
+        indptr = np.zeros(len(picked) + 1, np.int64)
+        np.cumsum(self.indptr[1:][picked] - starts, out=indptr[1:])
+        entries = np.arange(indptr[-1])
+        entries += np.repeat(starts - indptr[:-1], np.diff(indptr))
+        weights = None if self.weights is None else self.weights[entries]
+        return Rows(indptr, self.indices[entries], weights)
+
+    def with_rows(self, source: ArrayLike) -> Graph:
+        """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""
+        picked = _node_list("source", source, self.num_nodes)
+        if len(picked) != self.num_nodes:
+            raise GraphError(
+                f"source needs {self.num_nodes} entries, one per node; got {len(picked)}"
+            )
+        return Graph._trusted(*self.take_rows(picked), directed=True)
+
+    def transpose(self) -> Graph:
+        """Reverse every edge; an undirected graph is its own transpose."""
+        if not self.directed:
+            return self
+        flipped = self._pattern().T.tocsr()
+        weights = None if self.weights is None else self.to_scipy().T.tocsr().data
+        return Graph._trusted(flipped.indptr, flipped.indices, weights, directed=True)
+
+    def symmetrise(self, combine: Combine = "union") -> Graph:
+        """Return the undirected graph with an edge wherever either direction has one.
+
+        "union" gives an edge present in both directions the larger weight (none without weights);
+        "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2, loops 2.
+        """
+        _check_choice("combine", combine, Combine)
+        if combine == "union" and not self.directed:
+            return self
+        if self.weights is None:
+            # SciPy merges sorted rows in O(E); it would drop weights that cancel, but ones cannot.
+            pattern = self._pattern()
+            total = pattern + pattern.T.tocsr()
+            total.sort_indices()
+            weights = total.data.astype(np.float64) if combine == "sum" else None
+            return Graph._trusted(total.indptr, total.indices, weights, directed=False)
+        source, target = self.row_of_entry(), self.indices
+        pairs = np.stack([source, target], axis=1)
+        if combine == "union":
+            return Graph.from_edges(self.num_nodes, pairs, self.weights, self_loops="keep")
+        values = np.where(source == target, 2 * self.weights, self.weights)
+        return Graph.from_edges(self.num_nodes, pairs, values, self_loops="keep", duplicates="sum")
+
+    def without_self_loops(self) -> Graph:
+        """Return the graph without edges (u, u)."""
+        rows = self.row_of_entry()
+        keep = rows != self.indices
+        if keep.all():
+            return self
+        weights = None if self.weights is None else self.weights[keep]
+        indptr = _offsets(rows[keep], self.num_nodes)
+        return Graph._trusted(indptr, self.indices[keep], weights, self.directed)
+
+    def induced(self, nodes: ArrayLike) -> Graph:
+        """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
+        picked = _node_list("nodes", nodes, self.num_nodes)
+        block = self.take_rows(picked)
+        place = np.full(self.num_nodes, -1, np.int32)
+        place[picked] = np.arange(len(picked))
+        if not np.array_equal(place[picked], np.arange(len(picked))):
+            raise GraphError("an induced subgraph needs distinct nodes; some are repeated")
+        columns = place[block.indices]
+        keep = columns >= 0
+        rows = np.repeat(np.arange(len(picked)), np.diff(block.indptr))[keep]
+        columns = columns[keep]
+        order = np.argsort(rows * len(picked) + columns)
+        weights = None if block.weights is None else block.weights[keep][order]
+        return Graph._trusted(_offsets(rows, len(picked)), columns[order], weights, self.directed)
+
+    def permuted(self, order: ArrayLike) -> Graph:
+        """Rename the nodes: node i of the answer is this graph's node ``order[i]``."""
+        picked = _node_list("order", order, self.num_nodes)
+        if len(picked) != self.num_nodes:
+            raise GraphError(f"a permutation needs {self.num_nodes} entries; got {len(picked)}")
+        return self.induced(picked)
+
+    def k_hop(self, nodes: ArrayLike, hops: int) -> NDArray[np.int64]:
+        """Return the sorted nodes within ``hops`` steps of ``nodes``, themselves included.
+
+        Steps go from a row to its entries: along the edges, when directed.
+        """
+        frontier = _node_list("nodes", nodes, self.num_nodes)
+        if hops < 0:
+            raise GraphError(f"hops must be 0 or more; got {hops}")
+        seen = np.zeros(self.num_nodes, bool)
+        seen[frontier] = True
+        for _ in range(hops):
+            reached = self.take_rows(frontier).indices
+            frontier = sorted_distinct(reached[~seen[reached]])
+            if len(frontier) == 0:
+                break
+            seen[frontier] = True
+        return np.flatnonzero(seen)
+
+    @staticmethod
+    def disjoint_union(graphs: Sequence[Graph]) -> Graph:
+        """Join M graphs into one: graph m keeps its edges, its nodes shifted by those before it.
+
+        The union is directed (weighted) when one of the graphs is; ``split`` undoes it.
+        """
+        if not graphs:
+            raise GraphError("a disjoint union needs at least one graph")
+        weighted = any(g.weights is not None for g in graphs)
+        shifts = np.cumsum([0] + [g.num_nodes for g in graphs])
+        _check_size(int(shifts[-1]))
+        starts = np.cumsum([0] + [len(g.indices) for g in graphs])
+        indptr = [g.indptr[:-1] + at for g, at in zip(graphs, starts[:-1], strict=True)]
+        indices = [g.indices + np.int32(by) for g, by in zip(graphs, shifts[:-1], strict=True)]
+        weights = [np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs]
+        return Graph._trusted(
+            np.concatenate([*indptr, starts[-1:]]),
+            np.concatenate(indices),
+            np.concatenate(weights) if weighted else None,
+            any(g.directed for g in graphs),
+        )
+
+    def split(self, sizes: Sequence[int]) -> list[Graph]:
+        """Undo a disjoint union of graphs with these numbers of nodes."""
+        counts = [_check_size(size) for size in sizes]
+        if sum(counts) != self.num_nodes:
+            raise GraphError(f"sizes add up to {sum(counts)}; the graph has {self.num_nodes} nodes")
+        shifts = np.cumsum([0, *counts]).tolist()
+        return [self._block(start, stop) for start, stop in pairwise(shifts)]
+
+    def _block(self, start: int, stop: int) -> Graph:
+        first, last = self.indptr[start], self.indptr[stop]
+        inside = self.indices[first:last] - np.int32(start)
+        if len(inside) and (inside.min() < 0 or inside.max() >= stop - start):
+            raise GraphError(f"an edge leaves the block of nodes {start} to {stop - 1}")
+        weights = None if self.weights is None else self.weights[first:last]
+        indptr = self.indptr[start : stop + 1] - first
+        return Graph._trusted(indptr, inside, weights, self.directed)
+
+    def _pattern(self) -> sp.csr_array[np.int8]:
+        ones = np.ones(len(self.indices), np.int8)
+        return sp.csr_array((ones, self.indices, self.indptr), shape=(self.num_nodes,) * 2)
+
+    def _is_symmetric(self) -> bool:
+        # Compared entry by entry: a difference of matrices would not see an edge of weight 0.
+        flipped = self.to_scipy().T.tocsr()
+        same = np.array_equal(flipped.indptr, self.indptr)
+        same = same and np.array_equal(flipped.indices, self.indices)
+        return same and (self.weights is None or np.array_equal(flipped.data, self.weights))
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        return self.row_of_entry() * self.num_nodes + self.indices
+
+
+def _whole(name: str, values: ArrayLike) -> IntArray:
+    """Return an integer array, or say what was found instead."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise GraphError(f"{name} must be a rectangular array of whole numbers: {error}") from error
+    if array.size == 0:
+        return np.zeros(array.shape, np.int64)
+    if np.issubdtype(array.dtype, np.floating):
+        numbers = array.astype(np.float64)
+        exact = np.abs(numbers) <= 2**53  # false for NaN and infinity too
+        if not np.all(exact & (numbers == np.floor(numbers))):
+            raise GraphError(f"{name} must hold whole numbers; got fractions, NaN or infinity")
+        array = numbers.astype(np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise GraphError(f"{name} must hold whole numbers; got {array.dtype}")
+    return array
+
+
+def _node_list(name: str, values: ArrayLike, num_nodes: int) -> IntArray:
+    """Return a one-dimensional array of nodes that exist."""
+    array = _whole(name, values)
+    if array.ndim != 1:
+        raise GraphError(f"{name} must be one-dimensional; got shape {list(array.shape)}")
+    _check_range(array, num_nodes)
+    return array
+
+
+def _check_choice(kind: str, name: str, choices: Any) -> None:
+    if name not in get_args(choices):
+        raise GraphError(unknown_name(kind, name, get_args(choices)))
+
+
+def _check_size(num_nodes: int) -> int:
+    try:
+        size = operator.index(num_nodes)
+    except TypeError:
+        raise GraphError(f"a number of nodes is an integer; got {num_nodes!r}") from None
+    if not 0 <= size <= _MAX_NODES:
+        raise GraphError(f"a graph has 0 to {_MAX_NODES} nodes; got {size}")
+    return size
+
+
+def _check_range(indices: IntArray, num_nodes: int) -> None:
+    if indices.size == 0:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= num_nodes:
+        wrong = low if low < 0 else high
+        accepted = f"0 to {num_nodes - 1}" if num_nodes else "none, the graph has no nodes"
+        raise GraphError(f"node index {wrong} is out of range; accepted: {accepted}")
+
+
+def _check_weights(weights: ArrayLike, expected: int) -> FloatArray:
+    """Return the weights as an array of their own: float32 stays, all else becomes float64."""
+    given = np.asarray(weights)
+    if given.shape != (expected,):
+        raise GraphError(f"weights need one number per edge: {expected}; got {list(given.shape)}")
+    if given.dtype.kind not in "biuf":
+        raise GraphError(f"weights must be real numbers; got {given.dtype}")
+    values: FloatArray = given.astype(np.float32 if given.dtype == np.float32 else np.float64)
+    if not np.all(np.isfinite(values)):
+        where = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise GraphError(f"weight {values[where]} at position {where}; weights must be finite")
+    return values
+
+
+def _distinct(
+    keys: NDArray[np.int64], values: FloatArray | None, duplicates: str, num_nodes: int
+) -> tuple[NDArray[np.int64], FloatArray | None]:
+    """Sort the keys and merge equal ones (a sort and a mask; ``np.unique`` is far slower)."""
+    order = None if values is None else np.argsort(keys, kind="stable")
+    keys = np.sort(keys) if order is None else keys[order]
+    first = np.ones(len(keys), bool)
+    first[1:] = keys[1:] != keys[:-1]
+    if duplicates == "error" and not first.all():
+        u, v = divmod(int(keys[~first][0]), num_nodes)
+        raise GraphError(f"edge ({u}, {v}) is repeated ({np.count_nonzero(~first)} repeats in all)")
+    if values is None or order is None or len(keys) == 0:
+        return keys[first], values
+    merge = np.add if duplicates == "sum" else np.maximum
+    return keys[first], merge.reduceat(values[order], np.flatnonzero(first))
+
+
+def sorted_distinct(values: IntArray) -> IntArray:
+    """Return the distinct values in order: a sort and a mask, far faster than ``np.unique``."""
+    ordered = np.sort(values)
+    return (
+        ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
+    )
+
+
+def _offsets(rows: IntArray, num_rows: int) -> NDArray[np.int64]:
+    """Return where each row begins [num_rows + 1], given the row of every entry."""
+    counts = np.bincount(rows, minlength=num_rows)
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Return a read-only view (a copy only where the type must change)."""
+    view = np.asarray(values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

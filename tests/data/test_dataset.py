@@ -1,0 +1,181 @@
+"""NodeDataset: what it accepts, what it keeps, and what its digest covers."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from nodecopy.data import NodeDataset, NodeSets, load_dataset
+from nodecopy.errors import DatasetError, SplitError
+from nodecopy.graph import Graph
+
+PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
+ROWS = [[1, 0], [0, 2], [3, 4]]
+
+
+def made(**changes) -> NodeDataset:
+    parts = {
+        "name": "path",
+        "graph": PATH,
+        "features": np.array(ROWS),
+        "labels": [0, 1, -1],
+        "class_names": ("a", "b"),
+    }
+    return NodeDataset(**(parts | changes))
+
+
+def test_counts():
+    data = made(features=np.ones((3, 5)))
+    assert (data.num_nodes, data.num_features, data.num_classes) == (3, 5, 2)
+    assert repr(data) == "NodeDataset('path', nodes=3, edges=2, features=5, classes=2)"
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.bool_, np.uint8, np.int64, np.float16, np.float32, np.float64]
+)
+def test_dense_features_become_float32(dtype):
+    features = made(features=np.array(ROWS, dtype)).features
+    assert isinstance(features, np.ndarray)
+    assert features.dtype == np.float32
+    np.testing.assert_array_equal(features, np.array(ROWS, dtype).astype(np.float32))
+
+
+@pytest.mark.parametrize("build", [sp.csr_array, sp.csc_array, sp.coo_array, sp.csr_matrix])
+def test_sparse_features_stay_sparse(build):
+    features = made(features=build(np.array(ROWS))).features
+    assert isinstance(features, sp.csr_array)
+    assert features.dtype == np.float32
+    assert features.nnz == 4
+    np.testing.assert_array_equal(features.toarray(), ROWS)
+
+
+def test_sparse_features_are_made_canonical_without_touching_the_input():
+    # Row 0: columns out of order; row 1: a repeated entry; row 2: a stored zero.
+    given = sp.csr_array(
+        (np.array([1, 2, 3, 4, 0], np.float32), [1, 0, 1, 1, 0], [0, 2, 4, 5]), shape=(3, 2)
+    )
+    features = made(features=given).features
+    assert features.indices.tolist() == [0, 1, 1]
+    assert features.data.tolist() == [2, 1, 7]
+    assert given.data.tolist() == [1, 2, 3, 4, 0]
+    assert given.indices.tolist() == [1, 0, 1, 1, 0]
+    given.data[0] = 9
+
+
+def test_everything_is_read_only():
+    dense, sparse = made(), made(features=sp.csr_array(ROWS))
+    arrays = [dense.features, dense.labels, dense.row_normalised()]
+    for matrix in (sparse.features, sparse.row_normalised()):
+        arrays += [matrix.data, matrix.indices, matrix.indptr]
+    assert not any(array.flags.writeable for array in arrays)
+    with pytest.raises(FrozenInstanceError):
+        dense.name = "other"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": np.ones((2, 5))}, r"one row per node, \[3, D\]; got \[2, 5\]"),
+        ({"features": np.ones(3)}, r"one row per node, \[3, D\]; got \[3\]"),
+        ({"features": sp.csr_array((4, 2))}, r"one row per node, \[3, D\]; got \[4, 2\]"),
+        ({"features": [["x", "y"]] * 3}, "whole or real numbers; got <U1"),
+        ({"features": np.ones((3, 1), complex)}, "whole or real numbers; got complex128"),
+        ({"features": np.array([[0, 1], [np.nan, 0], [0, 0]])}, "feature 0 of node 1 is nan"),
+        ({"features": [[0, 1e60], [0, 0], [0, 0]]}, "feature 1 of node 0 is 1e[+]60"),
+        ({"features": sp.csr_array([[0.0, 0], [0, 0], [0, np.inf]])}, "feature 1 of node 2 is inf"),
+        ({"labels": [0, 1]}, r"one entry per node, \[3\]; got \[2\]"),
+        ({"labels": [0, 1, 2]}, "node 2 has label 2; accepted: 0 to 1, or -1"),
+        ({"labels": [0, -2, 1]}, "node 1 has label -2"),
+        ({"labels": [0.0, 1.0, np.nan]}, "whole numbers; got float64"),
+        ({"class_names": ()}, "one or more different names"),
+        ({"class_names": ("a", "a")}, "one or more different names"),
+        ({"class_names": "ab"}, "sequence of strings; got 'ab'"),
+        ({"class_names": (0, 1)}, "sequence of strings"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, message):
+    with pytest.raises(DatasetError, match=message):
+        made(**changes)
+
+
+def test_a_csr_matrix_with_columns_out_of_range_is_refused():
+    broken = sp.csr_array(np.array(ROWS))
+    broken.indices[0] = 7
+    with pytest.raises(DatasetError, match="not a valid CSR matrix"):
+        made(features=broken)
+
+
+def test_a_public_split_must_be_in_range():
+    with pytest.raises(SplitError, match="val holds node 3; the dataset has nodes 0 to 2"):
+        made(public_split=NodeSets([0], [3], []))
+
+
+def test_the_digest_covers_the_content_and_not_the_name():
+    data = made()
+    assert data.digest == made(name="other", public_split=NodeSets([0], [], [])).digest
+    others = [
+        made(graph=Graph.from_edges(3, [(0, 1), (0, 2)])),
+        made(features=[[1, 0], [0, 2], [3, 5]]),
+        made(features=sp.csr_array(ROWS)),
+        made(labels=[0, 1, 0]),
+        made(class_names=("a", "c")),
+        made(class_names=("a", "b", "c")),
+    ]
+    assert len({data.digest, *(other.digest for other in others)}) == 7
+    assert replace(data, labels=[0, 0, 0]).digest != data.digest
+
+
+def test_the_digest_does_not_depend_on_how_features_came():
+    wide = sp.csr_array(np.array(ROWS))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    digests = {made(features=m).digest for m in (sp.csr_array(ROWS), wide, sp.coo_array(ROWS))}
+    assert len(digests) == 1
+    assert made(features=np.asfortranarray(np.array(ROWS))).digest == made().digest
+
+
+def test_datasets_without_nodes_or_features():
+    empty = made(graph=Graph.from_edges(0, []), features=np.ones((0, 2)), labels=[])
+    assert (empty.num_nodes, len(empty.digest)) == (0, 32)
+    bare = made(features=sp.csr_array((3, 0)))
+    assert (bare.num_features, bare.row_normalised().shape) == (0, (3, 0))
+
+
+@given(
+    hnp.arrays(
+        np.float32,
+        hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=6),
+        elements=st.sampled_from([0, 0, 0.5, 1, 3, 1e-30, 1e30]),
+    )
+)
+def test_rows_sum_to_one_or_are_zero(rows):
+    graph = Graph.from_edges(len(rows), [])
+    labels = np.zeros(len(rows), int)
+    dense = NodeDataset("d", graph, rows, labels, ("a",)).row_normalised()
+    sparse = NodeDataset("s", graph, sp.csr_array(rows), labels, ("a",)).row_normalised()
+    np.testing.assert_allclose(dense.sum(axis=1), rows.any(axis=1), rtol=1e-5)
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+    assert dense.dtype == sparse.dtype == np.float32
+
+
+def test_rows_with_negative_entries_are_divided_by_their_absolute_sum():
+    for features in (
+        np.array([[-1, 1], [-3, 1], [0, 0]]),
+        sp.csr_array([[-1, 1], [-3, 1], [0, 0]]),
+    ):
+        normalised = made(features=features).row_normalised()
+        dense = normalised if isinstance(normalised, np.ndarray) else normalised.toarray()
+        assert dense.tolist() == [[-0.5, 0.5], [-0.75, 0.25], [0, 0]]
+
+
+def test_row_normalising_pubmed_keeps_it_sparse():
+    data = load_dataset("pubmed")
+    normalised = data.row_normalised()
+    assert isinstance(normalised, sp.csr_array)
+    np.testing.assert_array_equal(normalised.indices, data.features.indices)
+    np.testing.assert_allclose(normalised.sum(axis=1), 1, rtol=1e-5)

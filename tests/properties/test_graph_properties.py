@@ -1,0 +1,392 @@
+"""Graph against a naive reference (a list of dictionaries), and the laws it must obey."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy.errors import GraphError
+from nodecopy.graph import Graph, Rows
+
+# Row u of the reference maps each neighbour of u to the weight of the edge, 1 where there is none.
+Reference = list[dict[int, float]]
+Pairs = list[tuple[int, int]]
+
+thorough = settings(max_examples=120, deadline=None, derandomize=True)
+
+# Whole weights: sums are exact in any order. Zero and negative ones are edges like any other.
+weight = st.integers(-3, 3).map(float)
+
+
+@st.composite
+def edge_lists(draw: st.DrawFn, min_nodes: int = 0) -> tuple[int, Pairs, list[float] | None]:
+    """Draw a number of nodes, pairs with repetitions and loops, and weights or None."""
+    num_nodes = draw(st.integers(min_nodes, 7))
+    node = st.integers(0, num_nodes - 1)
+    pairs = draw(st.lists(st.tuples(node, node), max_size=14)) if num_nodes else []
+    weights = st.none() | st.lists(weight, min_size=len(pairs), max_size=len(pairs))
+    return num_nodes, pairs, draw(weights)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, min_nodes: int = 0, directed: bool | None = None) -> Graph:
+    """Draw a graph of any kind, or of the kind asked for."""
+    num_nodes, pairs, weights = draw(edge_lists(min_nodes))
+    kind = draw(st.booleans()) if directed is None else directed
+    return Graph.from_edges(num_nodes, pairs, weights, directed=kind, self_loops="keep")
+
+
+@st.composite
+def graphs_with_order(draw: st.DrawFn) -> tuple[Graph, list[int]]:
+    """Draw a graph and a permutation of its nodes."""
+    graph = draw(graphs())
+    return graph, draw(st.permutations(range(graph.num_nodes)))
+
+
+@st.composite
+def graphs_with_nodes(draw: st.DrawFn) -> tuple[Graph, list[int]]:
+    """Draw a graph and some of its nodes, repetitions allowed."""
+    graph = draw(graphs())
+    return graph, draw(some_nodes(graph))
+
+
+def some_nodes(graph: Graph) -> st.SearchStrategy[list[int]]:
+    node = st.integers(0, max(graph.num_nodes - 1, 0))
+    return st.lists(node, max_size=10 if graph.num_nodes else 0)
+
+
+def rows_of(rows: Rows) -> Reference:
+    """Return compressed rows as the reference has them, and check that they are sorted."""
+    found: Reference = []
+    for start, stop in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
+        columns = rows.indices[start:stop].tolist()
+        assert columns == sorted(set(columns))
+        weights = (
+            [1.0] * len(columns) if rows.weights is None else rows.weights[start:stop].tolist()
+        )
+        found.append(dict(zip(columns, weights, strict=True)))
+    return found
+
+
+def reference_of(graph: Graph) -> Reference:
+    return rows_of(Rows(graph.indptr, graph.indices, graph.weights))
+
+
+def assert_valid(graph: Graph) -> None:
+    """Build the graph again through the constructor that checks everything."""
+    assert Graph(graph.indptr, graph.indices, graph.weights, graph.directed) == graph
+
+
+def naive_from_edges(
+    num_nodes: int,
+    pairs: Pairs,
+    weights: list[float] | None,
+    *,
+    directed: bool,
+    self_loops: str,
+    duplicates: str,
+) -> Reference | None:
+    """Return the reference graph, or None where the policies refuse the edges."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for (u, v), w in zip(pairs, weights or [1.0] * len(pairs), strict=True):
+        if u == v and self_loops == "error":
+            return None
+        if u == v and self_loops == "drop":
+            continue
+        found.setdefault((u, v) if directed or u <= v else (v, u), []).append(w)
+    if duplicates == "error" and any(len(repeats) > 1 for repeats in found.values()):
+        return None
+    rows: Reference = [{} for _ in range(num_nodes)]
+    for (u, v), repeats in found.items():
+        rows[u][v] = sum(repeats) if duplicates == "sum" else max(repeats)
+        if not directed:
+            rows[v][u] = rows[u][v]
+    return rows
+
+
+def naive_symmetrise(rows: Reference, combine: Callable[[list[float]], float]) -> Reference:
+    """Combine the weights of the directions that exist, a loop being both directions."""
+    answer: Reference = [{} for _ in rows]
+    for u in range(len(rows)):
+        for v in range(len(rows)):
+            weights = [rows[u][v]] if v in rows[u] else []
+            weights += [rows[v][u]] if u in rows[v] else []
+            if weights:
+                answer[u][v] = combine(weights)
+    return answer
+
+
+def naive_k_hop(rows: Reference, nodes: list[int], hops: int) -> list[int]:
+    seen = set(nodes)
+    for _ in range(hops):
+        seen |= {v for u in seen for v in rows[u]}
+    return sorted(seen)
+
+
+def naive_homophily(graph: Graph, labels: list[int]) -> float:
+    same = [
+        labels[u] == labels[v]
+        for u, row in enumerate(reference_of(graph))
+        for v in row
+        if (graph.directed or u < v) and u != v and labels[u] >= 0 and labels[v] >= 0
+    ]
+    return sum(same) / len(same) if same else math.nan
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("self_loops", ["drop", "keep", "error"])
+@pytest.mark.parametrize("duplicates", ["merge", "sum", "error"])
+@thorough
+@given(edges=edge_lists())
+def test_from_edges_agrees_with_the_reference_under_every_policy(
+    edges: tuple[int, Pairs, list[float] | None],
+    directed: bool,
+    self_loops: Any,
+    duplicates: Any,
+) -> None:
+    policies = {"directed": directed, "self_loops": self_loops, "duplicates": duplicates}
+    expected = naive_from_edges(*edges, **policies)
+    if expected is None:
+        with pytest.raises(GraphError):
+            Graph.from_edges(*edges, **policies)
+        return
+    graph = Graph.from_edges(*edges, **policies)
+    assert reference_of(graph) == expected
+    assert (graph.weights is None) == (edges[2] is None and duplicates != "sum")
+    assert graph.directed == directed
+    assert_valid(graph)
+
+
+@thorough
+@given(graph=graphs())
+def test_edges_and_back(graph: Graph) -> None:
+    pairs = graph.edges()
+    assert len(pairs) == graph.num_edges
+    rows = reference_of(graph)
+    weights = None if graph.weights is None else [rows[u][v] for u, v in pairs.tolist()]
+    again = Graph.from_edges(
+        graph.num_nodes,
+        pairs,
+        weights,
+        directed=graph.directed,
+        self_loops="keep",
+        duplicates="error",
+    )
+    assert again == graph
+    assert again.digest() == graph.digest()
+
+
+@thorough
+@given(graph=graphs())
+def test_scipy_and_back(graph: Graph) -> None:
+    # An explicit zero of a matrix is no edge, so weights of 0 are moved away first.
+    weights = None if graph.weights is None else graph.weights + 10
+    graph = Graph(graph.indptr, graph.indices, weights, graph.directed)
+    again = Graph.from_scipy(
+        graph.to_scipy().tocsc(),
+        directed=graph.directed,
+        self_loops="keep",
+        weighted=graph.weights is not None,
+    )
+    assert again == graph
+    dense = graph.to_scipy().toarray()
+    assert dense.tolist() == [
+        [row.get(v, 0.0) for v in range(graph.num_nodes)] for row in reference_of(graph)
+    ]
+
+
+@thorough
+@given(case=graphs_with_order())
+def test_a_permutation_and_its_inverse_cancel(case: tuple[Graph, list[int]]) -> None:
+    graph, order = case
+    moved = graph.permuted(order)
+    assert_valid(moved)
+    assert moved.permuted(np.argsort(order)) == graph
+    rows, moved_rows = reference_of(graph), reference_of(moved)
+    for i, j in enumerate(order):
+        assert {order[v]: w for v, w in moved_rows[i].items()} == rows[j]
+
+
+@thorough
+@given(case=graphs_with_order(), data=st.data())
+def test_renaming_the_nodes_commutes_with_every_operation(
+    case: tuple[Graph, list[int]], data: st.DataObject
+) -> None:
+    graph, order = case
+    place = np.argsort(np.array(order, np.int64))  # node j of graph is node place[j] of moved
+    moved = graph.permuted(order)
+    assert moved.num_edges == graph.num_edges
+    assert moved.degrees.tolist() == graph.degrees[order].tolist()
+    assert moved.strengths().tolist() == graph.strengths()[order].tolist()
+    assert moved.transpose() == graph.transpose().permuted(order)
+    assert moved.without_self_loops() == graph.without_self_loops().permuted(order)
+    for combine in ("union", "sum"):
+        assert moved.symmetrise(combine) == graph.symmetrise(combine).permuted(order)
+    nodes, hops = data.draw(some_nodes(graph)), data.draw(st.integers(0, 3))
+    renamed = place[nodes]
+    reached = graph.k_hop(nodes, hops)
+    assert moved.k_hop(renamed, hops).tolist() == sorted(place[reached].tolist())
+    taken, moved_taken = rows_of(graph.take_rows(nodes)), rows_of(moved.take_rows(renamed))
+    assert [{order[v]: w for v, w in row.items()} for row in moved_taken] == taken
+    labels = np.array(
+        data.draw(st.lists(st.integers(-1, 2), min_size=len(order), max_size=len(order)))
+    )
+    assert moved.homophily(labels[order]) == pytest.approx(graph.homophily(labels), nan_ok=True)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@thorough
+@given(data=st.data())
+def test_a_union_of_graphs_splits_into_the_same_graphs(directed: bool, data: st.DataObject) -> None:
+    parts = data.draw(st.lists(graphs(directed=directed), min_size=1, max_size=5))
+    if data.draw(st.booleans()):  # all or none with weights: a union has them for all or for none
+        parts = [graph.symmetrise("sum") if not directed else weighted(graph) for graph in parts]
+    else:
+        parts = [Graph(graph.indptr, graph.indices, None, directed) for graph in parts]
+    joined = Graph.disjoint_union(parts)
+    assert_valid(joined)
+    assert joined.split([graph.num_nodes for graph in parts]) == parts
+    assert joined.num_edges == sum(graph.num_edges for graph in parts)
+    shift = 0
+    for graph in parts:
+        block = reference_of(joined)[shift : shift + graph.num_nodes]
+        assert [{v - shift: w for v, w in row.items()} for row in block] == reference_of(graph)
+        shift += graph.num_nodes
+
+
+def weighted(graph: Graph) -> Graph:
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    return Graph(graph.indptr, graph.indices, weights, graph.directed)
+
+
+@thorough
+@given(parts=st.lists(graphs(), min_size=1, max_size=4))
+def test_a_union_of_mixed_kinds_keeps_every_row(parts: list[Graph]) -> None:
+    joined = Graph.disjoint_union(parts)
+    assert joined.directed == any(graph.directed for graph in parts)
+    assert (joined.weights is None) == all(graph.weights is None for graph in parts)
+    assert_valid(joined)
+    split = joined.split([graph.num_nodes for graph in parts])
+    assert [reference_of(graph) for graph in split] == [reference_of(graph) for graph in parts]
+
+
+@thorough
+@given(case=graphs_with_nodes())
+def test_take_rows_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> None:
+    graph, nodes = case
+    taken = graph.take_rows(nodes)
+    rows = reference_of(graph)
+    assert rows_of(taken) == [rows[node] for node in nodes]
+    assert (taken.weights is None) == (graph.weights is None)
+    for node in nodes:
+        assert graph.neighbours(node).tolist() == sorted(rows[node])
+
+
+@thorough
+@given(graph=graphs(min_nodes=1), data=st.data())
+def test_with_rows_agrees_with_the_reference(graph: Graph, data: st.DataObject) -> None:
+    size = graph.num_nodes
+    source = data.draw(st.lists(st.integers(0, size - 1), min_size=size, max_size=size))
+    copied = graph.with_rows(source)
+    assert copied.directed
+    assert_valid(copied)
+    rows = reference_of(graph)
+    assert reference_of(copied) == [rows[j] for j in source]
+    assert reference_of(graph.with_rows(range(size))) == rows
+
+
+@thorough
+@given(graph=graphs())
+def test_transpose_agrees_with_the_reference(graph: Graph) -> None:
+    flipped = graph.transpose()
+    assert_valid(flipped)
+    rows = reference_of(graph)
+    assert reference_of(flipped) == [
+        {u: rows[u][v] for u in range(len(rows)) if v in rows[u]} for v in range(len(rows))
+    ]
+    assert flipped.transpose() == graph
+
+
+@thorough
+@given(graph=graphs())
+def test_symmetrise_agrees_with_the_reference(graph: Graph) -> None:
+    rows = reference_of(graph)
+    either, total = graph.symmetrise("union"), graph.symmetrise("sum")
+    assert reference_of(either) == naive_symmetrise(rows, max)
+    assert (either.weights is None) == (graph.weights is None)
+    assert reference_of(total) == naive_symmetrise(rows, sum)
+    assert total.weights is not None
+    for symmetric in (either, total):
+        assert not symmetric.directed
+        assert_valid(symmetric)
+    assert either.symmetrise() == either
+
+
+@thorough
+@given(case=graphs_with_nodes())
+def test_induced_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> None:
+    graph, nodes = case
+    distinct = list(dict.fromkeys(nodes))
+    part = graph.induced(distinct)
+    assert_valid(part)
+    assert part.directed == graph.directed
+    rows = reference_of(graph)
+    assert reference_of(part) == [
+        {i: rows[u][v] for i, v in enumerate(distinct) if v in rows[u]} for u in distinct
+    ]
+
+
+@thorough
+@given(case=graphs_with_nodes(), hops=st.integers(0, 8))
+def test_k_hop_agrees_with_the_reference(case: tuple[Graph, list[int]], hops: int) -> None:
+    graph, nodes = case
+    assert graph.k_hop(nodes, hops).tolist() == naive_k_hop(reference_of(graph), nodes, hops)
+
+
+@thorough
+@given(graph=graphs())
+def test_contains_agrees_with_the_reference(graph: Graph) -> None:
+    every = np.arange(graph.num_nodes)
+    rows = reference_of(graph)
+    found = graph.contains(every[:, None], every[None, :])
+    assert found.tolist() == [[v in row for v in range(len(rows))] for row in rows]
+
+
+@thorough
+@given(graph=graphs(), data=st.data())
+def test_homophily_agrees_with_the_reference(graph: Graph, data: st.DataObject) -> None:
+    size = graph.num_nodes
+    labels = data.draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size))
+    assert graph.homophily(labels) == pytest.approx(naive_homophily(graph, labels), nan_ok=True)
+
+
+@thorough
+@given(graph=graphs())
+def test_counts_agree_with_the_reference(graph: Graph) -> None:
+    rows = reference_of(graph)
+    loops = sum(u in row for u, row in enumerate(rows))
+    assert graph.num_self_loops == loops
+    assert graph.degrees.tolist() == [len(row) for row in rows]
+    assert graph.strengths().tolist() == [sum(row.values()) for row in rows]
+    bare = graph.without_self_loops()
+    assert_valid(bare)
+    assert bare.num_edges == graph.num_edges - loops
+    assert reference_of(bare) == [
+        {v: w for v, w in row.items() if v != u} for u, row in enumerate(rows)
+    ]
+
+
+@thorough
+@given(first=graphs(), second=graphs())
+def test_graphs_are_equal_when_their_parts_are(first: Graph, second: Graph) -> None:
+    def parts(graph: Graph) -> tuple[object, ...]:
+        return graph.directed, graph.weights is None, reference_of(graph)
+
+    assert (first == second) == (parts(first) == parts(second))
+    assert (first == second) == (first.digest() == second.digest())

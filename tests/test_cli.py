@@ -1,0 +1,140 @@
+"""The command line: what it prints, its exit codes, and what starting it costs."""
+
+from __future__ import annotations
+
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+
+import nodecopy
+import nodecopy.data
+from nodecopy import cli
+from nodecopy.errors import DatasetError, TrainingError
+
+
+@pytest.fixture(autouse=True)
+def terminal_of_known_width(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def failing_command(monkeypatch):
+    """Make `nodecopy datasets` raise the exception given."""
+
+    def arrange(error: BaseException) -> list[str]:
+        def load_dataset(name: str) -> None:
+            raise error
+
+        monkeypatch.setattr(nodecopy.data, "load_dataset", load_dataset)
+        return ["datasets"]
+
+    return arrange
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"nodecopy {nodecopy.__version__}\n"
+
+
+@pytest.mark.parametrize("args", [["--help"], []])
+def test_help_lists_the_commands(args, capsys):
+    assert cli.main(args) == 0
+    captured = capsys.readouterr()
+    assert "datasets" in _plain(captured.out)
+    assert "--debug" in _plain(captured.out)
+    assert captured.err == ""
+
+
+def test_python_dash_m_passes_the_exit_code_on():
+    command = [sys.executable, "-m", "nodecopy"]
+    fine = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    assert (fine.returncode, fine.stdout) == (0, f"nodecopy {nodecopy.__version__}\n")
+    wrong = subprocess.run([*command, "dataset"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+
+
+def test_datasets_shows_the_counts_of_every_built_in_set(capsys):
+    assert cli.main(["datasets"]) == 0
+    lines = _plain(capsys.readouterr().out).splitlines()
+    rows = [line.replace("│", " ").split() for line in lines]
+    assert ["cora", "2,708", "5,278", "1,433", "7", "0.810", "2,708"] in rows
+    assert ["citeseer", "3,327", "4,552", "3,703", "6", "0.738", "3,312"] in rows
+    assert ["pubmed", "19,717", "44,324", "500", "3", "0.802", "19,717"] in rows
+
+
+def test_datasets_lists_class_names_on_request(capsys):
+    assert cli.main(["datasets"]) == 0
+    assert "Case_Based" not in capsys.readouterr().out
+    assert cli.main(["datasets", "--classes"]) == 0
+    out = capsys.readouterr().out
+    for name in ("Case_Based", "Agents", "Diabetes Mellitus Experimental"):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["dataset"], "error: No such command 'dataset'. Did you mean 'datasets'?"),
+        (["datasets", "--clases"], "error: No such option: --clases"),
+        (["datasets", "extra"], "error: Got unexpected extra argument"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(args, expected, capsys):
+    assert cli.main(args) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(expected)
+    assert captured.err.endswith("--help')\n")
+    assert captured.err.count("\n") == 1
+
+
+def test_bad_input_is_one_line_and_exit_code_2(failing_command, capsys):
+    assert cli.main(failing_command(DatasetError("unknown dataset 'corra';\n did you mean…"))) == 2
+    assert capsys.readouterr().err == "error: unknown dataset 'corra'; did you mean…\n"
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("boom"), TrainingError("boom")])
+def test_our_fault_is_one_line_and_exit_code_1(error, failing_command, capsys):
+    assert cli.main(failing_command(error)) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"internal error: {type(error).__name__}: boom; run again with --debug")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("error", "code"), [(DatasetError("boom"), 2), (OSError("boom"), 1)])
+def test_debug_shows_the_traceback_and_keeps_the_exit_code(error, code, failing_command, capsys):
+    assert cli.main(["--debug", *failing_command(error)]) == code
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert "run again" not in err
+
+
+def test_an_interrupt_is_one_word_and_exit_code_130(failing_command, capsys):
+    assert cli.main(failing_command(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_help_imports_nothing_heavy_and_costs_under_a_third_of_a_second():
+    # 0.3 CPU seconds where starting Python takes 0.02; a slower machine gets more.
+    start = min(_cpu_seconds("-c", "pass") for _ in range(5))
+    cost = min(_cpu_seconds("-m", "nodecopy", "--help") for _ in range(5))
+    assert cost < 0.3 * max(1.0, start / 0.02)
+
+    code = "import sys; from nodecopy.cli import main; main(['--help']); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "scipy", "torch"} & set(run.stdout.split())
+
+
+def _plain(text: str) -> str:
+    """Drop the colour codes that some environments force on."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def _cpu_seconds(*args: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *args], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -1,0 +1,56 @@
+"""The exception tree and its one message helper."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from nodecopy import errors
+
+EVERY_ERROR = [
+    value
+    for value in vars(errors).values()
+    if inspect.isclass(value) and value.__module__ == errors.__name__
+]
+
+
+def drawn_tree(error: type, indent: str = "") -> list[str]:
+    """Return the names below ``error``, each with its depth in the tree."""
+    children = sorted(error.__subclasses__(), key=EVERY_ERROR.index)
+    lines = [indent + error.__name__]
+    for child in children:
+        lines += drawn_tree(child, indent + "    ")
+    return lines
+
+
+def test_module_docstring_draws_the_tree_that_exists() -> None:
+    branches = str.maketrans("├└─│", "    ")
+    drawn = [line.translate(branches) for line in str(errors.__doc__).splitlines()]
+    names = [line for line in drawn if line.split() and line.split()[0].endswith("Error")]
+    written = [line[: line.index("Error") + 5] for line in names]
+    assert written == drawn_tree(errors.NodecopyError)
+
+
+@pytest.mark.parametrize("error", EVERY_ERROR)
+def test_every_error_is_one_of_ours_and_says_when_it_is_raised(error: type) -> None:
+    assert issubclass(error, errors.NodecopyError)
+    assert error.__doc__
+
+
+def test_input_errors_are_value_errors_and_training_errors_are_not() -> None:
+    assert issubclass(errors.InputError, ValueError)
+    assert issubclass(errors.TrainingError, RuntimeError)
+    assert not issubclass(errors.TrainingError, errors.InputError)
+
+
+def test_unknown_name_suggests_the_nearest_accepted_one() -> None:
+    message = errors.unknown_name("dataset", "pubmd", ["pubmed", "cora", "citeseer"])
+    assert message == "unknown dataset 'pubmd'; did you mean 'pubmed'? accepted: " + (
+        "citeseer, cora, pubmed"
+    )
+
+
+def test_unknown_name_suggests_nothing_where_nothing_is_near() -> None:
+    message = errors.unknown_name("dataset", "zzz", iter(["cora"]))
+    assert message == "unknown dataset 'zzz'; accepted: cora"

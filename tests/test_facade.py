@@ -1,0 +1,50 @@
+"""The façade: every public name is there, and nothing is imported before it is used."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import nodecopy
+
+
+@pytest.mark.parametrize("name", nodecopy.__all__)
+def test_every_public_name_is_importable_and_listed(name):
+    assert getattr(nodecopy, name) is not None
+    assert name in dir(nodecopy)
+
+
+def test_all_is_sorted_short_and_without_repeats():
+    assert nodecopy.__all__ == sorted(set(nodecopy.__all__))
+    assert len(nodecopy.__all__) <= 20
+
+
+def test_the_table_of_homes_is_complete():
+    assert sorted(nodecopy._HOME) == [name for name in nodecopy.__all__ if name != "__version__"]
+
+
+@pytest.mark.parametrize(("name", "home"), sorted(nodecopy._HOME.items()))
+def test_a_name_is_the_object_of_its_home(name, home):
+    assert getattr(nodecopy, name) is getattr(importlib.import_module(home), name)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'nodecopy' has no attribute 'Grpah'"):
+        _ = nodecopy.Grpah
+
+
+def test_import_star_gives_exactly_the_public_names():
+    namespace: dict[str, object] = {}
+    exec("from nodecopy import *", namespace)  # noqa: S102 - the statement is the test
+    assert sorted(set(namespace) - {"__builtins__"}) == nodecopy.__all__
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = "import sys, nodecopy; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(run.stdout.split())
+    assert "nodecopy" in modules
+    assert not {"numpy", "rich", "safetensors", "scipy", "torch", "typer"} & modules

@@ -1,0 +1,108 @@
+"""Rules about the source tree that no linter checks."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import nodecopy
+from nodecopy.data import dataset_names, load_dataset
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "nodecopy"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+PROPER = {"citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed"}
+NAMELESS = {"common", "helpers", "misc", "utils"}
+
+
+def test_every_file_is_named_after_an_idea():
+    offenders = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "src").rglob("*")
+        if path.stem.strip("_").removesuffix("s") in {name.removesuffix("s") for name in NAMELESS}
+    ]
+    assert offenders == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_package_does_not_import_from_its_own_facade(path):
+    facade = set(nodecopy.__all__) - {"__version__"}
+    imported = {
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "nodecopy"
+        for alias in node.names
+    }
+    assert imported & facade == set()
+
+
+def test_the_pinned_set_covers_every_dependency():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert lines[0].startswith("# ")
+    pins = [re.fullmatch(r"([\w.-]+)==[\w.]+", line) for line in lines[1:]]
+    assert all(pins), "every line is name==version, with no local version and no path"
+    pinned = {_normalised(pin[1]) for pin in pins if pin}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    wanted = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
+    names = {_normalised(re.match(r"[\w.-]+", requirement)[0]) for requirement in wanted}
+    assert names - {"nodecopy"} - pinned == set()
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_the_distributions_carry_every_file_of_the_package(target, tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.iterdir()
+    if target == "wheel":
+        names = zipfile.ZipFile(archive).namelist()
+        carried = {name for name in names if name.startswith("nodecopy/")}
+    else:
+        with tarfile.open(archive) as sdist:
+            names = sdist.getnames()
+        carried = {name.split("/src/", 1)[1] for name in names if "/src/" in name}
+    shipped = {
+        str(path.relative_to(PACKAGE.parent))
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert shipped - carried == set()
+    assert any(name.endswith("LICENSE") for name in names)
+    assert any(name.endswith("NOTICE-DATA.md") for name in names)
+
+
+@pytest.mark.parametrize("name", dataset_names())
+def test_the_data_notice_states_the_counts_of_the_shipped_data(name):
+    rows = [row.split("|") for row in (ROOT / "NOTICE-DATA.md").read_text().splitlines()]
+    ((nodes, edges, _, features, classes, homophily),) = [
+        [cell.strip() for cell in row[2:8]] for row in rows if row[1:2] == [f" {PROPER[name]} "]
+    ]
+    data = load_dataset(name)
+    assert nodes == f"{data.num_nodes:,}"
+    assert edges == f"{data.graph.num_edges:,}"
+    assert features == f"{data.num_features:,} ({data.features.nnz:,})"
+    assert classes == f"{data.num_classes}"
+    assert homophily == f"{data.graph.homophily(data.labels):.3f}"
+
+
+def test_every_statement_of_the_version_agrees():
+    read = [sys.executable, "-m", "hatchling", "version"]
+    built = subprocess.run(read, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert built.stdout.strip() == nodecopy.__version__
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert cited[1] == nodecopy.__version__
+
+
+def _normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

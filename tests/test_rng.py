@@ -1,0 +1,159 @@
+"""Named random streams: the same name gives the same draws anywhere, another name others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy import rng
+from nodecopy.errors import InputError
+from nodecopy.rng import child_seed, key64, stream, torch_stream
+
+# Paths that a careless joining of names would confuse with each other.
+PATHS: list[tuple[Any, ...]] = [
+    (0,),
+    (1,),
+    (-1,),
+    (0, ""),
+    (0, "", ""),
+    (0, "a"),
+    (0, "a", "b"),
+    (0, "b", "a"),
+    (0, "ab"),
+    (0, "a,b"),
+    (0, 'a", "b'),
+    (0, "a/b"),
+    (0, "a\x00b"),
+    (0, 1),
+    (0, "1"),
+    (0, 1, 1),
+    (0, 11),
+    (0, -1),
+    (0, 2**64 + 1),
+    (0, "ζ"),
+    (0, "\\u03b6"),
+    (1, 0),
+    (10,),
+]
+
+
+def draws(path: tuple[Any, ...]) -> list[int]:
+    numbers: list[int] = stream(*path).integers(1 << 62, size=4).tolist()
+    return numbers
+
+
+def torch_draws(path: tuple[Any, ...]) -> list[int]:
+    numbers: list[int] = torch.randint(1 << 62, (4,), generator=torch_stream(*path)).tolist()
+    return numbers
+
+
+@pytest.mark.parametrize("draw", [draws, torch_draws])
+def test_streams_do_not_depend_on_the_order_in_which_they_are_made(
+    draw: Callable[[tuple[Any, ...]], list[int]],
+) -> None:
+    forward = [draw(path) for path in PATHS]
+    backward = [draw(path) for path in reversed(PATHS)]
+    assert forward == backward[::-1]
+
+
+@pytest.mark.parametrize("draw", [draws, torch_draws, lambda path: [key64(*path)]])
+def test_no_two_paths_share_a_stream(draw: Callable[[tuple[Any, ...]], list[int]]) -> None:
+    seen = [tuple(draw(path)) for path in PATHS]
+    same = [
+        (PATHS[i], PATHS[j]) for i, j in combinations(range(len(PATHS)), 2) if seen[i] == seen[j]
+    ]
+    assert same == []
+
+
+def test_numpy_integers_name_the_same_stream_as_python_ones() -> None:
+    assert draws((np.int64(3), "zeta", np.uint8(2))) == draws((3, "zeta", 2))
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, None, b"a", ("a",)])
+def test_other_names_are_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="named by integers and strings; got"):
+        stream(0, wrong)
+    with pytest.raises(InputError, match="named by integers and strings; got"):
+        stream(wrong)
+
+
+def test_first_draws_are_those_of_every_other_process_and_release() -> None:
+    assert draws((0, "zeta", 1))[:2] == [3980519284694567497, 77557319132439435]
+    assert key64(0, "a") == -1851472369144205377
+    assert child_seed(0, "a") == 7371899667710570431
+    first = torch.randint(1 << 40, (3,), generator=torch_stream(0, "a"))
+    assert first.tolist() == [961539912188, 775738658584, 40862428578]
+
+
+def test_a_process_with_another_hash_seed_draws_the_same() -> None:
+    program = "from nodecopy.rng import stream; print(stream(5, 'x', 7).integers(1 << 62))"
+    drawn = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for hash_seed in ("1", "2")
+    }
+    assert drawn == {str(stream(5, "x", 7).integers(1 << 62))}
+
+
+def test_keys_fill_their_ranges() -> None:
+    keys = [key64(0, i) for i in range(200)]
+    assert min(keys) < -(2**61)
+    assert max(keys) > 2**61
+    assert all(-(2**63) <= key < 2**63 for key in keys)
+    seeds = [child_seed(0, i) for i in range(200)]
+    assert all(0 <= seed < 2**63 for seed in seeds)
+    assert len(set(seeds)) == 200
+
+
+def test_streams_of_neighbouring_names_are_uncorrelated() -> None:
+    samples = np.stack([stream(0, "zeta", i).standard_normal(4096) for i in range(48)])
+    correlation = np.corrcoef(samples)[np.triu_indices(48, k=1)]
+    # 1128 correlations, each normal with standard deviation 1 / sqrt(4096).
+    assert np.abs(correlation).max() < 4.5 / np.sqrt(4096)
+    assert abs(np.mean(correlation**2) * 4096 - 1) < 0.2
+
+
+def test_first_draws_of_consecutive_streams_are_jointly_uniform() -> None:
+    first = np.array([stream(0, "zeta", i).integers(4) for i in range(8000)])
+    pairs = np.bincount(4 * first[:-1] + first[1:], minlength=16)
+    expected = len(first[1:]) / 16
+    # Chi-square with 15 degrees of freedom: 37.7 is exceeded once in a thousand.
+    assert np.sum((pairs - expected) ** 2) / expected < 37.7
+
+
+def test_torch_streams_use_more_than_the_32_bits_that_manual_seed_keeps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    same = [torch.Generator().manual_seed(seed) for seed in (7, 7 + 2**32)]
+    assert torch.equal(*(torch.rand(4, generator=generator) for generator in same))
+    monkeypatch.setattr(rng, "key64", lambda *path: 7)
+    assert torch_draws((0, "a")) != torch_draws((0, "b"))
+
+
+def test_torch_streams_are_uniform_and_uncorrelated() -> None:
+    samples = torch.stack(
+        [
+            torch.rand(4096, generator=torch_stream(0, "mask", i), dtype=torch.float64)
+            for i in range(24)
+        ]
+    ).numpy()
+    assert abs(samples.mean() - 0.5) < 4 * np.sqrt(1 / 12 / samples.size)
+    correlation = np.corrcoef(samples)[np.triu_indices(24, k=1)]
+    assert np.abs(correlation).max() < 4.5 / np.sqrt(4096)
