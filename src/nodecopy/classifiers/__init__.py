@@ -1,0 +1,25 @@
+"""Base classifiers: anything that gives every node a class probability (line 3 of Algorithm 1)."""
+
+from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
+from nodecopy.classifiers.base import Fitted, NodeClassifier
+from nodecopy.classifiers.label_propagation import LabelPropagation
+from nodecopy.classifiers.neural import (
+    ChebNetClassifier,
+    FittedNetwork,
+    GATClassifier,
+    GCNClassifier,
+    NetworkClassifier,
+)
+
+__all__ = [
+    "ChebNetClassifier",
+    "FeatureClassifier",
+    "Fitted",
+    "FittedNetwork",
+    "GATClassifier",
+    "GCNClassifier",
+    "GivenProbabilities",
+    "LabelPropagation",
+    "NetworkClassifier",
+    "NodeClassifier",
+]

@@ -1,0 +1,67 @@
+"""Adapters: probabilities that are there already, and scikit-learn classifiers on the features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.nn.train import Progress
+from nodecopy.rng import child_seed
+
+
+@dataclass(frozen=True, eq=False)
+class GivenProbabilities:
+    """Probabilities [N, K] from elsewhere; fitting checks them against the task."""
+
+    probabilities: NDArray[np.floating]
+
+    def fit(
+        self, task: Task, seed: int = 0, progress: Progress | None = None
+    ) -> GivenProbabilities:
+        """Check shape and rows."""
+        expected = (task.graph.num_nodes, task.num_classes)
+        given = np.asarray(self.probabilities)
+        if given.shape != expected:
+            raise ModelError(
+                f"probabilities must have shape {list(expected)}; got {list(given.shape)}"
+            )
+        sums = given.sum(1)
+        if not np.all(given >= 0) or not np.allclose(sums, 1.0, atol=1e-3):
+            raise ModelError(
+                "probabilities must not be negative and each row must sum to one; "
+                f"row sums lie between {sums.min():.4g} and {sums.max():.4g}"
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureClassifier:
+    """Any scikit-learn classifier with ``predict_proba``, on the features alone.
+
+    Args:
+        estimator: unfitted; each fit works on a clone, with ``random_state`` set where it has one.
+    """
+
+    estimator: Any
+
+    def fit(
+        self, task: Task, seed: int = 0, progress: Progress | None = None
+    ) -> GivenProbabilities:
+        """Fit on the labelled rows, predict every row; classes never seen get probability zero."""
+        from sklearn.base import clone
+
+        if not hasattr(self.estimator, "predict_proba"):
+            name = type(self.estimator).__name__
+            raise ModelError(f"the base classifier must have predict_proba; {name} has none")
+        estimator = clone(self.estimator)
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=child_seed(seed, "sklearn") % 2**32)
+        estimator.fit(task.features[task.train], task.labels[task.train])
+        probabilities = np.zeros((task.graph.num_nodes, task.num_classes))
+        probabilities[:, estimator.classes_] = estimator.predict_proba(task.features)
+        return GivenProbabilities(probabilities)

@@ -1,0 +1,37 @@
+"""What a node classifier is."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.task import Task
+from nodecopy.nn.train import Progress
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """The outcome of a fit."""
+
+    @property
+    def probabilities(self) -> NDArray[np.floating]:
+        """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
+        ...
+
+
+@runtime_checkable
+class NodeClassifier(Protocol):
+    """A way to label every node of a graph from a few labels: a value that holds settings only.
+
+    The rules, which one contract test checks for every implementation:
+
+    - `fit` reads nothing but the task; it changes neither the task nor the classifier;
+    - the same task and seed give the same probabilities;
+    - every node gets a row: isolated nodes and nodes without features too.
+    """
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        """Learn from the task and return the probabilities of every node."""
+        ...

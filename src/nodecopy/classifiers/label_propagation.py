@@ -1,0 +1,63 @@
+"""Label propagation: the cheapest base classifier, for graphs whose features say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.classifiers.adapters import GivenProbabilities
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.nn.propagation import adjacency_rows
+from nodecopy.nn.train import Progress
+
+
+@dataclass(frozen=True)
+class LabelPropagation:
+    """F ← α Â F + (1 - α) Y, repeated, rows then scaled to sum to one (Zhou et al. 2004).
+
+    Nodes that no label reaches get the class shares of the training labels.
+
+    Args:
+        alpha: how much of a node's score comes from its neighbours at each step.
+        steps: number of repetitions.
+    """
+
+    alpha: float = 0.9
+    steps: int = 50
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if not 0.0 < self.alpha < 1.0 or self.steps < 1:
+            raise ModelError(
+                f"alpha must lie between 0 and 1 and steps be at least 1; got {self.alpha}, "
+                f"{self.steps}"
+            )
+
+    def fit(
+        self, task: Task, seed: int = 0, progress: Progress | None = None
+    ) -> GivenProbabilities:
+        """Spread the training labels; the seed plays no part."""
+        import scipy.sparse as sp
+
+        n, k = task.graph.num_nodes, task.num_classes
+        indptr, columns, values = adjacency_rows(task.graph, np.arange(n))
+        operator = sp.csr_array((values.astype(np.float64), columns, indptr), shape=(n, n))
+        known = np.zeros((n, k))
+        known[task.train, task.labels[task.train]] = 1.0
+        scores = known
+        for step in range(self.steps):
+            scores = self.alpha * (operator @ scores) + (1.0 - self.alpha) * known
+            if progress is not None:
+                progress(step + 1, self.steps)
+        return GivenProbabilities(_shares(scores, known.sum(0) / known.sum()))
+
+
+def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+    totals = scores.sum(1, keepdims=True)
+    reached = totals[:, 0] > 0
+    shares = np.broadcast_to(prior, scores.shape).copy()
+    shares[reached] = scores[reached] / totals[reached]
+    return shares

@@ -1,0 +1,100 @@
+"""Neural node classifiers: a network, how to train it, and the trained result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Network
+from nodecopy.nn.stopping import Patience
+from nodecopy.nn.train import Progress, TrainConfig, train
+from nodecopy.rng import child_seed
+
+
+@dataclass(frozen=True)
+class NetworkClassifier:
+    """One network trained on the observed graph.
+
+    Args:
+        network: the architecture.
+        training: how to train it. Early stopping needs validation nodes in the task.
+    """
+
+    network: Network
+    training: TrainConfig
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
+        """Train the network and predict every node with dropout off."""
+        if self.training.early_stopping is not None and len(task.val) == 0:
+            raise ModelError(
+                "early stopping needs validation nodes and the task has none; "
+                "give some, or set early_stopping=None"
+            )
+        seeds = (child_seed(seed, "network"),)
+        ensemble = train(self.network, task, [task.graph], seeds, self.training, progress)
+        return FittedNetwork(ensemble, task.graph, task.features, self.training)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNetwork:
+    """A trained network, and the graph it was trained on."""
+
+    ensemble: Ensemble
+    graph: Graph
+    features: FeatureMatrix
+    training: TrainConfig
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float32]:
+        """Class probabilities of every node of the training graph [N, K]."""
+        return self.predict_proba(self.graph, self.features)
+
+    def predict_proba(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float32]:
+        """Apply the trained weights to any graph with the same features [N', K]."""
+        options = {"memory": self.training.memory, "device": self.training.device}
+        return self.ensemble.predict_proba(graph, features, **options)[0]
+
+
+@dataclass(frozen=True)
+class GCNClassifier(NetworkClassifier):
+    """The GCN of Kipf and Welling (2017), with the settings of the paper."""
+
+    network: Network = field(default_factory=GCN)
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+
+@dataclass(frozen=True)
+class ChebNetClassifier(NetworkClassifier):
+    """ChebyNet (Defferrard et al. 2016), trained like the GCN."""
+
+    network: Network = field(default_factory=ChebNet)
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+
+@dataclass(frozen=True)
+class GATClassifier(NetworkClassifier):
+    """The GAT of Veličković et al. (2018); it stops early, so it needs validation nodes."""
+
+    network: Network = field(default_factory=GAT)
+    training: TrainConfig = field(
+        default_factory=lambda: TrainConfig(
+            epochs=1000, learning_rate=0.005, weight_decay=5e-4, early_stopping=Patience(100)
+        )
+    )
+
+    @classmethod
+    def for_pubmed(cls) -> GATClassifier:
+        """Return the settings its authors use on PubMed: 8 output heads, stronger penalty."""
+        plain = cls()
+        training = plain.training.replace(learning_rate=0.01, weight_decay=1e-3)
+        return cls(GAT(output_heads=8), training)

@@ -1,0 +1,154 @@
+"""A batch: everything a forward pass reads, for M members laid side by side.
+
+Member m has its own receptive field. Levels are padded to the largest member, so hidden rows are
+plain tensors [M, n, F]; the operators of all members form one block-diagonal sparse matrix, so one
+product serves all. Padding rows have no entries and nothing refers to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nodecopy.nn.dropout import entry_names, keep_mask, row_names
+from nodecopy.nn.propagation import OperatorRows, SparseOperator
+from nodecopy.nn.receptive import ReceptiveField
+from nodecopy.rng import key64
+
+FeatureMatrix = sp.csr_array | NDArray[np.float32]
+
+
+class Batch:
+    """M receptive fields with their input features and dropout names.
+
+    Args:
+        fields: one per member, all with the same number of steps.
+        features: X, sparse or dense float32 [N, D].
+        seeds: one per member; they name its dropout masks.
+        device: where the tensors live.
+
+    Attributes:
+        nodes: per level, the node numbers [M, n] with -1 where padded.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[ReceptiveField],
+        features: FeatureMatrix,
+        seeds: Sequence[int],
+        device: torch.device,
+    ) -> None:
+        self.size = len(fields)
+        self.device = device
+        self.num_features = int(features.shape[1])
+        self.nodes = [_pad(level) for level in zip(*(f.levels for f in fields), strict=True)]
+        self.steps = [
+            _block_diagonal(rows, self.nodes[h].shape[1], self.nodes[h + 1].shape[1], device)
+            for h, rows in enumerate(zip(*(f.steps for f in fields), strict=True))
+        ]
+        self._seeds = tuple(seeds)
+        self._names: dict[tuple[str, int], Tensor] = {}
+        outermost = [f.levels[-1] for f in fields]
+        self._sparse: SparseOperator | None = None
+        self._dense: Tensor | None = None
+        if sp.issparse(features):
+            rows = [_sparse_rows(features, nodes) for nodes in outermost]
+            height = self.nodes[-1].shape[1]
+            self._sparse = _block_diagonal(rows, height, self.num_features, device)
+        else:
+            padded = np.asarray(features, np.float32)[self.nodes[-1]]
+            padded[self.nodes[-1] < 0] = 0.0
+            self._dense = torch.as_tensor(padded, device=device)
+
+    def transform_inputs(self, weight: Tensor, step: int | None, rate: float) -> Tensor:
+        """Return dropout(X) W for every member: weight [M, D, F] -> [M, n, F], outermost level."""
+        dropping = step is not None and rate > 0
+        if self._dense is not None:
+            x = self._dense
+            if dropping:
+                x = x * self.mask("input", len(self.nodes) - 1, self.num_features, step, rate)
+            return x @ weight
+        assert self._sparse is not None
+        values = self._sparse.values
+        if dropping:
+            assert step is not None
+            values = keep_mask(self._input_names(), step, rate).mul_(values)
+        flat = weight.reshape(self.size * self.num_features, -1)
+        return self._sparse.matmul(flat, values).view(self.size, -1, flat.shape[1])
+
+    def propagate(self, step: int, hidden: Tensor) -> Tensor:
+        """Multiply by operator ``step``: [M, n_{step+1}, F] -> [M, n_step, F]."""
+        flat = hidden.reshape(-1, hidden.shape[-1])
+        return self.steps[step].matmul(flat).view(self.size, -1, hidden.shape[-1])
+
+    def mask(self, place: str, level: int, width: int, step: int | None, rate: float) -> Tensor:
+        """Return the dropout mask of hidden rows [M, n_level, width] at a named place."""
+        assert step is not None
+        if (place, width) not in self._names:
+            rows = row_names(self._keys(place)[:, None], self.nodes[level])
+            names = entry_names(rows[:, :, None], np.arange(width)[None, None, :])
+            self._names[place, width] = torch.as_tensor(names, device=self.device)
+        return keep_mask(self._names[place, width], step, rate)
+
+    def edge_mask(self, place: str, level: int, heads: int, step: int, rate: float) -> Tensor:
+        """Return the dropout mask of operator entries [nnz, heads] (attention dropout)."""
+        if (place, heads) not in self._names:
+            operator = self.steps[level]
+            rows = row_names(self._keys(place)[:, None], self.nodes[level]).ravel()
+            row = operator.rows.cpu().numpy()
+            column = self.nodes[level + 1].ravel()[operator.columns.cpu().numpy()]
+            columns = column[:, None] * heads + np.arange(heads)[None, :]
+            names = entry_names(rows[row][:, None], columns)
+            self._names[place, heads] = torch.as_tensor(names, device=self.device)
+        return keep_mask(self._names[place, heads], step, rate)
+
+    def _input_names(self) -> Tensor:
+        """Names of the sparse input entries: (member, node, feature)."""
+        assert self._sparse is not None
+        if ("input", -1) not in self._names:
+            rows = row_names(self._keys("input")[:, None], self.nodes[-1]).ravel()
+            row = self._sparse.rows.cpu().numpy()
+            column = self._sparse.columns.cpu().numpy().astype(np.int64) % self.num_features
+            names = entry_names(rows[row], column)
+            self._names["input", -1] = torch.as_tensor(names, device=self.device)
+        return self._names["input", -1]
+
+    def _keys(self, place: str) -> NDArray[np.uint64]:
+        keys = [key64(seed, "dropout", place) for seed in self._seeds]
+        return np.array(keys, np.int64).view(np.uint64)
+
+
+def _pad(nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Stack M lists of nodes, the shorter ones filled up with -1: [M, longest]."""
+    padded = np.full((len(nodes), max(len(n) for n in nodes)), -1, np.int64)
+    for row, numbers in zip(padded, nodes, strict=True):
+        row[: len(numbers)] = numbers
+    return padded
+
+
+def _block_diagonal(
+    blocks: Sequence[OperatorRows], height: int, width: int, device: torch.device
+) -> SparseOperator:
+    """Put M operators on the diagonal of one, each padded to [height, width]."""
+    counts = np.zeros((len(blocks), height), np.int64)
+    columns = np.empty(sum(len(b.columns) for b in blocks), np.int32)
+    at = 0
+    for m, block in enumerate(blocks):
+        counts[m, : len(block.indptr) - 1] = np.diff(block.indptr)
+        np.add(
+            block.columns, m * width, out=columns[at : at + len(block.columns)], casting="unsafe"
+        )
+        at += len(block.columns)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    values = np.concatenate([b.values for b in blocks])
+    return SparseOperator(indptr, columns, values, len(blocks) * width, device)
+
+
+def _sparse_rows(features: sp.csr_array, nodes: NDArray[np.int64]) -> OperatorRows:
+    picked = features[nodes]
+    return OperatorRows(picked.indptr, picked.indices, picked.data.astype(np.float32))

@@ -1,0 +1,91 @@
+"""ChebyNet (Defferrard et al. 2016): layers that are Chebyshev polynomials of the Laplacian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from nodecopy.errors import ModelError
+from nodecopy.nn.batch import Batch
+from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.propagation import OperatorKind
+
+
+@dataclass(frozen=True)
+class ChebNet:
+    """H⁽ˡ⁺¹⁾ = σ(Σ_k T_k(L̃) H⁽ˡ⁾ W⁽ˡ'ᵏ⁾), k = 0 … degree, L̃ = L - I (λ_max = 2), σ = ReLU.
+
+    Args:
+        hidden: units of each hidden layer.
+        degree: the highest power of the Laplacian in a layer.
+        dropout: rate on the input entries and on every hidden layer.
+    """
+
+    hidden: tuple[int, ...] = (16,)
+    degree: int = 3
+    dropout: float = 0.5
+    operator: ClassVar[OperatorKind] = "laplacian"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_sizes("hidden", self.hidden)
+        check_rate("dropout", self.dropout)
+        if self.degree < 1:
+            raise ModelError(f"degree must be at least 1; got {self.degree}")
+
+    @property
+    def hops(self) -> int:
+        """Each layer reaches ``degree`` steps."""
+        return (len(self.hidden) + 1) * self.degree
+
+    def initial_weights(
+        self, num_features: int, num_classes: int, generator: torch.Generator
+    ) -> Weights:
+        """Draw, per layer, the matrices of all powers side by side [in, (degree + 1) · out]."""
+        sizes = (num_features, *self.hidden, num_classes)
+        weights = {}
+        for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            powers = [glorot(fan_in, fan_out, generator) for _ in range(self.degree + 1)]
+            weights[f"w{layer}"] = torch.cat(powers, dim=1)
+        return weights
+
+    def decayed(self, name: str) -> bool:
+        """The penalty falls on the first layer only."""
+        return name == "w0"
+
+    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+        """Return the logits [M, n_0, K]."""
+        level = self.hops
+        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n, (degree + 1) H]
+        for layer in range(len(self.hidden) + 1):
+            if layer > 0:
+                h = torch.relu(h)
+                if step is not None and self.dropout > 0:
+                    width = h.shape[-1]
+                    h = h * batch.mask(f"hidden{layer}", level, width, step, self.dropout)
+                h = h @ weights[f"w{layer}"]  # [M, n, (degree + 1) out]
+            h = self._polynomial(batch, level, h)
+            level -= self.degree
+        return h
+
+    def _polynomial(self, batch: Batch, level: int, h: Tensor) -> Tensor:
+        """Evaluate Σ_k T_k(L̃) h_k from level ``level`` inwards by Clenshaw's recurrence.
+
+        b_k = h_k + 2 L̃ b_{k+1} - b_{k+2}; the sum is h_0 + L̃ b_1 - b_2. One product a degree, on
+        ever fewer rows: a level is a prefix of the one outside it.
+        """
+        terms = h.split(h.shape[-1] // (self.degree + 1), dim=-1)
+        after, b = None, terms[self.degree]
+        for k in range(self.degree - 1, -1, -1):
+            level -= 1
+            rows = batch.nodes[level].shape[1]
+            moved = batch.propagate(level, b)
+            new = terms[k][:, :rows] + (moved if k == 0 else 2.0 * moved)
+            if after is not None:
+                new = new - after[:, :rows]
+            after, b = b, new
+        return b

@@ -1,0 +1,119 @@
+"""The graph attention network of Veličković et al. (2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nodecopy.nn.batch import Batch
+from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.propagation import OperatorKind
+
+
+@dataclass(frozen=True)
+class GAT:
+    """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).
+
+    The sums run over the neighbours of i and i itself. The last layer averages its heads.
+
+    Args:
+        hidden: units per head of each hidden layer.
+        heads: attention heads of each hidden layer.
+        output_heads: attention heads of the last layer (8 on PubMed, else 1).
+        dropout: rate on the input entries and on every hidden layer.
+        attention_dropout: rate on the attention coefficients.
+        negative_slope: of the LeakyReLU.
+    """
+
+    hidden: tuple[int, ...] = (8,)
+    heads: int = 8
+    output_heads: int = 1
+    dropout: float = 0.6
+    attention_dropout: float = 0.6
+    negative_slope: float = 0.2
+    operator: ClassVar[OperatorKind] = "attention"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_sizes("hidden and heads", (*self.hidden, self.heads, self.output_heads))
+        check_rate("dropout", self.dropout)
+        check_rate("attention_dropout", self.attention_dropout)
+
+    @property
+    def hops(self) -> int:
+        """One propagation per layer."""
+        return len(self.hidden) + 1
+
+    def initial_weights(
+        self, num_features: int, num_classes: int, generator: torch.Generator
+    ) -> Weights:
+        """Draw, per layer, W [in, heads · out] and the attention vectors aₜ, aₛ [heads, out]."""
+        weights: Weights = {}
+        fan_in = num_features
+        for layer, units in enumerate((*self.hidden, num_classes)):
+            heads = self._heads(layer)
+            width = units if layer == self.hops - 1 else heads * units
+            weights[f"w{layer}"] = glorot(fan_in, heads * units, generator)
+            weights[f"target{layer}"] = glorot(heads, units, generator)
+            weights[f"source{layer}"] = glorot(heads, units, generator)
+            weights[f"b{layer}"] = torch.zeros(1, width)
+            fan_in = width
+        return weights
+
+    def decayed(self, name: str) -> bool:
+        """The penalty falls on every weight, as in the authors' program."""
+        return True
+
+    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+        """Return the logits [M, n_0, K]."""
+        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n_L, heads · F]
+        for layer in range(self.hops):
+            level = self.hops - 1 - layer
+            if layer > 0:
+                h = functional.elu(h)
+                if step is not None and self.dropout > 0:
+                    width = h.shape[-1]
+                    h = h * batch.mask(f"hidden{layer}", level + 1, width, step, self.dropout)
+                h = h @ weights[f"w{layer}"]
+            heads = self._heads(layer)
+            h = h.unflatten(-1, (heads, -1))  # [M, n, heads, F]
+            h = self._attend(h, weights, batch, layer, step)
+            h = h.mean(dim=2) if layer == self.hops - 1 else h.flatten(2)
+            h = h + weights[f"b{layer}"]
+        return h
+
+    def _heads(self, layer: int) -> int:
+        return self.output_heads if layer == self.hops - 1 else self.heads
+
+    def _attend(
+        self, h: Tensor, weights: Weights, batch: Batch, layer: int, step: int | None
+    ) -> Tensor:
+        """Average the neighbours by attention: [M, n_{level+1}, heads, F] -> [M, n_level, …]."""
+        level = self.hops - 1 - layer
+        operator, rows = batch.steps[level], batch.nodes[level].shape[1]
+        targets = (h[:, :rows] * weights[f"target{layer}"][:, None]).sum(-1)  # [M, n, heads]
+        sources = (h * weights[f"source{layer}"][:, None]).sum(-1)  # [M, n', heads]
+        row, column = operator.rows, operator.columns.long()
+        scores = targets.flatten(0, 1)[row] + sources.flatten(0, 1)[column]  # [E, heads]
+        scores = functional.leaky_relu(scores, self.negative_slope)
+        alpha = _softmax_over_rows(scores, row, operator.shape[0])
+        if step is not None and self.attention_dropout > 0:
+            place, heads = f"attention{layer}", alpha.shape[-1]
+            alpha = alpha * batch.edge_mask(place, level, heads, step, self.attention_dropout)
+        messages = h.flatten(0, 1)[column] * alpha.unsqueeze(-1)  # [E, heads, F]
+        total = torch.zeros(operator.shape[0], *h.shape[2:], device=h.device)
+        return total.index_add(0, row, messages).unflatten(0, (batch.size, -1))
+
+
+def _softmax_over_rows(scores: Tensor, row: Tensor, num_rows: int) -> Tensor:
+    """Normalise exp(scores) [E, heads] to sum to one within each row."""
+    index = row.unsqueeze(-1).expand_as(scores)
+    largest = torch.zeros(num_rows, scores.shape[1], device=scores.device)
+    largest = largest.scatter_reduce(0, index, scores.detach(), "amax", include_self=False)
+    exponentials = torch.exp(scores - largest[row])
+    sums = torch.zeros_like(largest).index_add(0, row, exponentials)
+    return exponentials / sums[row]

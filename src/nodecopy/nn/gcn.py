@@ -1,0 +1,73 @@
+"""The graph convolutional network of Kipf and Welling (2017): equations 1 and 2 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from nodecopy.nn.batch import Batch
+from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.propagation import OperatorKind
+
+
+@dataclass(frozen=True)
+class GCN:
+    """H⁽¹⁾ = σ(Â X W⁽⁰⁾), H⁽ˡ⁺¹⁾ = σ(Â H⁽ˡ⁾ W⁽ˡ⁾) (eqs. 1-2), σ = ReLU, none after the last layer.
+
+    Args:
+        hidden: units of each hidden layer; ``()`` is a single linear layer.
+        dropout: rate on the input entries and on every hidden layer.
+        bias: whether each layer adds a bias (the paper's does not).
+    """
+
+    hidden: tuple[int, ...] = (16,)
+    dropout: float = 0.5
+    bias: bool = False
+    operator: ClassVar[OperatorKind] = "adjacency"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        check_sizes("hidden", self.hidden)
+        check_rate("dropout", self.dropout)
+
+    @property
+    def hops(self) -> int:
+        """One propagation per layer."""
+        return len(self.hidden) + 1
+
+    def initial_weights(
+        self, num_features: int, num_classes: int, generator: torch.Generator
+    ) -> Weights:
+        """Draw W⁽ˡ⁾ [in, out] by Glorot's rule; biases start at zero."""
+        sizes = (num_features, *self.hidden, num_classes)
+        weights = {}
+        for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            weights[f"w{layer}"] = glorot(fan_in, fan_out, generator)
+            if self.bias:
+                weights[f"b{layer}"] = torch.zeros(1, fan_out)
+        return weights
+
+    def decayed(self, name: str) -> bool:
+        """The penalty falls on the first layer only."""
+        return name in {"w0", "b0"}
+
+    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+        """Return the logits [M, n_0, K]."""
+        last = self.hops - 1
+        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n_L, H]
+        for layer in range(self.hops):
+            level = last - layer
+            if layer > 0:
+                h = torch.relu(h)
+                if step is not None and self.dropout > 0:
+                    width = h.shape[-1]
+                    h = h * batch.mask(f"hidden{layer}", level + 1, width, step, self.dropout)
+                h = h @ weights[f"w{layer}"]  # [M, n, out]
+            h = batch.propagate(level, h)
+            if self.bias:
+                h = h + weights[f"b{layer}"]
+        return h

@@ -1,0 +1,280 @@
+"""The one training loop: M members at once, each exactly as if it were trained alone.
+
+Every architecture and every caller trains through `Trainer.step`: `train` repeats it on fixed
+graphs, the online schedule of `posterior` on a fresh graph each time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, TrainingError
+from nodecopy.graph import Graph
+from nodecopy.nn.batch import Batch
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.memory import chunks_within, field_bytes
+from nodecopy.nn.network import Network, Weights
+from nodecopy.nn.receptive import ReceptiveField, receptive_field
+from nodecopy.nn.stopping import EarlyStopping, Monitor
+from nodecopy.rng import key64, torch_stream
+
+Progress = Callable[[int, int], None]
+"""Called with (member-epochs done, member-epochs in all) after each epoch."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train; the defaults are the paper's (those of Kipf and Welling's GCN).
+
+    Attributes:
+        epochs: gradient steps, at most.
+        learning_rate: of Adam.
+        weight_decay: λ in the penalty λ/2 ‖W‖², part of the loss (coupled), on the weights that
+            the network names.
+        early_stopping: a rule on the validation nodes, or None to run all epochs.
+        prune: compute only the rows that the loss needs; False gives the same weights, slowly.
+        device: "cpu", "cuda", …
+        memory: bytes that a batch of members may take; None is a quarter of the machine's.
+    """
+
+    epochs: int = 200
+    learning_rate: float = 0.01
+    weight_decay: float = 5e-4
+    early_stopping: EarlyStopping | None = None
+    prune: bool = True
+    device: str = "cpu"
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.epochs < 0:
+            raise ModelError(f"epochs must not be negative; got {self.epochs}")
+        if self.learning_rate <= 0 or self.weight_decay < 0:
+            raise ModelError("learning_rate must be positive and weight_decay not negative")
+
+    def replace(self, **changes: object) -> TrainConfig:
+        """Return a copy with some settings changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
+
+
+def train(
+    network: Network,
+    tasks: Task | Sequence[Task],
+    graphs: Sequence[Graph],
+    seeds: Sequence[int],
+    config: TrainConfig | None = None,
+    progress: Progress | None = None,
+) -> Ensemble:
+    """Train M networks, member m on ``graphs[m]`` with ``seeds[m]``.
+
+    Args:
+        network: the architecture.
+        tasks: features and labels; one for all members, or one for each (of the same features).
+        graphs: M graphs; read once each, so they may be made on demand.
+        seeds: M seeds, which name the initial weights and the dropout masks.
+        config: how to train.
+        progress: called after each epoch.
+    """
+    config = config or TrainConfig()
+    members = [tasks] * len(graphs) if isinstance(tasks, Task) else list(tasks)
+    if not len(members) == len(graphs) == len(seeds):
+        raise ModelError(
+            f"one task, graph and seed per member: got {len(members)}, {len(graphs)}, {len(seeds)}"
+        )
+    total, done = config.epochs * len(graphs), 0
+    fields = _training_fields(network, members, graphs, config)
+    parts = []
+    for chosen, chunk in chunks_within(fields, config.memory):
+        here = members[chosen]
+
+        def report(epoch: int, before: int = done, size: int = len(chunk)) -> None:
+            if progress is not None:
+                progress(before + epoch * size, total)
+
+        supervised = Supervision.of_fields(chunk, here, "train", seeds[chosen], config)
+        validation = None
+        if config.early_stopping is not None:
+            over = [graphs[m] for m in range(chosen.start, chosen.stop)]
+            validation = Supervision.over(network, here, over, "val", seeds[chosen], config)
+        trainer = Trainer(network, here[0], seeds[chosen], config, chosen.start)
+        parts.append(_run(trainer, supervised, validation, config, report))
+        done += config.epochs * len(chunk)
+    stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
+    return Ensemble(network, stacked, tuple(seeds))
+
+
+@dataclass(frozen=True, eq=False)
+class Supervision:
+    """A batch with the labels of its output rows."""
+
+    batch: Batch
+    targets: Tensor  # [M, n_0], -100 where padded
+
+    @classmethod
+    def over(
+        cls,
+        network: Network,
+        tasks: Sequence[Task],
+        graphs: Sequence[Graph],
+        part: str,
+        seeds: Sequence[int],
+        config: TrainConfig,
+    ) -> Supervision:
+        """Lay out the members' graphs around their ``part``: "train" or "val" nodes."""
+        fields = [
+            receptive_field(
+                graph, getattr(task, part), network.hops, network.operator, prune=config.prune
+            )
+            for task, graph in zip(tasks, graphs, strict=True)
+        ]
+        return cls.of_fields(fields, tasks, part, seeds, config)
+
+    @classmethod
+    def of_fields(
+        cls,
+        fields: Sequence[ReceptiveField],
+        tasks: Sequence[Task],
+        part: str,
+        seeds: Sequence[int],
+        config: TrainConfig,
+    ) -> Supervision:
+        """Do the same from receptive fields that are there already."""
+        device = torch.device(config.device)
+        batch = Batch(fields, tasks[0].features, seeds, device)
+        targets = np.full((len(tasks), max(len(getattr(t, part)) for t in tasks)), -100)
+        for row, task in zip(targets, tasks, strict=True):
+            nodes = getattr(task, part)
+            row[: len(nodes)] = task.labels[nodes]
+        return cls(batch, torch.as_tensor(targets, device=device))
+
+    def losses(self, logits: Tensor) -> Tensor:
+        """Return each member's mean cross-entropy over its own nodes [M]."""
+        rows = logits[:, : self.targets.shape[1]].flatten(0, 1)
+        entropy = functional.cross_entropy(rows, self.targets.flatten(), reduction="none")
+        return entropy.view_as(self.targets).sum(1) / (self.targets >= 0).sum(1)
+
+    def accuracies(self, logits: Tensor) -> Tensor:
+        """Return each member's accuracy over its own nodes [M]."""
+        right = logits[:, : self.targets.shape[1]].argmax(-1) == self.targets
+        return right.sum(1) / (self.targets >= 0).sum(1)
+
+
+class Trainer:
+    """Weights and optimiser state of M members, advanced one gradient step at a time."""
+
+    def __init__(
+        self,
+        network: Network,
+        task: Task,
+        seeds: Sequence[int],
+        config: TrainConfig,
+        first: int = 0,
+    ) -> None:
+        self.network = network
+        self._first = first  # number of the first member, for messages
+        self.seeds = tuple(seeds)
+        self.epoch = 0
+        self.weights = _initial_weights(network, task, seeds, torch.device(config.device))
+        decayed = [w for name, w in self.weights.items() if network.decayed(name)]
+        others = [w for name, w in self.weights.items() if not network.decayed(name)]
+        groups: list[dict[str, Any]] = [
+            {"params": decayed, "weight_decay": config.weight_decay},
+            {"params": others},
+        ]
+        groups = [group for group in groups if group["params"]]
+        self._optimiser = torch.optim.Adam(groups, lr=config.learning_rate, fused=True)
+
+    def step(self, supervised: Supervision) -> None:
+        """Take one Adam step on every member's loss; members do not influence one another."""
+        logits = self.network.forward(self.weights, supervised.batch, epoch_key(self.epoch))
+        losses = supervised.losses(logits)
+        self._check(losses.detach())
+        self._optimiser.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        self._optimiser.step()
+        self.epoch += 1
+
+    def evaluate(self, supervised: Supervision) -> tuple[Tensor, Tensor]:
+        """Return (losses, accuracies) with dropout off, each [M]."""
+        with torch.no_grad():
+            logits = self.network.forward(self.weights, supervised.batch, None)
+            return supervised.losses(logits), supervised.accuracies(logits)
+
+    def snapshot(self) -> Weights:
+        """Return a copy of the current weights."""
+        return {name: w.detach().clone() for name, w in self.weights.items()}
+
+    def _check(self, losses: Tensor) -> None:
+        if bool(torch.isfinite(losses).all()):
+            return
+        member = int((~torch.isfinite(losses)).nonzero()[0])
+        raise TrainingError(
+            f"the loss of member {self._first + member} (seed {self.seeds[member]}) is "
+            f"{float(losses[member])} at epoch {self.epoch}; try a smaller learning rate and "
+            "check the scale of the features"
+        )
+
+
+def epoch_key(epoch: int) -> int:
+    """Return the key of an epoch's dropout masks."""
+    return key64(0, "epoch", epoch)
+
+
+def draw_key(draw: int) -> int:
+    """Return the key of the dropout masks of a posterior weight draw."""
+    return key64(0, "draw", draw)
+
+
+def _run(
+    trainer: Trainer,
+    supervised: Supervision,
+    validation: Supervision | None,
+    config: TrainConfig,
+    report: Callable[[int], None],
+) -> Weights:
+    monitor = None
+    if validation is not None and config.early_stopping is not None:
+        monitor = Monitor(config.early_stopping, trainer.snapshot())
+    for epoch in range(config.epochs):
+        trainer.step(supervised)
+        if monitor is not None and validation is not None:
+            monitor.update(*trainer.evaluate(validation), trainer.weights)
+            if monitor.all_stopped:
+                break
+        report(epoch + 1)
+    report(config.epochs)
+    return trainer.snapshot() if monitor is None else monitor.final(trainer.weights)
+
+
+def _training_fields(
+    network: Network, tasks: Sequence[Task], graphs: Sequence[Graph], config: TrainConfig
+) -> Iterator[tuple[ReceptiveField, int]]:
+    generator = torch.Generator()
+    shapes = network.initial_weights(tasks[0].features.shape[1], tasks[0].num_classes, generator)
+    size = sum(w.numel() for w in shapes.values())
+    for task, graph in zip(tasks, graphs, strict=True):
+        field = receptive_field(
+            graph, task.train, network.hops, network.operator, prune=config.prune
+        )
+        yield field, field_bytes(field, task.features, size, training=True)
+
+
+def _initial_weights(
+    network: Network, task: Task, seeds: Sequence[int], device: torch.device
+) -> Weights:
+    """Stack the members' initial weights, each drawn from its own stream."""
+    sizes = (task.features.shape[1], task.num_classes)
+    drawn = [network.initial_weights(*sizes, torch_stream(seed, "init")) for seed in seeds]
+    return {
+        name: torch.stack([member[name] for member in drawn]).to(device).requires_grad_()
+        for name in drawn[0]
+    }

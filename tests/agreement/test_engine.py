@@ -1,0 +1,123 @@
+"""Batched = loop, pruned = full, sparse = dense, any chunking: one answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.graph import Graph
+from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Network
+from nodecopy.nn.stopping import LossWindow
+from nodecopy.nn.train import TrainConfig, draw_key, train
+from tests.problems import make_task
+
+NETWORKS = [
+    GCN(),
+    GCN(hidden=(6, 5), bias=True),
+    GCN(hidden=()),
+    ChebNet(hidden=(6,), degree=2),
+    GAT(hidden=(4,), heads=3, output_heads=2),
+]
+SHORT = TrainConfig(epochs=20)
+
+
+def name(network: Network) -> str:
+    return repr(network)
+
+
+def assert_same_weights(a: Ensemble, b: Ensemble, tolerance: float = 2e-5) -> None:
+    for key, weights in a.weights.items():
+        torch.testing.assert_close(weights, b.weights[key], atol=tolerance, rtol=1e-4)
+
+
+def three_graphs() -> list[Graph]:
+    return [make_task().graph, make_task(seed=5).graph, make_task(seed=6).graph]
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=name)
+def test_pruned_training_equals_full_graph_training(network: Network) -> None:
+    task, graphs = make_task(per_class=1), three_graphs()
+    pruned = train(network, task, graphs, [1, 2, 3], SHORT)
+    full = train(network, task, graphs, [1, 2, 3], SHORT.replace(prune=False))
+    assert_same_weights(pruned, full)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=name)
+def test_a_batch_of_members_equals_a_loop_of_single_trainings(network: Network) -> None:
+    tasks = [make_task(), make_task(per_class=2), make_task(per_class=3)]
+    graphs = three_graphs()
+    batch = train(network, tasks, graphs, [1, 2, 3], SHORT)
+    for m in range(3):
+        single = train(network, tasks[m], [graphs[m]], [m + 1], SHORT)
+        assert_same_weights(batch.take(slice(m, m + 1)), single)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=name)
+def test_sparse_and_dense_features_agree(network: Network) -> None:
+    graphs, seeds = three_graphs(), [1, 2, 3]
+    sparse = train(network, make_task(), graphs, seeds, SHORT.replace(epochs=5))
+    dense = train(network, make_task(dense=True), graphs, seeds, SHORT.replace(epochs=5))
+    assert_same_weights(sparse, dense)
+
+
+def test_dropout_on_dense_inputs_uses_the_names_of_the_sparse_entries() -> None:
+    """An input entry that is zero anyway may be dropped or not: the nonzero ones must match."""
+    sparse = train(GCN(), make_task(), three_graphs(), [1, 2, 3], SHORT)
+    dense = train(GCN(), make_task(dense=True), three_graphs(), [1, 2, 3], SHORT)
+    assert_same_weights(sparse, dense)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=name)
+def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> None:
+    task, graphs = make_task(), three_graphs()
+    together = train(network, task, graphs, [1, 2, 3], SHORT)
+    one_by_one = train(network, task, graphs, [1, 2, 3], SHORT.replace(memory=1))
+    assert_same_weights(together, one_by_one)
+    kwargs = {"steps": (None, draw_key(0))}
+    big = list(together.predictions(task.graph, task.features, **kwargs))
+    small = list(together.predictions(task.graph, task.features, memory=1, **kwargs))
+    assert len(big) == 2
+    assert len(small) == 6
+    for members, index, probabilities in small:
+        whole = big[index][2][members]
+        np.testing.assert_allclose(probabilities, whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=name)
+def test_predictions_on_some_nodes_equal_those_on_all(network: Network) -> None:
+    task = make_task()
+    ensemble = train(network, task, three_graphs(), [1, 2, 3], SHORT)
+    some = np.array([5, 88, 89, 0])
+    for step in (None, draw_key(4)):
+        steps = (step,)
+        ((_, _, all_nodes),) = ensemble.predictions(task.graph, task.features, steps=steps)
+        ((_, _, few),) = ensemble.predictions(task.graph, task.features, steps=steps, nodes=some)
+        np.testing.assert_allclose(few, all_nodes[:, some], atol=1e-6)
+
+
+def test_early_stopping_in_a_batch_equals_early_stopping_alone() -> None:
+    config = TrainConfig(epochs=120, learning_rate=0.3, early_stopping=LossWindow(3))
+    task, graphs = make_task(), three_graphs()
+    batch = train(GCN(), task, graphs, [1, 2, 3], config)
+    lasted = train(GCN(), task, graphs, [1, 2, 3], config.replace(early_stopping=None))
+    for m in range(3):
+        single = train(GCN(), task, [graphs[m]], [m + 1], config)
+        assert_same_weights(batch.take(slice(m, m + 1)), single, tolerance=1e-3)
+    assert any(
+        not torch.allclose(w, lasted.weights[key], atol=1e-2) for key, w in batch.weights.items()
+    )
+
+
+def test_same_seed_same_bits_other_seed_other_weights() -> None:
+    task, graphs = make_task(), three_graphs()
+    first = train(GCN(), task, graphs, [1, 2, 3], SHORT)
+    again = train(GCN(), task, graphs, [1, 2, 3], SHORT)
+    other = train(GCN(), task, graphs, [1, 2, 4], SHORT)
+    for key, weights in first.weights.items():
+        assert torch.equal(weights, again.weights[key])
+        assert not torch.equal(weights[2], other.weights[key][2])

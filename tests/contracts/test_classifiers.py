@@ -1,0 +1,162 @@
+"""Every classifier goes through the same checks."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from nodecopy.classifiers import (
+    ChebNetClassifier,
+    FeatureClassifier,
+    Fitted,
+    GATClassifier,
+    GCNClassifier,
+    GivenProbabilities,
+    LabelPropagation,
+    NodeClassifier,
+)
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.nn.stopping import Patience
+from nodecopy.nn.train import TrainConfig
+from tests.problems import make_task, true_labels
+
+SHORT = TrainConfig(epochs=60)
+CLASSIFIERS: dict[str, NodeClassifier] = {
+    "gcn": GCNClassifier(training=SHORT),
+    "cheb": ChebNetClassifier(training=SHORT),
+    "gat": GATClassifier(
+        training=TrainConfig(epochs=60, learning_rate=0.02, early_stopping=Patience(20))
+    ),
+    "label propagation": LabelPropagation(),
+    "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
+    "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),
+}
+every = pytest.mark.parametrize("classifier", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
+
+
+@every
+def test_every_node_gets_a_distribution(classifier: NodeClassifier, task: Task) -> None:
+    assert isinstance(classifier, NodeClassifier)
+    fitted = classifier.fit(task, seed=3)
+    assert isinstance(fitted, Fitted)
+    p = fitted.probabilities
+    assert p.shape == (task.graph.num_nodes, task.num_classes)
+    assert np.all(p >= 0)
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-5)
+
+
+@every
+def test_it_learns_more_than_chance(classifier: NodeClassifier, task: Task) -> None:
+    predicted = classifier.fit(task).probabilities.argmax(1)
+    assert np.mean(predicted == true_labels(task)) > 0.45
+
+
+@every
+def test_the_seed_decides(classifier: NodeClassifier, task: Task) -> None:
+    first, again = (classifier.fit(task, seed=7).probabilities for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@every
+def test_hidden_labels_change_nothing(classifier: NodeClassifier, task: Task) -> None:
+    scrambled = true_labels(task).copy()
+    hidden = np.setdiff1d(np.arange(len(scrambled)), [*task.train, *task.val])
+    scrambled[hidden] = (scrambled[hidden] + 1) % task.num_classes
+    other = Task.of(task.graph, task.features, scrambled, task.train, task.val, num_classes=3)
+    np.testing.assert_array_equal(
+        classifier.fit(task).probabilities, classifier.fit(other).probabilities
+    )
+
+
+@every
+def test_a_class_with_one_label_and_a_class_with_none(classifier: NodeClassifier) -> None:
+    base = make_task()
+    labels = true_labels(base)
+    train = np.concatenate([base.train[labels[base.train] == 0], [1]])
+    val = base.val[labels[base.val] < 2]
+    task = Task.of(base.graph, base.features, labels, train, val, num_classes=3)
+    p = classifier.fit(task).probabilities
+    assert p.shape == (90, 3)
+    assert np.all(np.isfinite(p))
+
+
+@every
+def test_a_graph_without_edges_and_dense_features(classifier: NodeClassifier) -> None:
+    base = make_task(dense=True)
+    empty = Graph.from_edges(base.graph.num_nodes, [])
+    task = dataclasses.replace(base, graph=empty)
+    p = classifier.fit(task).probabilities
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-5)
+
+
+@every
+def test_fitting_changes_neither_task_nor_classifier(
+    classifier: NodeClassifier, task: Task
+) -> None:
+    before = task.graph.digest(), task.features.copy(), task.labels.copy(), repr(classifier)
+    classifier.fit(task)
+    assert before[0] == task.graph.digest()
+    assert (before[1] != task.features).nnz == 0
+    np.testing.assert_array_equal(before[2], task.labels)
+    assert before[3] == repr(classifier)
+
+
+@every
+def test_progress_reaches_its_end(classifier: NodeClassifier, task: Task) -> None:
+    seen: list[tuple[int, int]] = []
+    classifier.fit(task, progress=lambda done, total: seen.append((done, total)))
+    if seen:
+        assert seen[-1][0] == seen[-1][1]
+        assert all(0 < done <= total for done, total in seen)
+
+
+def test_gcn_beats_the_features_alone(task: Task) -> None:
+    truth = true_labels(task)
+    graph = np.mean(GCNClassifier().fit(task).probabilities.argmax(1) == truth)
+    alone = FeatureClassifier(LogisticRegression(C=100.0)).fit(task)
+    assert graph > np.mean(alone.probabilities.argmax(1) == truth)
+
+
+def test_trained_weights_apply_to_a_grown_graph(task: Task) -> None:
+    fitted = GCNClassifier(training=SHORT).fit(task)
+    n = task.graph.num_nodes
+    pairs = np.concatenate([task.graph.edges(), [[n, 0], [n, 1]]])
+    grown = Graph.from_edges(n + 1, pairs)
+    features = sp.vstack([task.features, task.features[[0]]]).tocsr()
+    p = fitted.predict_proba(grown, features)
+    assert p.shape == (n + 1, 3)
+    untouched = np.setdiff1d(np.arange(n), grown.k_hop([n], 3))
+    np.testing.assert_allclose(p[untouched], fitted.probabilities[untouched], atol=1e-6)
+
+
+def test_given_probabilities_are_checked(task: Task) -> None:
+    good = np.full((90, 3), 1 / 3)
+    assert GivenProbabilities(good).fit(task).probabilities is good
+    with pytest.raises(ModelError, match=r"shape \[90, 3\]; got \[90, 2\]"):
+        GivenProbabilities(good[:, :2]).fit(task)
+    with pytest.raises(ModelError, match="sum to one"):
+        GivenProbabilities(good * 2).fit(task)
+
+
+def test_clear_errors(task: Task) -> None:
+    with pytest.raises(ModelError, match="early stopping needs validation nodes"):
+        GATClassifier().fit(dataclasses.replace(task, val=np.array([], int)))
+    with pytest.raises(ModelError, match="has none"):
+        FeatureClassifier(object()).fit(task)
+    with pytest.raises(ModelError, match="alpha must lie between 0 and 1"):
+        LabelPropagation(alpha=1.0)
+    with pytest.raises(ModelError, match="no labelled node"):
+        Task.of(task.graph, task.features, task.labels, [])
+    with pytest.raises(ModelError, match="at least two classes"):
+        Task.of(task.graph, task.features, np.zeros(90), [0, 1])
+    with pytest.raises(ModelError, match="has no label"):
+        Task.of(task.graph, task.features, np.full(90, -1), [0, 1])
+    with pytest.raises(ModelError, match="90 nodes, but there are 89 feature rows and 90 labels"):
+        Task.of(task.graph, task.features[:89], task.labels, [0, 1])

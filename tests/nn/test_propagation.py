@@ -1,0 +1,83 @@
+"""Operators against their dense formulas, and the sparse product against dense products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.graph import Graph
+from nodecopy.nn.propagation import (
+    OperatorRows,
+    SparseOperator,
+    adjacency_rows,
+    attention_rows,
+    laplacian_rows,
+)
+from tests.problems import make_task
+
+
+def dense(rows: OperatorRows, num_nodes: int) -> np.ndarray:
+    matrix = np.zeros((len(rows.indptr) - 1, num_nodes))
+    row = np.repeat(np.arange(len(matrix)), np.diff(rows.indptr))
+    np.add.at(matrix, (row, rows.columns), rows.values)
+    return matrix
+
+
+def looped_and_weighted() -> Graph:
+    pairs = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 3), (1, 4)]
+    return Graph.from_edges(6, pairs, [1, 2, 0.5, 1, 3, 1.5], self_loops="keep")
+
+
+@pytest.mark.parametrize("graph", [make_task().graph, looped_and_weighted()])
+def test_adjacency_is_the_symmetric_normalisation(graph: Graph) -> None:
+    a = graph.to_scipy().toarray() + np.eye(graph.num_nodes)
+    root = np.diag(1 / np.sqrt(a.sum(1)))
+    got = dense(adjacency_rows(graph, np.arange(graph.num_nodes)), graph.num_nodes)
+    np.testing.assert_allclose(got, root @ a @ root, atol=1e-6)
+
+
+def test_adjacency_of_a_directed_graph_averages_each_row() -> None:
+    graph = Graph.from_edges(4, [(0, 1), (0, 2), (3, 0)], directed=True)
+    got = dense(adjacency_rows(graph, np.arange(4)), 4)
+    np.testing.assert_allclose(got[0], [1 / 3, 1 / 3, 1 / 3, 0], atol=1e-7)
+    np.testing.assert_allclose(got.sum(1), 1, atol=1e-6)
+
+
+def test_laplacian_with_isolated_nodes_is_finite_and_right() -> None:
+    graph = make_task().graph
+    a = graph.to_scipy().toarray()
+    degrees = a.sum(1)
+    root = np.diag(np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1)), 0))
+    got = dense(laplacian_rows(graph, np.arange(graph.num_nodes)), graph.num_nodes)
+    np.testing.assert_allclose(got, -root @ a @ root, atol=1e-6)
+
+
+def test_attention_has_each_node_once_in_its_own_row() -> None:
+    graph = looped_and_weighted()
+    got = dense(attention_rows(graph, np.arange(6)), 6)
+    expected = (graph.to_scipy().toarray() > 0) | np.eye(6, dtype=bool)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_rows_of_a_subset_are_the_rows_of_the_whole() -> None:
+    graph = make_task().graph
+    nodes = np.array([7, 3, 50])
+    for make in (adjacency_rows, laplacian_rows, attention_rows):
+        whole = dense(make(graph, np.arange(graph.num_nodes)), graph.num_nodes)
+        np.testing.assert_array_equal(dense(make(graph, nodes), graph.num_nodes), whole[nodes])
+
+
+def test_sparse_product_and_its_gradient() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.random((7, 5)) * (rng.random((7, 5)) < 0.4)
+    row, column = np.nonzero(matrix)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=7))])
+    values = matrix[row, column].astype(np.float32)
+    operator = SparseOperator(indptr, column, values, 5, torch.device("cpu"))
+    x = torch.rand(5, 3, requires_grad=True)
+    weights = torch.rand(7, 3)
+    (operator.matmul(x) * weights).sum().backward()
+    a = torch.as_tensor(matrix, dtype=torch.float32)
+    torch.testing.assert_close(operator.matmul(x), a @ x)
+    torch.testing.assert_close(x.grad, a.T @ weights)

@@ -1,0 +1,43 @@
+"""The receptive field holds exactly what is needed, in nested order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy.graph import Graph
+from nodecopy.nn.receptive import receptive_field
+from tests.problems import make_task
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 4), st.booleans())
+def test_levels_are_the_neighbourhoods_and_each_begins_with_the_one_before(
+    seed: int, hops: int, prune: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    graph = Graph.from_edges(30, rng.integers(0, 30, (25, 2)))
+    nodes = rng.choice(30, 4, replace=False)
+    field = receptive_field(graph, nodes, hops, "adjacency", prune=prune)
+    for h, level in enumerate(field.levels):
+        expected = graph.k_hop(nodes, h) if prune else np.arange(30)
+        np.testing.assert_array_equal(np.sort(level), expected)
+        if h:
+            before = field.levels[h - 1]
+            np.testing.assert_array_equal(level[: len(before)], before)
+    for h, step in enumerate(field.steps):
+        back = field.levels[h + 1][step.columns]
+        for i, node in enumerate(field.levels[h]):
+            row = np.sort(back[step.indptr[i] : step.indptr[i + 1]])
+            np.testing.assert_array_equal(row, np.sort([*graph.neighbours(node), node]))
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_the_field_does_not_grow_with_far_away_nodes(scale: int) -> None:
+    task = make_task()
+    far = Graph.disjoint_union([task.graph] * scale)
+    field = receptive_field(far, task.train, 2, "adjacency")
+    alone = receptive_field(task.graph, task.train, 2, "adjacency")
+    assert [len(level) for level in field.levels] == [len(level) for level in alone.levels]

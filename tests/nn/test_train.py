@@ -1,0 +1,148 @@
+"""The loop itself: settings, failures, progress, interruption, memory, devices."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, TrainingError
+from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.memory import chunks_within, field_bytes
+from nodecopy.nn.receptive import receptive_field
+from nodecopy.nn.stopping import LossWindow, Monitor, Patience
+from nodecopy.nn.train import TrainConfig, train
+
+
+def test_a_linear_gcn_follows_adam_computed_by_hand(task: Task) -> None:
+    network = GCN(hidden=(), dropout=0.0)
+    config = TrainConfig(epochs=3, learning_rate=0.05, weight_decay=0.1)
+    start = train(network, task, [task.graph], [4], config.replace(epochs=0)).weights["w0"][0]
+    a = task.graph.to_scipy().toarray() + np.eye(90)
+    root = np.diag(1 / np.sqrt(a.sum(1)))
+    inputs = (root @ a @ root @ task.features.toarray())[task.train]
+    targets = np.eye(3)[task.labels[task.train]]
+    w = start.numpy().astype(np.float64)
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    for t in range(1, 4):
+        scores = np.exp(inputs @ w)
+        p = scores / scores.sum(1, keepdims=True)
+        gradient = inputs.T @ (p - targets) / len(inputs) + 0.1 * w
+        m, v = 0.9 * m + 0.1 * gradient, 0.999 * v + 0.001 * gradient**2
+        w = w - 0.05 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    got = train(network, task, [task.graph], [4], config).weights["w0"][0].numpy()
+    np.testing.assert_allclose(got, w, atol=1e-5)
+
+
+def test_only_the_first_gcn_layer_decays(task: Task) -> None:
+    strong = TrainConfig(epochs=150, weight_decay=1.0)
+    weights = train(GCN(), task, [task.graph], [0], strong).weights
+    start = train(GCN(), task, [task.graph], [0], strong.replace(epochs=0)).weights
+    assert weights["w0"].norm() < 0.1 * start["w0"].norm()
+    assert weights["w1"].norm() > 0.3 * start["w1"].norm()
+    assert [n for n in ("w0", "w1") if ChebNet().decayed(n)] == ["w0"]
+    assert GAT().decayed("w1")
+
+
+def test_a_loss_that_is_not_a_number_names_member_and_epoch(task: Task) -> None:
+    features = task.features.copy()
+    features.data[:] = np.inf
+    broken = dataclasses.replace(task, features=features)
+    with pytest.raises(TrainingError, match=r"member 0 \(seed 8\) is nan at epoch 0"):
+        train(GCN(), broken, [task.graph], [8], TrainConfig(epochs=2))
+
+
+def test_interruption_leaves_no_half_state(task: Task) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done >= 4:
+            raise KeyboardInterrupt
+
+    config = TrainConfig(epochs=10)
+    with pytest.raises(KeyboardInterrupt):
+        train(GCN(), task, [task.graph] * 2, [1, 2], config, interrupt)
+    after = train(GCN(), task, [task.graph] * 2, [1, 2], config)
+    fresh = train(GCN(), task, [task.graph] * 2, [1, 2], config)
+    assert torch.equal(after.weights["w0"], fresh.weights["w0"])
+
+
+def test_progress_counts_member_epochs_over_chunks(task: Task) -> None:
+    seen: list[tuple[int, int]] = []
+    config = TrainConfig(epochs=3, memory=1)
+    train(GCN(), task, [task.graph] * 2, [1, 2], config, lambda *state: seen.append(state))
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[0] == (1, 6)
+    assert seen[-1] == (6, 6)
+
+
+def test_chunks_hold_the_bound_and_the_order(task: Task) -> None:
+    field = receptive_field(task.graph, task.train, 2, "adjacency")
+    sizes = [40, 40, 40, 100, 10, 200, 5]
+    chunks = [c for c, _ in chunks_within(((field, size) for size in sizes), 100)]
+    assert chunks == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 5), slice(5, 6), slice(6, 7)]
+    assert all(sum(sizes[c]) <= 100 or c.stop - c.start == 1 for c in chunks)
+    inference = field_bytes(field, task.features, 10, training=False)
+    assert inference < field_bytes(field, task.features, 10, training=True)
+
+
+def test_window_rule_stops_at_the_first_loss_above_the_mean() -> None:
+    monitor = Monitor(LossWindow(2), {"w": torch.zeros(2, 1)})
+    losses = [(3.0, 3.0), (2.0, 2.0), (1.0, 2.6), (0.5, 0.1), (9.0, 0.1)]
+    ended = []
+    for epoch, pair in enumerate(losses):
+        weights = {"w": torch.full((2, 1), float(epoch))}
+        monitor.update(torch.tensor(pair), torch.zeros(2), weights)
+        ended.append(monitor.all_stopped)
+    assert ended == [False, False, False, False, True]
+    assert monitor.final({"w": torch.full((2, 1), 99.0)})["w"].flatten().tolist() == [4.0, 2.0]
+
+
+def test_patience_keeps_the_last_epoch_that_was_best_in_both() -> None:
+    monitor = Monitor(Patience(2), {"w": torch.zeros(1, 1)})
+    history = [(3.0, 0.1), (2.0, 0.2), (2.5, 0.3), (2.6, 0.2), (2.7, 0.2), (0.1, 0.9)]
+    stopped_at = None
+    for epoch, (loss, accuracy) in enumerate(history):
+        weights = {"w": torch.full((1, 1), float(epoch))}
+        monitor.update(torch.tensor([loss]), torch.tensor([accuracy]), weights)
+        if monitor.all_stopped:
+            stopped_at = epoch
+            break
+    assert stopped_at == 4
+    assert monitor.final({"w": torch.full((1, 1), 99.0)})["w"].item() == 1.0
+
+
+def test_members_that_never_stop_end_with_the_last_weights() -> None:
+    for rule in (LossWindow(10), Patience(100)):
+        monitor = Monitor(rule, {"w": torch.zeros(1, 1)})
+        nan = torch.tensor([float("nan")])
+        monitor.update(nan, nan, {"w": torch.ones(1, 1)})
+        assert monitor.final({"w": torch.full((1, 1), 5.0)})["w"].item() == 5.0
+
+
+def test_impossible_settings_are_refused(task: Task) -> None:
+    for make, message in [
+        (lambda: TrainConfig(epochs=-1), "epochs must not be negative; got -1"),
+        (lambda: TrainConfig(learning_rate=0), "learning_rate must be positive"),
+        (lambda: GCN(dropout=1.0), "dropout must be at least 0 and below 1; got 1.0"),
+        (lambda: GCN(hidden=(0,)), "positive sizes"),
+        (lambda: ChebNet(degree=0), "degree must be at least 1"),
+        (lambda: GAT(heads=0), "positive sizes"),
+        (lambda: LossWindow(0), "window must be at least 1"),
+        (lambda: Patience(0), "must be at least 1"),
+        (lambda: train(GCN(), task, [task.graph], [1, 2]), "one task, graph and seed per member"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            make()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("network", [GCN(), ChebNet(), GAT()])
+def test_cuda_agrees_with_cpu(network: GCN, task: Task) -> None:
+    cpu = train(network, task, [task.graph] * 2, [1, 2], TrainConfig(epochs=10))
+    cuda = train(network, task, [task.graph] * 2, [1, 2], TrainConfig(epochs=10, device="cuda"))
+    for key, weights in cpu.weights.items():
+        torch.testing.assert_close(weights, cuda.weights[key], atol=1e-3, rtol=1e-3)
