@@ -41,7 +41,7 @@ class TestShape:
         assert graph.indices.dtype == np.int32
         assert graph.weights is not None
         assert graph.weights.dtype == np.float64
-        assert EMPTY.strengths().dtype == np.float64
+        assert Graph.from_edges(2, [], []).strengths().dtype == np.float64
         assert graph.strengths().dtype == np.float64
 
     @pytest.mark.parametrize(
@@ -246,6 +246,7 @@ class TestValidation:
             (lambda: PATH.k_hop([9], 1), "node index 9 is out of range"),
             # 0 * 4 + 4 would be the key of (1, 0), which is an edge.
             (lambda: PATH.contains([0], [4]), "node index 4 is out of range; accepted: 0 to 3"),
+            (lambda: PATH.contains([4], [0]), "node index 4 is out of range; accepted: 0 to 3"),
             (lambda: PATH.contains([0.5], [1]), "sources must hold whole numbers"),
             (lambda: PATH.homophily([0, 1, 0]), r"labels need one per node: 4; got \[3\]"),
             (lambda: PATH.split([2, 1]), "sizes add up to 3; the graph has 4 nodes"),
@@ -348,6 +349,13 @@ def test_from_scipy_reads_every_type_and_form(kind: type, form: str) -> None:
     assert Graph.from_scipy(matrix) == Graph.from_edges(3, [(0, 1), (1, 2)])
     kept = Graph.from_scipy(matrix, self_loops="keep", weighted=True)
     assert kept.to_scipy().toarray().tolist() == dense.tolist()
+
+
+def test_explicit_zeros_of_a_matrix_and_entries_that_cancel_are_not_edges() -> None:
+    rows, columns = [0, 0, 1, 2, 2], [1, 2, 2, 0, 0]
+    matrix = sp.coo_array(([5.0, 0.0, 0.0, 1.0, -1.0], (rows, columns)), shape=(3, 3))
+    assert Graph.from_scipy(matrix, directed=True).edges().tolist() == [[0, 1]]
+    assert Graph.from_scipy(matrix.tocsr(), directed=True).edges().tolist() == [[0, 1]]
 
 
 def random_pairs(num_edges: int) -> np.ndarray[Any, np.dtype[np.int64]]:

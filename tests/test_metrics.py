@@ -146,7 +146,7 @@ class TestByHand:
         assert math.copysign(1, found[0]) == 1
 
     def test_degree_groups_split_at_the_median_of_the_given_nodes(self) -> None:
-        degrees = [1, 9, 2, 3, 100, 2]
+        degrees = [50, 9, 2, 3, 100, 2]  # whose own median is 6
         groups = degree_groups(degrees, [5, 3, 1, 2])
         assert groups.threshold == 2.5
         assert (groups.low.tolist(), groups.high.tolist()) == ([5, 2], [3, 1])

@@ -23,36 +23,61 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nodecopy.data import load_dataset
+    from nodecopy.classifiers import GCNClassifier
+    from nodecopy.data import Task, load_dataset
     from nodecopy.data.dataset import NodeDataset
     from nodecopy.data.splits import Split, fixed_split, random_split
     from nodecopy.errors import NodecopyError
+    from nodecopy.estimator import NodeCopyClassifier, on_nodes
     from nodecopy.graph import Graph
-    from nodecopy.rng import stream
+    from nodecopy.graph_models import NodeCopying, ObservedGraph
+    from nodecopy.nn.train import TrainConfig
+    from nodecopy.posterior import BayesianGCN, OnlineSchedule
+    from nodecopy.weights import MCDropout, PointEstimate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BayesianGCN",
+    "GCNClassifier",
     "Graph",
+    "MCDropout",
+    "NodeCopyClassifier",
+    "NodeCopying",
     "NodeDataset",
     "NodecopyError",
+    "ObservedGraph",
+    "OnlineSchedule",
+    "PointEstimate",
     "Split",
+    "Task",
+    "TrainConfig",
     "__version__",
     "fixed_split",
     "load_dataset",
+    "on_nodes",
     "random_split",
-    "stream",
 ]
 
 _HOME = {
+    "BayesianGCN": "nodecopy.posterior",
+    "GCNClassifier": "nodecopy.classifiers",
     "Graph": "nodecopy.graph",
+    "MCDropout": "nodecopy.weights",
+    "NodeCopyClassifier": "nodecopy.estimator",
+    "NodeCopying": "nodecopy.graph_models",
     "NodeDataset": "nodecopy.data.dataset",
     "NodecopyError": "nodecopy.errors",
+    "ObservedGraph": "nodecopy.graph_models",
+    "OnlineSchedule": "nodecopy.posterior",
+    "PointEstimate": "nodecopy.weights",
     "Split": "nodecopy.data.splits",
+    "Task": "nodecopy.data",
+    "TrainConfig": "nodecopy.nn.train",
     "fixed_split": "nodecopy.data.splits",
     "load_dataset": "nodecopy.data",
+    "on_nodes": "nodecopy.estimator",
     "random_split": "nodecopy.data.splits",
-    "stream": "nodecopy.rng",
 }
 
 if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept any name

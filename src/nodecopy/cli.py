@@ -91,6 +91,37 @@ def datasets(
         console.print(_classes_table(loaded))
 
 
+@app.command()
+def fit(
+    dataset: Annotated[str, typer.Argument(help="A built-in dataset: cora, citeseer or pubmed.")],
+    labels_per_class: Annotated[int, typer.Option(help="Known labels of each class.", min=1)] = 20,
+    split: Annotated[str, typer.Option(help="fixed (the public one) or random.")] = "fixed",
+    seed: Annotated[int, typer.Option(help="Of the random split and the model.", min=0)] = 0,
+    graphs: Annotated[int, typer.Option(help="Sampled graphs, a network on each.", min=1)] = 10,
+    out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None,
+) -> None:
+    """Fit the Bayesian GCN by node copying to a built-in dataset and write a report."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.experiment.fit import fit_builtin
+    from nodecopy.posterior import BayesianGCN
+    from nodecopy.report.fit import score_rows, write_fit_report
+
+    with progress_bar(f"fitting {dataset}") as progress:
+        model = BayesianGCN(n_zeta=graphs)
+        outcome = fit_builtin(dataset, labels_per_class, split, seed, model, progress)
+    table = Table("method", title=f"{dataset}, {labels_per_class} labels per class, {split} split")
+    for column in ("accuracy", "NLL", "ECE"):
+        table.add_column(column, justify="right")
+    for row in score_rows(outcome):
+        table.add_row(*row)
+    Console().print(table)
+    folder = out or f"runs/{dataset}-{outcome.split.name}-seed-{seed}"
+    print(f"report: {write_fit_report(outcome, folder)}")
+
+
 @dataclass
 class _Settings:
     """The global options, known to `main` even when a command fails."""

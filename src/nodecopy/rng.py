@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 Name = str | int
 
-# Where torch keeps the twister's 624 words (each in 64 bits) in the bytes of a CPU generator's
-# state; tests/test_rng.py would notice another layout.
-_TWISTER_BEGINS = 24
-_TWISTER_WORDS = 624
-
 
 def stream(seed: int, *names: Name) -> np.random.Generator:
     """Return the NumPy generator of the stream ``seed / names``.
@@ -41,17 +36,13 @@ def stream(seed: int, *names: Name) -> np.random.Generator:
 def torch_stream(seed: int, *names: Name) -> torch.Generator:
     """Return the CPU torch generator of the stream ``seed / names``.
 
-    ``manual_seed`` keeps only the low 32 bits of a seed: among 10⁵ streams about one pair would be
-    the same. So every word of the Mersenne twister's state is drawn from the NumPy stream.
+    Torch keeps only 32 bits of a seed: among 10⁵ such streams about one pair is the same. The
+    package's own draws are NumPy's or counter-based; this is for code that needs a torch generator.
     """
     import torch
 
     generator = torch.Generator()
     generator.manual_seed(key64(seed, *names))
-    state = generator.get_state()
-    words = stream(seed, *names).integers(1 << 32, size=_TWISTER_WORDS, dtype=np.uint64)
-    state.numpy()[_TWISTER_BEGINS:][: words.nbytes] = words.view(np.uint8)
-    generator.set_state(state)
     return generator
 
 

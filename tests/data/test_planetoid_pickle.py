@@ -143,6 +143,11 @@ def test_the_stream_cannot_set_attributes_on_the_stand_ins(save, emit, target, s
     assert not hasattr(stand_in, "a")
 
 
+def test_a_table_has_no_state(save, emit):
+    with pytest.raises(FormatError, match="a defaultdict has no state"):
+        read_neighbours(save(emit.stream(emit.table({0: []}) + b"}b")))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -18,7 +18,7 @@ from nodecopy.graph import Graph, Rows
 Reference = list[dict[int, float]]
 Pairs = list[tuple[int, int]]
 
-thorough = settings(max_examples=120, deadline=None, derandomize=True)
+thorough = settings(max_examples=60, deadline=None, derandomize=True)
 
 # Whole weights: sums are exact in any order. Zero and negative ones are edges like any other.
 weight = st.integers(-3, 3).map(float)

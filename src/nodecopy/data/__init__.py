@@ -7,6 +7,7 @@ from nodecopy.data.planetoid import read_planetoid
 from nodecopy.data.planted_settings import Degrees, Noise, Words
 from nodecopy.data.splits import Split, fixed_split, random_split
 from nodecopy.data.synthetic import SyntheticDataset, Truth, planted_partition
+from nodecopy.data.task import Task
 
 __all__ = [
     "Degrees",
@@ -15,6 +16,7 @@ __all__ = [
     "Noise",
     "Split",
     "SyntheticDataset",
+    "Task",
     "Truth",
     "Words",
     "dataset_names",

@@ -12,6 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.splits import Split
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 
@@ -67,3 +69,20 @@ class Task:
             raise ModelError(f"at least two classes are needed; got {classes}")
         shown.flags.writeable = False
         return cls(graph, features, shown, train, val, classes)
+
+    @classmethod
+    def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
+        """Show what a split allows of a dataset, with row-normalised features.
+
+        >>> from nodecopy.data import fixed_split, load_dataset
+        >>> cora = load_dataset("cora")
+        >>> task = Task.from_split(cora, fixed_split(cora, labels_per_class=5))
+        >>> len(task.train), int((task.labels >= 0).sum())
+        (35, 535)
+        """
+        split.check(dataset)
+        features = dataset.row_normalised()
+        k = dataset.num_classes
+        return cls.of(
+            dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k
+        )

@@ -15,12 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nodecopy.data.task import FeatureMatrix
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
 from nodecopy.nn.propagation import OperatorRows, SparseOperator
 from nodecopy.nn.receptive import ReceptiveField
 from nodecopy.rng import key64
-
-FeatureMatrix = sp.csr_array | NDArray[np.float32]
 
 
 class Batch:

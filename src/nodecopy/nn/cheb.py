@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,13 +44,13 @@ class ChebNet:
         return (len(self.hidden) + 1) * self.degree
 
     def initial_weights(
-        self, num_features: int, num_classes: int, generator: torch.Generator
+        self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
         """Draw, per layer, the matrices of all powers side by side [in, (degree + 1) · out]."""
         sizes = (num_features, *self.hidden, num_classes)
         weights = {}
         for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-            powers = [glorot(fan_in, fan_out, generator) for _ in range(self.degree + 1)]
+            powers = [glorot(fan_in, fan_out, rng) for _ in range(self.degree + 1)]
             weights[f"w{layer}"] = torch.cat(powers, dim=1)
         return weights
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -49,7 +50,7 @@ class GAT:
         return len(self.hidden) + 1
 
     def initial_weights(
-        self, num_features: int, num_classes: int, generator: torch.Generator
+        self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
         """Draw, per layer, W [in, heads · out] and the attention vectors aₜ, aₛ [heads, out]."""
         weights: Weights = {}
@@ -57,9 +58,9 @@ class GAT:
         for layer, units in enumerate((*self.hidden, num_classes)):
             heads = self._heads(layer)
             width = units if layer == self.hops - 1 else heads * units
-            weights[f"w{layer}"] = glorot(fan_in, heads * units, generator)
-            weights[f"target{layer}"] = glorot(heads, units, generator)
-            weights[f"source{layer}"] = glorot(heads, units, generator)
+            weights[f"w{layer}"] = glorot(fan_in, heads * units, rng)
+            weights[f"target{layer}"] = glorot(heads, units, rng)
+            weights[f"source{layer}"] = glorot(heads, units, rng)
             weights[f"b{layer}"] = torch.zeros(1, width)
             fan_in = width
         return weights

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,13 +41,13 @@ class GCN:
         return len(self.hidden) + 1
 
     def initial_weights(
-        self, num_features: int, num_classes: int, generator: torch.Generator
+        self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
         """Draw W⁽ˡ⁾ [in, out] by Glorot's rule; biases start at zero."""
         sizes = (num_features, *self.hidden, num_classes)
         weights = {}
         for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
-            weights[f"w{layer}"] = glorot(fan_in, fan_out, generator)
+            weights[f"w{layer}"] = glorot(fan_in, fan_out, rng)
             if self.bias:
                 weights[f"b{layer}"] = torch.zeros(1, fan_out)
         return weights

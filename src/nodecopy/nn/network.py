@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,7 +32,7 @@ class Network(Protocol):
         ...
 
     def initial_weights(
-        self, num_features: int, num_classes: int, generator: torch.Generator
+        self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
         """Draw the initial weights of one member."""
         ...
@@ -45,10 +46,10 @@ class Network(Protocol):
         ...
 
 
-def glorot(fan_in: int, fan_out: int, generator: torch.Generator) -> Tensor:
+def glorot(fan_in: int, fan_out: int, rng: np.random.Generator) -> Tensor:
     """Draw a matrix [fan_in, fan_out], uniform within ±sqrt(6 / (fan_in + fan_out))."""
     limit = math.sqrt(6.0 / (fan_in + fan_out))
-    return (torch.rand(fan_in, fan_out, generator=generator) * 2.0 - 1.0) * limit
+    return torch.as_tensor(rng.uniform(-limit, limit, (fan_in, fan_out)).astype(np.float32))
 
 
 def check_rate(name: str, rate: float) -> None:

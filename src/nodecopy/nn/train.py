@@ -25,7 +25,7 @@ from nodecopy.nn.memory import chunks_within, field_bytes
 from nodecopy.nn.network import Network, Weights
 from nodecopy.nn.receptive import ReceptiveField, receptive_field
 from nodecopy.nn.stopping import EarlyStopping, Monitor
-from nodecopy.rng import key64, torch_stream
+from nodecopy.rng import key64, stream
 
 Progress = Callable[[int, int], None]
 """Called with (member-epochs done, member-epochs in all) after each epoch."""
@@ -258,9 +258,7 @@ def _run(
 def _training_fields(
     network: Network, tasks: Sequence[Task], graphs: Sequence[Graph], config: TrainConfig
 ) -> Iterator[tuple[ReceptiveField, int]]:
-    generator = torch.Generator()
-    shapes = network.initial_weights(tasks[0].features.shape[1], tasks[0].num_classes, generator)
-    size = sum(w.numel() for w in shapes.values())
+    size = _num_weights(network, tasks[0])
     for task, graph in zip(tasks, graphs, strict=True):
         field = receptive_field(
             graph, task.train, network.hops, network.operator, prune=config.prune
@@ -268,12 +266,17 @@ def _training_fields(
         yield field, field_bytes(field, task.features, size, training=True)
 
 
+def _num_weights(network: Network, task: Task) -> int:
+    sizes = (task.features.shape[1], task.num_classes)
+    return sum(w.numel() for w in network.initial_weights(*sizes, stream(0, "size")).values())
+
+
 def _initial_weights(
     network: Network, task: Task, seeds: Sequence[int], device: torch.device
 ) -> Weights:
     """Stack the members' initial weights, each drawn from its own stream."""
     sizes = (task.features.shape[1], task.num_classes)
-    drawn = [network.initial_weights(*sizes, torch_stream(seed, "init")) for seed in seeds]
+    drawn = [network.initial_weights(*sizes, stream(seed, "init")) for seed in seeds]
     return {
         name: torch.stack([member[name] for member in drawn]).to(device).requires_grad_()
         for name in drawn[0]

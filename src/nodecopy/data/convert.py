@@ -1,0 +1,124 @@
+"""Graphs of other libraries: SciPy, NetworkX, PyTorch Geometric, plain edge lists.
+
+None of these libraries is imported here: an object is known by what it offers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.errors import GraphError
+from nodecopy.graph import Graph
+
+ACCEPTED = (
+    "a nodecopy Graph, a SciPy sparse matrix, an edge_index array or tensor [2, E], a "
+    "networkx.Graph, or a PyTorch Geometric Data"
+)
+
+
+class GraphInput(NamedTuple):
+    """A graph, with the features, labels and training mask that came inside it, if any."""
+
+    graph: Graph
+    features: Any | None = None
+    labels: NDArray[Any] | None = None
+    train_mask: NDArray[np.bool_] | None = None
+
+
+def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
+    """Return any accepted kind of graph as a `Graph`.
+
+    - SciPy sparse matrix [N, N]: must be symmetric; entries other than one become weights.
+    - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
+    - networkx.Graph: nodes are numbered in the order of ``graph.nodes``.
+    - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``.
+
+    Self-loops are dropped, except from a `Graph`. A directed graph is an error: whether an edge
+    counts both ways is for its owner to say.
+
+    Args:
+        source: the graph.
+        num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
+    """
+    if isinstance(source, Graph):
+        return GraphInput(source)
+    if sp.issparse(source):
+        return GraphInput(_from_matrix(source, "the sparse matrix"))
+    if hasattr(source, "edge_index"):
+        return _from_pyg(source)
+    if hasattr(source, "nodes") and hasattr(source, "is_directed"):
+        return GraphInput(_from_networkx(source))
+    array = _array(source)
+    if array.ndim == 2 and array.shape[0] == 2 and array.dtype.kind in "iu":
+        return GraphInput(_from_edge_index(array, num_nodes, None))
+    raise GraphError(
+        f"cannot read a graph from {type(source).__name__} of shape {list(array.shape)}; "
+        f"accepted: {ACCEPTED}"
+    )
+
+
+def _from_matrix(matrix: Any, what: str) -> Graph:
+    csr = sp.csr_array(matrix)
+    if csr.shape[0] != csr.shape[1]:
+        raise GraphError(f"an adjacency matrix is square; got {list(csr.shape)}")
+    if csr.dtype.kind == "f" and not np.all(np.isfinite(csr.data)):
+        raise GraphError(f"{what} has entries that are not finite")
+    if csr.dtype.kind != "b" and np.any(csr.data < 0):
+        raise GraphError(f"{what} has negative entries; edge weights must not be negative")
+    difference = csr.astype(np.float64) - csr.T.astype(np.float64)
+    if np.any(difference.data):
+        row, column = sp.coo_array(difference).coords
+        at = int(np.flatnonzero(sp.coo_array(difference).data)[0])
+        raise GraphError(
+            f"{what} is directed: entries ({row[at]}, {column[at]}) and its mirror differ; "
+            "use Graph.from_edges(..., directed=False) or A.maximum(A.T) to count edges both ways"
+        )
+    return Graph.from_scipy(csr, weighted=bool(np.any(csr.data != 1)))
+
+
+def _from_edge_index(
+    index: NDArray[np.integer], num_nodes: int | None, weights: NDArray[Any] | None
+) -> Graph:
+    size = int(index.max()) + 1 if index.size else 0
+    size = size if num_nodes is None else num_nodes
+    directed = Graph.from_edges(size, index.T, weights, directed=True)
+    mirrored = directed.contains(directed.indices, directed.row_of_entry())
+    if not mirrored.all():
+        at = int(np.flatnonzero(~mirrored)[0])
+        u, v = directed.row_of_entry()[at], directed.indices[at]
+        raise GraphError(
+            f"the edge_index is directed: it has ({u}, {v}) but not ({v}, {u}); "
+            "use Graph.from_edges(num_nodes, edge_index.T) to count edges both ways"
+        )
+    return directed.symmetrise()
+
+
+def _from_networkx(source: Any) -> Graph:
+    if source.is_directed():
+        raise GraphError("the networkx graph is directed; use graph.to_undirected()")
+    import networkx
+
+    if source.number_of_nodes() == 0:
+        return Graph.from_edges(0, [])
+    return _from_matrix(networkx.to_scipy_sparse_array(source), "the networkx graph")
+
+
+def _from_pyg(data: Any) -> GraphInput:
+    index = _array(data.edge_index)
+    raw = getattr(data, "edge_weight", None)
+    weights = None if raw is None else _array(raw)
+    graph = _from_edge_index(index, int(data.num_nodes), weights)
+    parts = [getattr(data, name, None) for name in ("x", "y", "train_mask")]
+    features, labels, mask = (None if part is None else _array(part) for part in parts)
+    return GraphInput(graph, features, labels, mask)
+
+
+def _array(values: Any) -> NDArray[Any]:
+    """Return a NumPy array of an array, a list or a tensor on any device."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values)

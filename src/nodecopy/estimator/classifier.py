@@ -1,0 +1,338 @@
+"""NodeCopyClassifier: the whole method behind ``fit`` and ``predict``, by scikit-learn's rules."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.classifiers import NodeClassifier
+from nodecopy.data.convert import GraphInput, read_graph
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.errors import FormatError, ModelError
+from nodecopy.estimator.labels import encode_labels
+from nodecopy.estimator.progress import progress_bar
+from nodecopy.graph import Graph
+from nodecopy.graph_models import GraphModel, NodeCopying
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Network
+from nodecopy.nn.train import TrainConfig
+from nodecopy.persistence import SavedModel, decode, encode, read_model, write_model
+from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
+from nodecopy.weights import WeightPosterior
+
+_POSTERIOR = ("probabilities", "expected_entropy", "graph_information", "weight_information")
+
+
+class NodeCopyClassifier:
+    """Label every node of a graph from a few labels, with probabilities, by node copying.
+
+    Args:
+        n_zeta: V, draws of ζ.
+        n_graphs: N_G, graphs for each ζ; a network is trained on every graph.
+        n_weights: S, weight draws for each network.
+        epsilon: ε of `NodeCopying`, used where ``graph_model`` is None.
+        base: the classifier that predicts ĉ; None is a GCN.
+        graph_model: None is ``NodeCopying(epsilon)``.
+        weights: how weights are drawn; None is MC dropout, or dropout off when online.
+        network: the architecture; None is the paper's GCN.
+        training: how networks are trained; None is the paper's way.
+        schedule: "algorithm1", "online", or an `OnlineSchedule`.
+        predict_on: "observed" (the paper) or "sampled".
+        normalise: scale feature rows to sum to one; "auto" does so unless some are negative.
+        random_state: a seed, None for a fresh one at each fit, or a NumPy generator.
+        progress: show a bar while fitting; None shows one on a terminal.
+
+    Attributes:
+        classes_: the labels that the columns of probabilities stand for [K].
+        posterior_: probabilities and uncertainty of every node.
+        base_proba_: what the base classifier gave [N, K].
+        ensemble_: the trained networks.
+        n_features_in_: D.
+
+    >>> from nodecopy.data import planted_partition
+    >>> data = planted_partition(200, 2, seed=0).dataset
+    >>> y = np.where(np.arange(200) < 20, data.labels, -1)
+    >>> clf = NodeCopyClassifier(n_zeta=2, training=TrainConfig(epochs=30), random_state=0)
+    >>> clf.fit(data.graph, data.features, y).predict([150, 151]).shape
+    (2,)
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        n_zeta: int = 10,
+        n_graphs: int = 1,
+        n_weights: int = 10,
+        epsilon: float | NDArray[np.floating] = 0.01,
+        *,
+        base: NodeClassifier | None = None,
+        graph_model: GraphModel | None = None,
+        weights: WeightPosterior | None = None,
+        network: Network | None = None,
+        training: TrainConfig | None = None,
+        schedule: Literal["algorithm1", "online"] | OnlineSchedule = "algorithm1",
+        predict_on: Literal["observed", "sampled"] = "observed",
+        normalise: bool | Literal["auto"] = "auto",
+        random_state: int | np.random.Generator | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self.n_zeta = n_zeta
+        self.n_graphs = n_graphs
+        self.n_weights = n_weights
+        self.epsilon = epsilon
+        self.base = base
+        self.graph_model = graph_model
+        self.weights = weights
+        self.network = network
+        self.training = training
+        self.schedule = schedule
+        self.predict_on = predict_on
+        self.normalise = normalise
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, graph: Any, X: Any = None, y: Any = None, *, validation: ArrayLike = ()) -> Self:
+        """Learn from the labelled nodes; forgets any earlier fit.
+
+        Args:
+            graph: see `nodecopy.data.convert.read_graph`.
+            X: features [N, D], dense or sparse; from a PyTorch Geometric Data if None.
+            y: one label per node [N] of any type; -1, None or NaN where unknown. From a PyTorch
+                Geometric Data if None, hidden outside its ``train_mask``.
+            validation: labelled nodes to hold out for early stopping, where ``training`` or the
+                base uses it; they are not trained on.
+        """
+        given, features, labels = self._read(graph, X, y)
+        encoded = encode_labels(labels)
+        held = np.asarray(validation, np.int64)
+        train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
+        task = Task.of(
+            given.graph, features, encoded.numbers, train, held, num_classes=len(encoded.classes)
+        )
+        with progress_bar("fitting", self.progress) as progress:
+            fitted = self._model().fit(task, self._seed(), progress)
+        self.classes_ = encoded.classes
+        self.posterior_ = fitted.posterior
+        self.base_proba_ = np.asarray(fitted.base_probabilities)
+        self.ensemble_ = fitted.ensemble
+        self.n_features_in_ = int(features.shape[1])
+        return self
+
+    def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
+        """Return the most probable label of every node, or of some."""
+        best = self.predict_proba(nodes).argmax(1)
+        return self.classes_[best]
+
+    def predict_proba(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return class probabilities [n, K] of every node, or of some; columns as ``classes_``."""
+        return self.uncertainty(nodes).probabilities
+
+    def uncertainty(self, nodes: ArrayLike | None = None) -> Posterior:
+        """Return probabilities, entropies and what the graph and the weights contribute to them."""
+        self._check_fitted()
+        if nodes is None:
+            return self.posterior_
+        picked, n = np.asarray(nodes), len(self.posterior_.probabilities)
+        if picked.dtype.kind == "b" and picked.shape == (n,):
+            picked = np.flatnonzero(picked)
+        picked = picked.astype(np.int64) if picked.size == 0 else picked
+        if picked.dtype.kind not in "iu" or picked.ndim != 1:
+            raise ModelError(
+                "nodes must be a list of node numbers or a mask with one entry per node"
+            )
+        if picked.size and not 0 <= picked.min() <= picked.max() < n:
+            raise ModelError(f"node numbers must lie in 0 to {n - 1}; got {picked.max()}")
+        return self.posterior_.take(picked)
+
+    def score(self, nodes: ArrayLike, y_true: ArrayLike) -> float:
+        """Return the share of ``nodes`` whose predicted label is that of ``y_true`` [n]."""
+        predicted, truth = self.predict(nodes), np.asarray(y_true)
+        if predicted.shape != truth.shape:
+            raise ModelError(f"{len(predicted)} nodes but {len(truth)} true labels")
+        return float(np.mean(predicted == truth))
+
+    def posterior_on(self, graph: Any, X: Any = None) -> Posterior:
+        """Apply the trained networks to another graph, e.g. this one with new nodes."""
+        self._check_fitted()
+        given, features = self._read_features(graph, X)
+        if features.shape[1] != self.n_features_in_:
+            raise ModelError(
+                f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
+            )
+        return self._model().average(self.ensemble_, given.graph, features)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file: arrays and settings only, no code."""
+        self._check_fitted()
+        if self.classes_.dtype.kind not in "biufU":
+            raise ModelError(f"classes of type {self.classes_.dtype} cannot be saved")
+        settings = {
+            "parameters": {name: encode(value) for name, value in self.get_params().items()},
+            "model": encode(self._model()),
+            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
+            "features": self.n_features_in_,
+            "members": list(self.ensemble_.seeds),
+            "draws": [self.posterior_.num_members, self.posterior_.num_draws],
+        }
+        arrays: dict[str, NDArray[Any]] = {"base_proba": self.base_proba_}
+        arrays |= {f"posterior.{name}": getattr(self.posterior_, name) for name in _POSTERIOR}
+        arrays |= {f"weights.{n}": w.numpy() for n, w in self.ensemble_.weights.items()}
+        write_model(path, SavedModel(settings, arrays))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote."""
+        import torch
+
+        settings, arrays = read_model(path)
+        try:
+            parameters = settings["parameters"]
+            loaded = cls(**{name: decode(value) for name, value in parameters.items()})
+            loaded.classes_ = np.array(
+                settings["classes"]["values"], dtype=settings["classes"]["dtype"]
+            )
+            loaded.n_features_in_ = settings["features"]
+            loaded.base_proba_ = arrays["base_proba"]
+            parts = {name: arrays[f"posterior.{name}"] for name in _POSTERIOR}
+            members, draws = settings["draws"]
+            loaded.posterior_ = Posterior(**parts, num_members=members, num_draws=draws)
+            weights = {
+                name.removeprefix("weights."): torch.as_tensor(array)
+                for name, array in arrays.items()
+                if name.startswith("weights.")
+            }
+            network = decode(settings["model"]).network
+            loaded.ensemble_ = Ensemble(network, weights, tuple(settings["members"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"{path} lacks a part of the model: {error}") from error
+        lost = [name for name, value in parameters.items() if _unsaved(value)]
+        if lost:
+            warnings.warn(
+                f"{', '.join(lost)} could not be saved and is None now; predictions are unaffected",
+                stacklevel=2,
+            )
+        return loaded
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments by name."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set constructor arguments by name."""
+        accepted = _parameters(type(self))
+        for name, value in parameters.items():
+            if name not in accepted:
+                raise ModelError(
+                    f"unknown parameter {name!r}; accepted: {', '.join(sorted(accepted))}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Show the arguments that differ from their defaults."""
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(_parameters(type(self))[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what this is."""
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether `fit` was called."""
+        return hasattr(self, "posterior_")
+
+    def _model(self) -> BayesianGCN:
+        online = OnlineSchedule() if self.schedule == "online" else self.schedule
+        return BayesianGCN(
+            base=self.base,
+            graph_model=NodeCopying(self.epsilon) if self.graph_model is None else self.graph_model,
+            weights=self.weights,
+            n_zeta=self.n_zeta,
+            n_graphs=self.n_graphs,
+            n_weights=self.n_weights,
+            network=self.network or GCN(),
+            training=self.training or TrainConfig(),
+            schedule=online,
+            predict_on=self.predict_on,
+        )
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return int(np.random.default_rng().integers(2**62))
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        if hasattr(self.random_state, "integers"):
+            return int(self.random_state.integers(2**62))
+        kind = type(self.random_state).__name__
+        raise ModelError(f"random_state must be an integer, None or a NumPy Generator; got {kind}")
+
+    def _read(self, graph: Any, X: Any, y: Any) -> tuple[GraphInput, FeatureMatrix, Any]:
+        given, features = self._read_features(graph, X)
+        labels = y
+        if y is None:
+            labels = given.labels
+            if labels is not None and given.train_mask is not None:
+                labels = np.where(given.train_mask, labels, -1)
+        if labels is None:
+            raise ModelError("y is missing: one label per node, -1 or None where unknown")
+        if len(labels) != given.graph.num_nodes:
+            raise ModelError(
+                f"the graph has {given.graph.num_nodes} nodes but there are {len(labels)} labels"
+            )
+        return given, features, labels
+
+    def _read_features(self, graph: Any, X: Any) -> tuple[GraphInput, FeatureMatrix]:
+        rows = None if X is None else len(X) if not hasattr(X, "shape") else int(X.shape[0])
+        given = read_graph(graph, rows)
+        features = given.features if X is None else X
+        if features is None:
+            raise ModelError("X is missing: features [N, D], dense or sparse")
+        if hasattr(features, "detach"):
+            features = features.detach().cpu().numpy()
+        return given, _prepared(given.graph, features, self.normalise)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "posterior_"):
+            raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
+
+
+def _prepared(graph: Graph, X: Any, normalise: bool | str) -> FeatureMatrix:
+    """Check the features against the graph, and scale their rows."""
+    if normalise not in (True, False, "auto"):
+        raise ModelError(f"normalise must be True, False or 'auto'; got {normalise!r}")
+    unknown = np.full(graph.num_nodes, -1)
+    dataset = NodeDataset("input", graph, X, unknown, ("any",))
+    values = dataset.features.data if sp.issparse(dataset.features) else dataset.features
+    negative = bool(np.any(values < 0))
+    scale = not negative if normalise == "auto" else normalise
+    return dataset.row_normalised() if scale else dataset.features
+
+
+def _parameters(kind: type) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(kind).parameters
+    return {name: parameter for name, parameter in parameters.items() if name != "self"}
+
+
+def _unsaved(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "unsaved" in value or any(_unsaved(item) for item in value.values())
+    return isinstance(value, list) and any(_unsaved(item) for item in value)

@@ -1,0 +1,108 @@
+"""Hyper-parameter search: scikit-learn's tools slice rows, and a graph must stay whole.
+
+`on_nodes` turns the problem round: the rows that are sliced are node numbers, and the graph and the
+features stay behind them. Every splitter, scorer and search of scikit-learn then works as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.errors import ModelError
+from nodecopy.estimator.classifier import NodeCopyClassifier
+
+
+def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any) -> NodeIndexClassifier:
+    """Return an estimator whose rows are node numbers, for scikit-learn's search and validation.
+
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from nodecopy.data import planted_partition
+    >>> from nodecopy.nn.train import TrainConfig
+    >>> data = planted_partition(120, 2, seed=0).dataset
+    >>> clf = NodeCopyClassifier(n_zeta=1, training=TrainConfig(epochs=20), random_state=0)
+    >>> rows = on_nodes(clf, data.graph, data.features)
+    >>> search = GridSearchCV(rows, {"classifier__epsilon": [0.01, 0.5]}, cv=2)
+    >>> labelled = np.arange(30)
+    >>> best = search.fit(labelled, data.labels[labelled]).best_params_
+    >>> best["classifier__epsilon"] in (0.01, 0.5)
+    True
+    """
+    return NodeIndexClassifier(classifier, SharedGraph(graph, X))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedGraph:
+    """A graph and its features, shared by every clone instead of copied."""
+
+    graph: Any
+    features: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SharedGraph:
+        """Return this very object: nothing in it is ever changed."""
+        return self
+
+
+class NodeIndexClassifier:
+    """A classifier of node numbers: `fit` hides every label but those of the given nodes."""
+
+    _estimator_type = "classifier"
+
+    def __init__(self, classifier: NodeCopyClassifier, data: SharedGraph) -> None:
+        self.classifier = classifier
+        self.data = data
+
+    def fit(self, nodes: ArrayLike, y: ArrayLike) -> Self:
+        """Fit with the labels ``y`` [n] of ``nodes`` [n] or [n, 1] known, all others unknown."""
+        picked, labels = _nodes(nodes), np.asarray(y)
+        if len(picked) != len(labels):
+            raise ModelError(f"{len(picked)} nodes but {len(labels)} labels")
+        known = np.full(self.data.features.shape[0], None, dtype=object)
+        known[picked] = labels.tolist()
+        self.classifier_ = NodeCopyClassifier(**self.classifier.get_params())
+        self.classifier_.fit(self.data.graph, self.data.features, known)
+        self.classes_ = self.classifier_.classes_
+        return self
+
+    def predict(self, nodes: ArrayLike) -> NDArray[Any]:
+        """Return the labels of ``nodes``."""
+        return self.classifier_.predict(_nodes(nodes))
+
+    def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float64]:
+        """Return the class probabilities of ``nodes`` [n, K]."""
+        return self.classifier_.predict_proba(_nodes(nodes))
+
+    def score(self, nodes: ArrayLike, y: ArrayLike) -> float:
+        """Return the accuracy on ``nodes``."""
+        return self.classifier_.score(_nodes(nodes), y)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments, and with ``deep`` those of the classifier as ``classifier__…``."""
+        own = {"classifier": self.classifier, "data": self.data}
+        inner = self.classifier.get_params() if deep else {}
+        return own | {f"classifier__{name}": value for name, value in inner.items()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set arguments; ``classifier__…`` reaches into the classifier."""
+        prefix = "classifier__"
+        for name, value in parameters.items():
+            if name in ("classifier", "data"):
+                setattr(self, name, value)
+            elif name.startswith(prefix):
+                self.classifier.set_params(**{name.removeprefix(prefix): value})
+            else:
+                raise ModelError(
+                    f"unknown parameter {name!r}; accepted: classifier, data, {prefix}…"
+                )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what this is."""
+        return self.classifier.__sklearn_tags__()
+
+
+def _nodes(nodes: ArrayLike) -> NDArray[np.int64]:
+    return np.asarray(nodes, np.int64).reshape(-1)

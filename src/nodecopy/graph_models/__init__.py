@@ -1,0 +1,26 @@
+"""Random graph models: p(ζ | G_obs, X, Y) p(G | G_obs, ζ), the two last factors of equation 6."""
+
+from nodecopy.graph_models.base import GraphModel, GraphPosterior, SampledGraphs
+from nodecopy.graph_models.copying import CopyingPosterior, NodeCopying
+from nodecopy.graph_models.donors import (
+    CallableDonors,
+    DonorRule,
+    HardClass,
+    NearestNeighbours,
+    SoftClass,
+)
+from nodecopy.graph_models.observed import ObservedGraph
+
+__all__ = [
+    "CallableDonors",
+    "CopyingPosterior",
+    "DonorRule",
+    "GraphModel",
+    "GraphPosterior",
+    "HardClass",
+    "NearestNeighbours",
+    "NodeCopying",
+    "ObservedGraph",
+    "SampledGraphs",
+    "SoftClass",
+]

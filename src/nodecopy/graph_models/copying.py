@@ -1,0 +1,108 @@
+"""The node-copying model: G given ζ (equation 5), and the model as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, unknown_name
+from nodecopy.graph import Graph
+from nodecopy.graph_models.donors import DonorRule, Donors, HardClass
+from nodecopy.rng import stream
+
+Construction = Literal["union", "sum", "row"]
+
+
+@dataclass(frozen=True)
+class NodeCopying:
+    """Each node keeps its own neighbours with probability ε, else receives those of ζ_j.
+
+    Args:
+        epsilon: ε, or one per node [N]; the paper uses a small one, 0 < ε ≪ 1.
+        construction: how the copied rows become a graph. "union": the simple undirected graph with
+            an edge wherever either end received it; ε = 1 gives back G_obs. "sum": C + Cᵀ, weights
+            1 or 2, as in the authors' program. "row": the copied rows as they are, directed.
+        donors: the distribution of ζ; `HardClass()` is the paper's.
+    """
+
+    epsilon: float | NDArray[np.floating] = 0.01
+    construction: Construction = "union"
+    donors: DonorRule = field(default_factory=HardClass)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        epsilon = np.asarray(self.epsilon, float)
+        if not np.all((epsilon >= 0) & (epsilon <= 1)):
+            raise ModelError(f"epsilon must lie between 0 and 1; got {self.epsilon}")
+        if self.construction not in get_args(Construction):
+            raise ModelError(
+                unknown_name("construction", self.construction, get_args(Construction))
+            )
+
+    def fit(self, task: Task, probabilities: NDArray[np.floating], seed: int) -> CopyingPosterior:
+        """Form the distribution of ζ; there is nothing else to infer."""
+        sizes = np.shape(self.epsilon)
+        if sizes not in ((), (task.graph.num_nodes,)):
+            raise ModelError(
+                f"epsilon must be one number or one per node ({task.graph.num_nodes}); "
+                f"got shape {list(sizes)}"
+            )
+        if task.graph.directed and self.construction != "row":
+            raise ModelError(
+                f"construction={self.construction!r} needs an undirected graph; the graph is "
+                "directed: symmetrise() it, or use construction='row'"
+            )
+        return CopyingPosterior(task, self, self.donors.donors(task, probabilities))
+
+
+@dataclass(frozen=True, eq=False)
+class CopyingPosterior:
+    """p(G | G_obs, ζ) p(ζ | G_obs, X, Y)."""
+
+    task: Task
+    model: NodeCopying
+    donors: Donors
+
+    def zeta(self, seed: int, v: int) -> NDArray[np.int64]:
+        """Draw ζ_v [N] (line 5 of Algorithm 1)."""
+        return self.donors.sample(stream(seed, "zeta", v))
+
+    def source(self, seed: int, v: int, i: int) -> NDArray[np.int64]:
+        """Draw G_{i,v} as an integer vector [N]: whose neighbours each node receives (line 7)."""
+        return sample_source(self.zeta(seed, v), self.model.epsilon, stream(seed, "graph", v, i))
+
+    def graph(self, seed: int, v: int, i: int) -> Graph:
+        """Draw G_{i,v} as a graph."""
+        return copy_rows(self.task.graph, self.source(seed, v, i), self.model.construction)
+
+    def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> CopyingPosterior:
+        """Form the distribution of ζ anew."""
+        return replace(self, donors=self.model.donors.donors(self.task, probabilities))
+
+
+def sample_source(
+    zeta: NDArray[np.int64], epsilon: ArrayLike, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Decide for each row whether it stays (probability ε) or becomes row ζ_j (eq. 5): [N].
+
+    >>> sample_source(np.array([2, 2, 0]), 1.0, np.random.default_rng(0)).tolist()
+    [0, 1, 2]
+    >>> sample_source(np.array([2, 2, 0]), 0.0, np.random.default_rng(0)).tolist()
+    [2, 2, 0]
+    """
+    stays = rng.random(len(zeta)) < np.asarray(epsilon)
+    return np.where(stays, np.arange(len(zeta)), zeta)
+
+
+def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construction) -> Graph:
+    """Build the graph in which node j has the observed neighbours of ``source[j]``."""
+    copied = observed.with_rows(source)
+    if construction == "row":
+        return copied
+    if construction == "sum":
+        return copied.symmetrise("sum")
+    return copied.symmetrise("union").without_self_loops()

@@ -1,0 +1,157 @@
+"""Saving: one safetensors file, its settings as JSON in the header, never pickle.
+
+A file holds arrays and plain values only, so reading one runs no code. Its digest covers every
+array and every setting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.classifiers import (
+    ChebNetClassifier,
+    GATClassifier,
+    GCNClassifier,
+    LabelPropagation,
+)
+from nodecopy.errors import FormatError
+from nodecopy.graph_models import HardClass, NodeCopying, ObservedGraph, SoftClass
+from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.stopping import LossWindow, Patience
+from nodecopy.nn.train import TrainConfig
+from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.weights import MCDropout, PointEstimate
+
+FORMAT = "nodecopy-model"
+VERSION = 1
+
+# Values that a file may name; reading builds nothing else.
+_TYPES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        BayesianGCN,
+        ChebNet,
+        ChebNetClassifier,
+        GAT,
+        GATClassifier,
+        GCN,
+        GCNClassifier,
+        HardClass,
+        LabelPropagation,
+        LossWindow,
+        MCDropout,
+        NodeCopying,
+        ObservedGraph,
+        OnlineSchedule,
+        Patience,
+        PointEstimate,
+        SoftClass,
+        TrainConfig,
+    )
+}
+
+
+class SavedModel(NamedTuple):
+    """Plain settings and named arrays."""
+
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
+    """Write a model, whole or not at all: under a temporary name first, then renamed."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+    settings = json.dumps(model.settings, sort_keys=True)
+    header = {"format": FORMAT, "version": str(VERSION), "settings": settings}
+    header["digest"] = _digest(settings, arrays)
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FormatError(f"cannot write {target}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise FormatError(f"cannot write {target}: it is a folder; give the name of a file")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(save(arrays, metadata=header))
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read_model(path: str | os.PathLike[str]) -> SavedModel:
+    """Read what `write_model` wrote; anything else is a FormatError."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise FormatError(f"cannot read the model {path}: {reason}") from error
+    if header.get("format") != FORMAT:
+        raise FormatError(f"{path} is a safetensors file, but not a nodecopy model")
+    if header.get("version") != str(VERSION):
+        raise FormatError(
+            f"{path} has format version {header.get('version')}; this release reads {VERSION}"
+        )
+    settings = header.get("settings", "")
+    if header.get("digest") != _digest(settings, arrays):
+        raise FormatError(f"{path} was changed after it was written: its digest does not match")
+    return SavedModel(json.loads(settings), arrays)
+
+
+def encode(value: Any) -> Any:
+    """Return a value as JSON can hold it; what cannot be saved becomes a note of what it was."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.integer, np.floating)):
+        return value.item()
+    if isinstance(value, tuple):
+        return {"tuple": [encode(item) for item in value]}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return {"array": value.tolist(), "dtype": value.dtype.str}
+    name = type(value).__name__
+    if _TYPES.get(name) is type(value):
+        fields = dataclasses.fields(value)
+        return {"type": name, "fields": {f.name: encode(getattr(value, f.name)) for f in fields}}
+    return {"unsaved": repr(value)}
+
+
+def decode(value: Any) -> Any:
+    """Undo `encode`; a value that could not be saved comes back as None."""
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(decode(item) for item in value["tuple"])
+    if "array" in value:
+        return np.array(value["array"], dtype=value["dtype"])
+    if "type" in value:
+        kind = _TYPES.get(value["type"])
+        if kind is None:
+            raise FormatError(f"the model names an unknown type {value['type']!r}")
+        return kind(**{name: decode(item) for name, item in value["fields"].items()})
+    return None
+
+
+def _digest(settings: str, arrays: dict[str, NDArray[Any]]) -> str:
+    content = hashlib.blake2b(settings.encode(), digest_size=16)
+    for name in sorted(arrays):
+        array = arrays[name]
+        content.update(json.dumps([name, array.dtype.str, list(array.shape)]).encode())
+        content.update(array.tobytes())
+    return content.hexdigest()

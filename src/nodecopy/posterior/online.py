@@ -1,0 +1,176 @@
+"""The online schedule: the authors' released program trains one network along one trajectory.
+
+The network is first trained on the observed graph. Then every epoch draws a fresh graph and takes
+one gradient step on it; the weights after each of the last epochs are kept, and their predictions
+with dropout off are averaged. It costs one network and is about as accurate as Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nodecopy.classifiers import Fitted
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, unknown_name
+from nodecopy.graph import Graph
+from nodecopy.graph_models import GraphModel, GraphPosterior
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.network import Network, Weights
+from nodecopy.nn.train import Progress, Supervision, TrainConfig, Trainer
+from nodecopy.rng import child_seed
+
+Refresh = Literal["average", "network", "never"]
+# The released block-model program infers its parameters anew every so many epochs.
+_NETWORK_REFRESH = 20
+
+
+@dataclass(frozen=True)
+class OnlineSchedule:
+    """One network, one step on each freshly drawn graph, late iterates averaged.
+
+    Args:
+        pretraining: epochs on the observed graph.
+        epochs: epochs in all; None is the authors' choice by the number of labels per class:
+            400 up to 5, 350 up to 10, else 300.
+        collect: how many of the last epochs are averaged.
+        refresh: when the graph model learns newer class probabilities. "average": at every epoch
+            once collection has begun, from the running average (the released node-copying
+            program); "network": every 20 epochs after pretraining, from the network as it then is
+            (the released block-model program); "never".
+    """
+
+    pretraining: int = 200
+    epochs: int | None = None
+    collect: int = 60
+    refresh: Refresh = "average"
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.pretraining < 0 or self.collect < 1:
+            raise ModelError("pretraining must not be negative and collect be at least 1")
+        if self.epochs is not None and self.epochs < self.pretraining + self.collect:
+            raise ModelError(
+                "epochs must cover pretraining and collection: at least "
+                f"{self.pretraining + self.collect}; got {self.epochs}"
+            )
+        if self.refresh not in get_args(Refresh):
+            raise ModelError(unknown_name("refresh", self.refresh, get_args(Refresh)))
+
+    def epochs_for(self, task: Task) -> int:
+        """Return the number of epochs in all."""
+        if self.epochs is not None:
+            return self.epochs
+        per_class = len(task.train) / task.num_classes
+        usual = 400 if per_class <= 5 else 350 if per_class <= 10 else 300
+        return max(usual, self.pretraining + self.collect)
+
+
+class OnlineRun(NamedTuple):
+    """What a run leaves: the labels it began with, and the collected graphs and networks."""
+
+    base_probabilities: NDArray[np.floating]
+    graphs: EpochGraphs
+    ensemble: Ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class EpochGraphs(Sequence[Graph]):
+    """The graphs of the collected epochs, each drawn again when it is asked for."""
+
+    seed: int
+    epochs: range
+    posteriors: tuple[GraphPosterior, ...]
+
+    def __len__(self) -> int:
+        """How many were collected."""
+        return len(self.epochs)
+
+    @overload
+    def __getitem__(self, index: int) -> Graph: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Graph]: ...
+    def __getitem__(self, index: int | slice) -> Graph | list[Graph]:
+        """Draw one graph, or several."""
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return self.posteriors[index].graph(self.seed, self.epochs[index], 0)
+
+
+class OnlineTraining:
+    """One run of the schedule: a network, a graph model, and what was collected so far."""
+
+    def __init__(
+        self,
+        schedule: OnlineSchedule,
+        network: Network,
+        training: TrainConfig,
+        task: Task,
+        seed: int,
+    ) -> None:
+        self._schedule, self._network, self._training = schedule, network, training
+        self._task, self._seed = task, seed
+        self._member = (child_seed(seed, "member", 0),)
+        self._trainer = Trainer(network, task, self._member, training)
+        self._epochs = schedule.epochs_for(task)
+
+    def run(
+        self, graph_model: GraphModel, base: Fitted | None, progress: Progress | None = None
+    ) -> OnlineRun:
+        """Train; ``base`` gives the first ĉ, and where it is None the pretrained network does."""
+        observed = self._on(self._task.graph)
+        for _ in range(self._schedule.pretraining):
+            self._step(observed, progress)
+        first = self._predict() if base is None else base.probabilities
+        posterior = graph_model.fit(self._task, first, child_seed(self._seed, "model"))
+        begin, collected = self._epochs - self._schedule.collect, list[Weights]()
+        average, posteriors = np.zeros(first.shape), list[GraphPosterior]()
+        for epoch in range(self._schedule.pretraining, self._epochs):
+            self._step(self._on(posterior.graph(self._seed, epoch, 0)), progress)
+            if epoch >= begin:
+                collected.append(self._trainer.snapshot())
+                posteriors.append(posterior)
+            newest = self._newest(epoch, begin, average)
+            if newest is not None:
+                seed = child_seed(self._seed, "model", epoch)
+                posterior = posterior.refreshed(newest, seed)
+        graphs = EpochGraphs(self._seed, range(begin, self._epochs), tuple(posteriors))
+        return OnlineRun(first, graphs, self._iterates(collected, begin))
+
+    def _newest(
+        self, epoch: int, begin: int, average: NDArray[np.float64]
+    ) -> NDArray[np.floating] | None:
+        """Return the class probabilities the graph model is to learn now, or None."""
+        if self._schedule.refresh == "average" and epoch >= begin:
+            average += (self._predict() - average) / (epoch - begin + 1)
+            return average.copy()  # a posterior may keep it, and the average moves on
+        since = epoch - self._schedule.pretraining
+        if self._schedule.refresh == "network" and since and since % _NETWORK_REFRESH == 0:
+            return self._predict()
+        return None
+
+    def _step(self, supervised: Supervision, progress: Progress | None) -> None:
+        self._trainer.step(supervised)
+        if progress is not None:
+            progress(self._trainer.epoch, self._epochs)
+
+    def _on(self, graph: Graph) -> Supervision:
+        return Supervision.over(
+            self._network, [self._task], [graph], "train", self._member, self._training
+        )
+
+    def _predict(self) -> NDArray[np.float32]:
+        """Return the network's probabilities on G_obs with dropout off [N, K]."""
+        now = Ensemble(self._network, self._trainer.snapshot(), self._member)
+        device = self._training.device
+        return now.predict_proba(self._task.graph, self._task.features, device=device)[0]
+
+    def _iterates(self, collected: list[Weights], begin: int) -> Ensemble:
+        stacked = {name: torch.cat([w[name] for w in collected]).cpu() for name in collected[0]}
+        seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
+        return Ensemble(self._network, stacked, tuple(seeds))

@@ -1,0 +1,1 @@
+"""Reports: what was found, written for people. Nothing here fits a model."""

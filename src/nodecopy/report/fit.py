@@ -1,0 +1,107 @@
+"""The report of one fit: a page of Markdown and a table of predictions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+
+from nodecopy.experiment.fit import FitOutcome
+from nodecopy.metrics import Scores
+
+_LEAST_SURE = 10
+
+
+def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Path:
+    """Write ``report.md`` and ``predictions.csv`` into a folder; return the path of the page."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    _write_whole(target / "predictions.csv", _predictions(outcome))
+    page = target / "report.md"
+    _write_whole(page, _page(outcome))
+    return page
+
+
+def score_rows(outcome: FitOutcome) -> list[tuple[str, str, str, str]]:
+    """Return (method, accuracy, NLL, ECE) of the base classifier and of the Bayesian model."""
+    named = (("GCN", outcome.base_scores), ("Bayesian GCN", outcome.scores))
+    return [(name, *_cells(scores)) for name, scores in named]
+
+
+def _cells(scores: Scores) -> tuple[str, str, str]:
+    return (
+        f"{scores.accuracy * 100:.1f} %",
+        f"{scores.nll:.3f}",
+        f"{scores.ece_width * 100:.1f} %",
+    )
+
+
+def _page(outcome: FitOutcome) -> str:
+    dataset, split, posterior = outcome.dataset, outcome.split, outcome.fitted.posterior
+    test = posterior.take(split.test)
+    total = test.entropy.mean()
+    rows = "\n".join("| " + " | ".join(row) + " |" for row in score_rows(outcome))
+    return f"""# {dataset.name}, split {split.name}
+
+{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {len(split.train)} labelled nodes.
+{posterior.num_members} networks, {posterior.num_draws} weight draws each.
+
+| on {len(split.test):,} test nodes | accuracy | NLL | ECE |
+|---|---|---|---|
+{rows}
+
+## Where the uncertainty of the test nodes comes from
+
+Mean predictive entropy {total:.3f} nats, of which
+
+- {_share(test.expected_entropy.mean(), total)} stays even if graph and weights were known;
+- {_share(test.graph_information.mean(), total)} comes from the graph and its network;
+- {_share(test.weight_information.mean(), total)} comes from the weights.
+
+## The {_LEAST_SURE} least certain nodes
+
+| node | predicted | probability | entropy |
+|---|---|---|---|
+{_least_sure(outcome)}
+
+Every node is in `predictions.csv`.
+"""
+
+
+def _share(part: float, total: float) -> str:
+    return f"{part:.3f} ({part / total * 100:.0f} %)" if total > 0 else f"{part:.3f}"
+
+
+def _least_sure(outcome: FitOutcome) -> str:
+    posterior = outcome.fitted.posterior
+    order = np.argsort(-posterior.entropy, kind="stable")[:_LEAST_SURE]
+    lines = []
+    for node in order:
+        k = int(posterior.probabilities[node].argmax())
+        name, p = outcome.dataset.class_names[k], posterior.probabilities[node, k]
+        lines.append(f"| {node} | {name} | {p:.3f} | {posterior.entropy[node]:.3f} |")
+    return "\n".join(lines)
+
+
+def _predictions(outcome: FitOutcome) -> str:
+    posterior, names = outcome.fitted.posterior, outcome.dataset.class_names
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    uncertainty = ("entropy", "expected_entropy", "graph_information", "weight_information")
+    writer.writerow(["node", "predicted", "confidence", *uncertainty, *names])
+    columns = np.stack([getattr(posterior, name) for name in uncertainty], axis=1)
+    best = posterior.probabilities.argmax(1)
+    for node, p in enumerate(posterior.probabilities):
+        numbers = [p[best[node]], *columns[node], *p]
+        writer.writerow([node, names[best[node]], *(f"{x:.6g}" for x in numbers)])
+    return text.getvalue()
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file under a temporary name, then rename it: a reader never sees half of it."""
+    temporary = path.with_name(f".{path.name}.part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,287 @@
+"""The estimator: scikit-learn's rules, every kind of input, and clear refusals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from nodecopy.classifiers import GCNClassifier, LabelPropagation
+from nodecopy.errors import GraphError, InputError, ModelError
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.graph import Graph
+from nodecopy.graph_models import ObservedGraph
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.stopping import LossWindow
+from nodecopy.nn.train import TrainConfig
+from nodecopy.posterior import OnlineSchedule
+from nodecopy.weights import PointEstimate
+from tests.problems import make_task, true_labels
+
+SHORT = TrainConfig(epochs=25)
+TASK = make_task()
+TRUTH = true_labels(TASK)
+X = TASK.features.toarray()
+Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
+
+
+def small(**settings: Any) -> NodeCopyClassifier:
+    settings = {"n_zeta": 2, "n_weights": 2, "training": SHORT, "random_state": 0} | settings
+    return NodeCopyClassifier(**settings)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> NodeCopyClassifier:
+    return small().fit(TASK.graph, X, Y)
+
+
+def test_scikit_learns_conventions(fitted: NodeCopyClassifier) -> None:
+    clf = NodeCopyClassifier(3, epsilon=0.2, random_state=7)
+    assert repr(clf) == "NodeCopyClassifier(n_zeta=3, epsilon=0.2, random_state=7)"
+    copied = clone(clf)
+    assert copied is not clf
+    assert copied.get_params() == clf.get_params()
+    assert clf.set_params(n_zeta=5, base=LabelPropagation()) is clf
+    assert clf.n_zeta == 5
+    with pytest.raises(ModelError, match="unknown parameter 'zeta'; accepted: base, epsilon"):
+        clf.set_params(zeta=1)
+    check_is_fitted(fitted)
+    for use in (clf.predict, clf.predict_proba, clf.uncertainty, lambda: clf.save("nowhere")):
+        with pytest.raises(ModelError, match="not fitted yet"):
+            use()
+    assert not [name for name in vars(clf) if name.endswith("_")]
+
+
+def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyClassifier) -> None:
+    p = fitted.predict_proba()
+    assert p.shape == (90, 3)
+    np.testing.assert_allclose(p.sum(1), 1)
+    np.testing.assert_array_equal(fitted.predict(), p.argmax(1))
+    np.testing.assert_array_equal(fitted.predict_proba([5, 2]), p[[5, 2]])
+    mask = np.arange(90) < 3
+    np.testing.assert_array_equal(fitted.predict(mask), fitted.predict([0, 1, 2]))
+    assert fitted.predict([]).shape == (0,)
+    some = fitted.uncertainty([1, 4])
+    np.testing.assert_allclose(
+        some.entropy, some.expected_entropy + some.graph_information + some.weight_information
+    )
+    test = np.setdiff1d(np.arange(90), TASK.train)
+    assert fitted.score(test, TRUTH[test]) == np.mean(p[test].argmax(1) == TRUTH[test])
+    assert fitted.score(test, TRUTH[test]) > 0.5
+    assert fitted.n_features_in_ == 24
+    assert len(fitted.ensemble_) == 2
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda y: np.where(y < 0, None, np.array(["apple", "fig", "pear"], object)[y]),
+        lambda y: [None if k < 0 else ["apple", "fig", "pear"][k] for k in y],
+        lambda y: np.where(y < 0, np.nan, (y + 5) * 10.0),
+        lambda y: np.where(y < 0, -1, y * 7 - 100),
+        lambda y: torch.as_tensor(np.where(y < 0, -1, y)),
+        lambda y: np.where(y < 0, None, y.astype(object)),
+    ],
+)
+def test_labels_of_any_type(rename: Callable[[Any], Any], fitted: NodeCopyClassifier) -> None:
+    labels = rename(Y)
+    clf = small().fit(TASK.graph, X, labels)
+    known = Y >= 0
+    assert set(clf.predict()) <= set(np.asarray(labels, object)[known])
+    assert list(clf.classes_) == sorted(set(np.asarray(labels, object)[known]))
+    np.testing.assert_allclose(np.sort(clf.predict_proba()), np.sort(fitted.predict_proba()), 1e-5)
+
+
+def edge_index() -> np.ndarray:
+    return np.stack([TASK.graph.row_of_entry(), TASK.graph.indices]).astype(np.int64)
+
+
+def networkx_graph() -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from(range(90))
+    graph.add_edges_from(TASK.graph.edges().tolist())
+    return graph
+
+
+def pyg_data() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch_geometric.data import Data
+    mask = torch.zeros(90, dtype=torch.bool)
+    mask[torch.as_tensor(TASK.train)] = True
+    return Data(
+        x=torch.as_tensor(X),
+        edge_index=torch.as_tensor(edge_index()),
+        y=torch.as_tensor(TRUTH),
+        train_mask=mask,
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (TASK.graph, sp.csr_array(X), Y),
+        lambda: (TASK.graph.to_scipy(), X.astype(np.float64), Y),
+        lambda: (sp.coo_matrix(TASK.graph.to_scipy()), sp.csc_matrix(X), Y),
+        lambda: (TASK.graph.to_scipy().astype(bool), (X > 0).astype(np.int8), Y),
+        lambda: (edge_index(), torch.as_tensor(X), Y),
+        lambda: (torch.as_tensor(edge_index()), X.tolist(), Y.tolist()),
+        lambda: (networkx_graph(), X, Y),
+        lambda: (pyg_data(), None, None),
+    ],
+    ids=["graph", "scipy", "coo", "bool", "edge_index", "tensor", "networkx", "pyg"],
+)
+def test_every_kind_of_graph_gives_the_same_answer(
+    make: Callable[[], tuple[Any, Any, Any]], fitted: NodeCopyClassifier
+) -> None:
+    clf = small().fit(*make())
+    np.testing.assert_allclose(clf.predict_proba(), fitted.predict_proba(), atol=1e-5)
+
+
+def test_every_part_of_the_composition_is_reachable() -> None:
+    clf = small(
+        base=LabelPropagation(),
+        graph_model=ObservedGraph(),
+        weights=PointEstimate(),
+        network=GCN(hidden=(4,)),
+        predict_on="sampled",
+        normalise=False,
+    ).fit(TASK.graph, X, Y)
+    assert clf.posterior_.num_draws == 1
+    assert clf.ensemble_.weights["w0"].shape == (2, 24, 4)
+    np.testing.assert_array_equal(
+        clf.base_proba_, LabelPropagation().fit(TASK).probabilities.astype(clf.base_proba_.dtype)
+    )
+    schedule = OnlineSchedule(pretraining=10, epochs=20, collect=5)
+    online = small(schedule=schedule).fit(TASK.graph, X, Y)
+    assert len(online.ensemble_) == 5
+
+
+def test_the_random_state_decides_and_the_memory_bound_does_not(
+    fitted: NodeCopyClassifier,
+) -> None:
+    again = small().fit(TASK.graph, X, Y)
+    np.testing.assert_array_equal(again.predict_proba(), fitted.predict_proba())
+    chunked = small(training=SHORT.replace(memory=1)).fit(TASK.graph, X, Y)
+    np.testing.assert_allclose(chunked.predict_proba(), fitted.predict_proba(), atol=1e-5)
+    other = small(random_state=1).fit(TASK.graph, X, Y)
+    assert not np.allclose(other.predict_proba(), fitted.predict_proba(), atol=1e-4)
+    drawn = [small(random_state=np.random.default_rng(3)).fit(TASK.graph, X, Y) for _ in range(2)]
+    np.testing.assert_array_equal(drawn[0].predict_proba(), drawn[1].predict_proba())
+    unseeded = [small(random_state=None).fit(TASK.graph, X, Y) for _ in range(2)]
+    assert not np.array_equal(unseeded[0].predict_proba(), unseeded[1].predict_proba())
+
+
+def test_validation_nodes_are_held_out() -> None:
+    training = SHORT.replace(early_stopping=LossWindow(3))
+    base = GCNClassifier(training=training)
+    with pytest.raises(ModelError, match="early stopping needs validation nodes"):
+        small(base=base).fit(TASK.graph, X, Y)
+    held = TASK.train[::4]
+    clf = small(base=base).fit(TASK.graph, X, Y, validation=held)
+    hidden = Y.copy()
+    hidden[held] = -1
+    plain = small().fit(TASK.graph, X, hidden)
+    assert clf.predict_proba().shape == plain.predict_proba().shape
+
+
+def test_negative_features_are_left_alone_by_default() -> None:
+    signed = X - 0.05
+    auto = small().fit(TASK.graph, signed, Y)
+    raw = small(normalise=False).fit(TASK.graph, signed, Y)
+    scaled = small(normalise=True).fit(TASK.graph, signed, Y)
+    np.testing.assert_array_equal(auto.predict_proba(), raw.predict_proba())
+    assert not np.allclose(auto.predict_proba(), scaled.predict_proba())
+
+
+def one_way() -> np.ndarray:
+    return TASK.graph.edges().T
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((TASK.graph, X[:80], Y), r"one row per node, \[90, D\]; got \[80, 24\]"),
+        ((TASK.graph, X, Y[:80]), "90 nodes but there are 80 labels"),
+        ((TASK.graph, X, None), "y is missing"),
+        ((TASK.graph, None, Y), "X is missing"),
+        ((TASK.graph, np.where(X > 0, np.nan, X), Y), "nan"),
+        ((TASK.graph, X, np.full(90, -1)), "every label is unknown"),
+        ((TASK.graph, X, np.where(Y < 0, -1, 3)), "all labels are .*3.*; at least two classes"),
+        ((TASK.graph, X, Y + 0.5), "labels look continuous"),
+        ((TASK.graph, X, [{}] * 90), "mixed or unknown types: dict"),
+        ((TASK.graph, X, ["a", 1] * 45), "mixed or unknown types: int, str"),
+        ((TASK.graph, X, Y[:, None]), r"one-dimensional, one per node; got shape \[90, 1\]"),
+        ((TASK.graph, X, np.zeros(90, complex)), "complex128 are not understood"),
+        ((one_way(), X, Y), "edge_index is directed: it has"),
+        ((sp.triu(TASK.graph.to_scipy()), X, Y), "the sparse matrix is directed"),
+        ((-TASK.graph.to_scipy(), X, Y), "negative entries"),
+        ((TASK.graph.to_scipy() * np.inf, X, Y), "not finite"),
+        ((sp.csr_array((90, 80)), X, Y), "square"),
+        ((networkx_graph().to_directed(), X, Y), r"use graph.to_undirected\(\)"),
+        (("a graph", X, Y), "cannot read a graph from str"),
+        ((np.ones((3, 3)), X, Y), "cannot read a graph from ndarray"),
+        ((TASK.graph.with_rows(np.arange(90)), X, Y), "needs an undirected graph"),
+    ],
+)
+def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        small().fit(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_zeta": 0}, "n_zeta must be at least 1; got 0"),
+        ({"epsilon": 2.0}, "epsilon must lie between 0 and 1"),
+        ({"schedule": "onlin"}, "schedule must be"),
+        ({"predict_on": "observd"}, "did you mean 'observed'"),
+        ({"normalise": "yes"}, "normalise must be True, False or 'auto'"),
+        ({"random_state": "zero"}, "random_state must be an integer, None or a NumPy Generator"),
+    ],
+)
+def test_every_impossible_setting_has_its_message(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        small(**settings).fit(TASK.graph, X, Y)
+
+
+def test_wrong_nodes_are_refused(fitted: NodeCopyClassifier) -> None:
+    with pytest.raises(ModelError, match="0 to 89; got 90"):
+        fitted.predict([90])
+    with pytest.raises(ModelError, match="list of node numbers"):
+        fitted.predict(["a"])
+    with pytest.raises(ModelError, match="2 nodes but 1 true labels"):
+        fitted.score([0, 1], [0])
+
+
+def test_new_nodes(fitted: NodeCopyClassifier) -> None:
+    grown = Graph.from_edges(92, [*TASK.graph.edges().tolist(), [90, 0], [90, 3], [91, 90]])
+    features = np.concatenate([X, X[:2]])
+    posterior = fitted.posterior_on(grown, features)
+    assert posterior.probabilities.shape == (92, 3)
+    far = np.setdiff1d(np.arange(90), grown.k_hop([90, 91], 3))
+    np.testing.assert_allclose(posterior.probabilities[far], fitted.predict_proba(far), atol=1e-5)
+    with pytest.raises(ModelError, match="fitted to 24 features per node; got 23"):
+        fitted.posterior_on(grown, features[:, :23])
+
+
+def test_an_edge_index_without_features_counts_its_own_nodes() -> None:
+    with pytest.raises(InputError, match="X is missing"):
+        small().fit(edge_index(), None, Y)
+    with pytest.raises(GraphError, match="out of range"):
+        small().fit(edge_index(), X[:50], Y[:50])
+
+
+def test_a_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+    small(progress=False).fit(TASK.graph, X, Y)
+    assert capsys.readouterr().err == ""
+    small(progress=True).fit(TASK.graph, X, Y)
+    assert "fitting" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""Search over node numbers keeps the graph whole."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+
+from nodecopy.errors import ModelError
+from nodecopy.estimator import NodeCopyClassifier, on_nodes
+from nodecopy.nn.train import TrainConfig
+from tests.problems import make_task, true_labels
+
+TASK = make_task(per_class=8)
+TRUTH = true_labels(TASK)
+CLF = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=15), random_state=0)
+
+
+def test_fitting_on_nodes_is_fitting_with_the_other_labels_hidden() -> None:
+    rows = on_nodes(CLF, TASK.graph, TASK.features).fit(TASK.train, TRUTH[TASK.train])
+    y = np.full(90, -1)
+    y[TASK.train] = TRUTH[TASK.train]
+    direct = clone(CLF).fit(TASK.graph, TASK.features, y)
+    np.testing.assert_array_equal(rows.predict_proba(np.arange(90)), direct.predict_proba())
+    np.testing.assert_array_equal(rows.predict([[3], [4]]), direct.predict([3, 4]))
+    assert not hasattr(CLF, "posterior_")
+
+
+def test_grid_search_and_cross_validation_run_as_they_are() -> None:
+    rows = on_nodes(CLF, TASK.graph, TASK.features)
+    names = np.array(["a", "b", "c"])[TRUTH[TASK.train]]
+    grid = {"classifier__epsilon": [0.01, 0.9], "classifier__n_zeta": [1]}
+    search = GridSearchCV(rows, grid, cv=StratifiedKFold(2)).fit(TASK.train, names)
+    assert set(search.best_params_) == set(grid)
+    assert 0 <= search.best_score_ <= 1
+    assert search.predict([0])[0] in {"a", "b", "c"}
+    scores = cross_val_score(rows, TASK.train, names, cv=2, scoring="neg_log_loss")
+    assert np.all(scores < 0)
+
+
+def test_clones_share_the_graph() -> None:
+    rows = on_nodes(CLF, TASK.graph, TASK.features)
+    copied = clone(rows)
+    assert copied.data is rows.data
+    assert copy.deepcopy(rows.data) is rows.data
+    assert copied.classifier is not rows.classifier
+
+
+def test_errors() -> None:
+    rows = on_nodes(CLF, TASK.graph, TASK.features)
+    with pytest.raises(ModelError, match="2 nodes but 1 labels"):
+        rows.fit([0, 1], [0])
+    with pytest.raises(ModelError, match="unknown parameter 'epsilon'"):
+        rows.set_params(epsilon=1)

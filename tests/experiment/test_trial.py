@@ -1,0 +1,186 @@
+"""Trials: what determines them, that they repeat, and what they measure."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.classifiers import Fitted, GCNClassifier, GivenProbabilities
+from nodecopy.data import Task, load_dataset
+from nodecopy.errors import DatasetError, ModelError, SplitError
+from nodecopy.experiment import METHODS, Trial, TrialResult, build_method, run_trial, trial
+from nodecopy.experiment.methods import Method
+from nodecopy.experiment.trial import split_of
+from nodecopy.nn.train import Progress, TrainConfig
+from nodecopy.posterior import BayesianGCN
+
+TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)
+COSTS = ("cpu_seconds", "wall_seconds", "peak_megabytes")
+
+
+@pytest.fixture
+def short_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register two methods that take a moment."""
+    training = TrainConfig(epochs=4)
+    small = BayesianGCN(n_zeta=2, n_weights=2, training=training)
+    for name, classifier in (("quick", GCNClassifier(training=training)), ("bayesian", small)):
+        method = Method(name, lambda dataset, labels, classifier=classifier: classifier)
+        monkeypatch.setitem(METHODS, name, method)
+
+
+def scores(result: TrialResult) -> dict:
+    return {k: v for k, v in dataclasses.asdict(result).items() if k not in COSTS}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "citeseer"},
+        {"split": "random"},
+        {"labels_per_class": 10},
+        {"method": "gcn-200"},
+        {"seed": 1},
+    ],
+    ids=str,
+)
+def test_every_field_changes_the_digest(change: dict) -> None:
+    assert dataclasses.replace(TRIAL, **change).digest != TRIAL.digest
+    assert dataclasses.replace(TRIAL).digest == TRIAL.digest
+
+
+def test_settings_of_the_method_change_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = []
+    for epochs, n_zeta in ((4, 2), (5, 2), (4, 3), (4, 2)):
+        model = BayesianGCN(n_zeta=n_zeta, training=TrainConfig(epochs=epochs))
+        monkeypatch.setitem(METHODS, "mine", Method("mine", lambda *_, model=model: model))
+        digests.append(dataclasses.replace(TRIAL, method="mine").digest)
+    assert digests[0] == digests[3]
+    assert len(set(digests)) == 3
+
+
+def test_the_version_of_the_numerics_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = dataclasses.replace(TRIAL).digest
+    monkeypatch.setattr(trial, "NUMERICS_VERSION", trial.NUMERICS_VERSION + 1)
+    assert dataclasses.replace(TRIAL).digest != before
+
+
+def test_every_method_has_a_digest_of_its_own() -> None:
+    digests = [dataclasses.replace(TRIAL, method=name).digest for name in METHODS]
+    settings = [repr(build_method(name, "cora", 5)) for name in METHODS]
+    assert len(set(digests)) == len(set(settings)) == len(METHODS)
+    # An address in a name would make a digest hold for one process only.
+    assert not any(" at 0x" in text for text in settings)
+
+
+@pytest.mark.usefixtures("short_methods")
+@pytest.mark.parametrize("method", ["quick", "bayesian"])
+def test_a_trial_repeats(method: str) -> None:
+    case = Trial("cora", "random", 5, method, 3)
+    first, again = run_trial(case), run_trial(case)
+    assert scores(first) == scores(again)
+    other = run_trial(dataclasses.replace(case, seed=4))
+    assert other.nll != first.nll
+
+
+def test_a_trial_scores_the_test_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    cora = load_dataset("cora")
+    test = split_of(TRIAL, cora).test
+    guess = cora.labels.copy()
+    guess[test[:250]] = (guess[test[:250]] + 1) % 7
+    given = GivenProbabilities(np.eye(7)[guess])
+    monkeypatch.setitem(METHODS, "given", Method("given", lambda *_: given))
+    result = run_trial(dataclasses.replace(TRIAL, method="given"))
+    assert result.accuracy == 0.75
+    assert result.brier == pytest.approx(0.5)
+    assert [count for *_, count in result.reliability][-1] == len(test) == 1000
+    assert result.reliability[-1][:2] == (1.0, 0.75)
+    assert result.reliability[0] == (None, None, 0)
+    assert result.outcomes == {}
+
+
+@pytest.mark.usefixtures("short_methods")
+def test_outcomes_are_shares_of_each_degree_group() -> None:
+    result = run_trial(dataclasses.replace(TRIAL, method="bayesian"))
+    assert set(result.outcomes) == {"low", "high"}
+    for shares in result.outcomes.values():
+        assert set(shares) == {"both_right", "corrected", "broken", "both_wrong"}
+        assert all(0 <= share <= 1 for share in shares.values())
+        assert sum(shares.values()) == pytest.approx(1)
+
+
+@pytest.mark.usefixtures("short_methods")
+def test_outcomes_agree_with_the_accuracy() -> None:
+    result = run_trial(dataclasses.replace(TRIAL, method="bayesian"))
+    cora = load_dataset("cora")
+    degrees = cora.graph.degrees[split_of(TRIAL, cora).test]
+    low = np.mean(degrees <= np.median(degrees))
+    right = {name: s["both_right"] + s["corrected"] for name, s in result.outcomes.items()}
+    assert low * right["low"] + (1 - low) * right["high"] == pytest.approx(result.accuracy)
+
+
+def test_a_result_can_be_written_down() -> None:
+    result = run_trial(TRIAL)
+    assert json.loads(json.dumps(dataclasses.asdict(result)))["digest"] == TRIAL.digest
+    assert result.cpu_seconds > 0
+    assert result.wall_seconds > 0
+    assert result.peak_megabytes > 1
+    assert set(result.versions) == {"nodecopy", "numerics", "torch", "numpy", "python"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """A classifier that notes on how many threads it runs, and may then fail."""
+
+    threads: list[int]
+    fails: bool
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        self.threads.append(torch.get_num_threads())
+        if self.fails:
+            raise ModelError("on purpose")
+        return GivenProbabilities(np.full((task.graph.num_nodes, task.num_classes), 1 / 7))
+
+
+def test_a_trial_runs_on_one_thread_and_gives_the_others_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        for fails in (False, True):
+            method = Counts([], fails)
+            monkeypatch.setitem(METHODS, "counts", Method("", lambda *_, method=method: method))
+            if fails:
+                with pytest.raises(ModelError, match="on purpose"):
+                    run_trial(dataclasses.replace(TRIAL, method="counts"))
+            else:
+                run_trial(dataclasses.replace(TRIAL, method="counts"))
+            assert method.threads == [1]
+            assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_methods_of_one_seed_see_one_random_split() -> None:
+    cora = load_dataset("cora")
+    cases = [Trial("cora", "random", 5, method, 8) for method in ("gcn", "copying")]
+    one, two = (split_of(case, cora) for case in cases)
+    for part in ("train", "val", "test"):
+        assert np.array_equal(getattr(one, part), getattr(two, part))
+    other = split_of(dataclasses.replace(cases[0], seed=9), cora)
+    assert not np.array_equal(one.train, other.train)
+    fixed = [split_of(Trial("cora", "fixed", 5, "gcn", seed), cora) for seed in (0, 1)]
+    assert np.array_equal(fixed[0].train, fixed[1].train)
+
+
+def test_unknown_names_are_refused_with_a_suggestion() -> None:
+    with pytest.raises(SplitError, match="'fixd'; did you mean 'fixed'"):
+        Trial("cora", "fixd", 5, "gcn", 0)
+    with pytest.raises(ModelError, match="'copyng'; did you mean 'copying'"):
+        run_trial(Trial("cora", "fixed", 5, "copyng", 0))
+    with pytest.raises(DatasetError, match="'corra'; did you mean 'cora'"):
+        run_trial(Trial("corra", "fixed", 5, "gcn", 0))

@@ -1,0 +1,223 @@
+"""The online schedule: one trajectory, a fresh graph at every step, late iterates averaged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.classifiers import GivenProbabilities, LabelPropagation
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.graph_models import NodeCopying, ObservedGraph, SoftClass
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.train import TrainConfig, train
+from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.rng import child_seed
+from nodecopy.weights import MCDropout
+from tests.problems import make_task
+
+SCHEDULE = OnlineSchedule(pretraining=10, epochs=24, collect=5)
+MEMBER = child_seed(1, "member", 0)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A graph model that answers with the observed graph and writes down what it is asked."""
+
+    fits: list[np.ndarray] = field(default_factory=list)
+    draws: list[tuple[int, int]] = field(default_factory=list)
+    refreshes: list[np.ndarray] = field(default_factory=list)
+
+    def fit(self, task: Task, probabilities: np.ndarray, seed: int) -> RecordingPosterior:
+        self.fits.append(probabilities)
+        return RecordingPosterior(self, task.graph, 0)
+
+
+@dataclass(frozen=True)
+class RecordingPosterior:
+    """Knows how often it was refreshed; every draw notes (epoch, that number)."""
+
+    recorder: Recorder
+    observed: Graph
+    generation: int
+
+    def graph(self, seed: int, v: int, i: int) -> Graph:
+        self.recorder.draws.append((v, self.generation))
+        return self.observed
+
+    def refreshed(self, probabilities: np.ndarray, seed: int) -> RecordingPosterior:
+        self.recorder.refreshes.append(probabilities)
+        return replace(self, generation=self.generation + 1)
+
+
+def online(schedule: OnlineSchedule = SCHEDULE, **settings: object) -> BayesianGCN:
+    return BayesianGCN(schedule=schedule, **settings)
+
+
+def trained(task: Task, epochs: int) -> Ensemble:
+    """Train the one network on the observed graph for so many epochs."""
+    return train(GCN(), task, [task.graph], [MEMBER], TrainConfig(epochs=epochs))
+
+
+@pytest.mark.parametrize(
+    ("per_class", "epochs"), [(1, 400), (5, 400), (6, 350), (10, 350), (11, 300), (20, 300)]
+)
+def test_the_authors_number_of_epochs(per_class: int, epochs: int) -> None:
+    task = make_task(per_class=per_class)
+    assert OnlineSchedule().epochs_for(task) == epochs
+    assert OnlineSchedule(epochs=270).epochs_for(task) == 270
+    assert OnlineSchedule(pretraining=390, collect=30).epochs_for(task) == 420
+
+
+def test_collected_networks_are_consecutive_iterates(task: Task) -> None:
+    fitted = online(graph_model=ObservedGraph()).fit(task, seed=1)
+    assert len(fitted.ensemble) == len(fitted.graphs) == 5
+    for i, epochs in enumerate(range(20, 25)):
+        expected = trained(task, epochs).weights
+        for name, weights in fitted.ensemble.weights.items():
+            assert torch.allclose(weights[i], expected[name][0], atol=1e-6)
+    first, second = fitted.ensemble.weights["w0"][:2]
+    assert 1e-4 < (first - second).abs().max() < 0.02  # one Adam step of rate 0.01
+
+
+def test_the_answer_is_the_average_of_the_iterates_without_dropout(task: Task) -> None:
+    fitted = online().fit(task, seed=1)
+    each = fitted.ensemble.predict_proba(task.graph, task.features)  # [5, N, K]
+    np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
+    assert fitted.posterior.num_draws == 1
+
+
+def test_dropout_may_be_drawn_at_each_iterate(task: Task) -> None:
+    fitted = online(weights=MCDropout(), n_weights=4).fit(task, seed=1)
+    assert (fitted.posterior.num_members, fitted.posterior.num_draws) == (5, 4)
+    assert np.mean(fitted.posterior.weight_information) > 1e-4
+
+
+def test_each_epoch_after_pretraining_draws_one_graph(task: Task) -> None:
+    model = Recorder()
+    online(graph_model=model).fit(task, seed=1)
+    assert [epoch for epoch, _ in model.draws] == list(range(10, 24))
+    assert len(model.fits) == 1
+
+
+def test_steps_are_taken_on_the_fresh_graphs(task: Task) -> None:
+    fresh, observed = (
+        online(graph_model=model).fit(task, seed=1) for model in (NodeCopying(), ObservedGraph())
+    )
+    assert np.array_equal(fresh.base_probabilities, observed.base_probabilities)
+    assert np.abs(fresh.probabilities - observed.probabilities).max() > 1e-3
+
+
+def test_averages_refresh_the_model_once_collection_has_begun(task: Task) -> None:
+    model = Recorder()
+    online(graph_model=model).fit(task, seed=1)
+    generations = dict(model.draws)
+    assert [generations[epoch] for epoch in range(10, 24)] == [0] * 10 + [1, 2, 3, 4]
+    iterates = [trained(task, e).predict_proba(task.graph, task.features)[0] for e in range(20, 24)]
+    for seen, expected in enumerate(np.cumsum(iterates, axis=0)):
+        np.testing.assert_allclose(model.refreshes[seen], expected / (seen + 1), atol=1e-6)
+
+
+def test_networks_refresh_the_model_every_twenty_epochs(task: Task) -> None:
+    model = Recorder()
+    schedule = OnlineSchedule(pretraining=10, epochs=60, collect=5, refresh="network")
+    online(schedule, graph_model=model).fit(task, seed=1)
+    generations = [generation for _, generation in model.draws]
+    assert generations == [0] * 21 + [1] * 20 + [2] * 9
+    for seen, epochs in enumerate((31, 51)):
+        expected = trained(task, epochs).predict_proba(task.graph, task.features)[0]
+        np.testing.assert_allclose(model.refreshes[seen], expected, atol=1e-5)
+
+
+def test_the_model_may_never_be_refreshed(task: Task) -> None:
+    model = Recorder()
+    online(replace(SCHEDULE, refresh="never"), graph_model=model).fit(task, seed=1)
+    assert {generation for _, generation in model.draws} == {0}
+    assert not model.refreshes
+
+
+def test_without_a_base_the_pretrained_network_is_it(task: Task) -> None:
+    model = Recorder()
+    fitted = online(graph_model=model).fit(task, seed=1)
+    expected = trained(task, 10).predict_proba(task.graph, task.features)[0]
+    np.testing.assert_allclose(model.fits[0], expected, atol=1e-6)
+    assert fitted.base_probabilities is model.fits[0]
+
+
+def test_a_base_replaces_the_pretrained_network(task: Task) -> None:
+    given, model = np.full((90, 3), 1 / 3), Recorder()
+    fitted = online(graph_model=model, base=GivenProbabilities(given)).fit(task, seed=1)
+    assert model.fits[0] is given
+    assert fitted.base_probabilities is given
+    spread = online(base=LabelPropagation()).fit(task, seed=1)
+    assert np.array_equal(
+        spread.base_probabilities, LabelPropagation().fit(task, seed=1).probabilities
+    )
+
+
+@pytest.mark.parametrize("graph_model", [NodeCopying(), NodeCopying(donors=SoftClass())])
+def test_collected_graphs_are_those_the_steps_were_taken_on(
+    task: Task, graph_model: NodeCopying, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[Graph] = []
+    draw = type(graph_model.fit(task, np.full((90, 3), 1 / 3), 0)).graph
+
+    def noted(posterior: object, seed: int, v: int, i: int) -> Graph:
+        used.append(draw(posterior, seed, v, i))
+        return used[-1]
+
+    monkeypatch.setattr("nodecopy.graph_models.copying.CopyingPosterior.graph", noted)
+    fitted = online(graph_model=graph_model).fit(task, seed=1)
+    steps = used[:14]
+    assert list(fitted.graphs) == steps[-5:]
+    assert fitted.graphs[1:3] == steps[-4:-2]
+    assert fitted.graphs[-1] == steps[-1]
+
+
+def test_predictions_may_be_made_on_the_graphs_of_the_steps(task: Task) -> None:
+    fitted = online(predict_on="sampled").fit(task, seed=1)
+    each = fitted.ensemble.predict_proba(list(fitted.graphs), task.features)
+    np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
+
+
+def test_the_seed_decides_every_bit(task: Task) -> None:
+    first, again, other = (online().fit(task, seed=s).probabilities for s in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_the_memory_bound_changes_nothing(task: Task) -> None:
+    whole = online().fit(task, seed=1).probabilities
+    parts = online(training=TrainConfig(memory=1)).fit(task, seed=1).probabilities
+    np.testing.assert_allclose(parts, whole, atol=1e-5)
+
+
+def test_progress_counts_epochs(task: Task) -> None:
+    seen: list[tuple[int, int]] = []
+    online().fit(task, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(epoch, 24) for epoch in range(1, 25)]
+
+
+def test_impossible_schedules_are_refused() -> None:
+    for make, message in [
+        (lambda: OnlineSchedule(pretraining=-1), "pretraining must not be negative"),
+        (lambda: OnlineSchedule(collect=0), "collect be at least 1"),
+        (lambda: OnlineSchedule(epochs=259), "at least 260; got 259"),
+        (lambda: OnlineSchedule(refresh="averages"), "'averages'; did you mean 'average'"),
+    ]:
+        with pytest.raises(ModelError, match=message):
+            make()
+
+
+def test_a_schedule_without_pretraining_starts_from_the_initial_network(task: Task) -> None:
+    model = Recorder()
+    schedule = OnlineSchedule(pretraining=0, epochs=3, collect=3)
+    fitted = online(schedule, graph_model=model).fit(task, seed=1)
+    start = trained(task, 0).predict_proba(task.graph, task.features)[0]
+    np.testing.assert_allclose(model.fits[0], start, atol=1e-6)
+    assert len(fitted.ensemble) == 3

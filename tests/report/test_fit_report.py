@@ -1,0 +1,70 @@
+"""The report of a fit says what was found, and is written whole."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy.errors import DatasetError, SplitError
+from nodecopy.experiment.fit import FitOutcome, fit_builtin
+from nodecopy.nn.train import TrainConfig
+from nodecopy.posterior import BayesianGCN
+from nodecopy.report.fit import score_rows, write_fit_report
+
+QUICK = BayesianGCN(n_zeta=2, n_weights=2, training=TrainConfig(epochs=30))
+
+
+@pytest.fixture(scope="module")
+def outcome() -> FitOutcome:
+    return fit_builtin("citeseer", 5, "random", seed=3, model=QUICK)
+
+
+def test_scores_are_those_of_the_test_nodes(outcome: FitOutcome) -> None:
+    test = outcome.split.test
+    truth = outcome.dataset.labels[test]
+    predicted = outcome.fitted.probabilities[test].argmax(1)
+    assert outcome.scores.accuracy == np.mean(predicted == truth)
+    base = outcome.fitted.base_probabilities[test].argmax(1)
+    assert outcome.base_scores.accuracy == np.mean(base == truth)
+    rows = score_rows(outcome)
+    assert [row[0] for row in rows] == ["GCN", "Bayesian GCN"]
+    assert rows[1][1] == f"{outcome.scores.accuracy * 100:.1f} %"
+
+
+def test_the_page_and_the_table(outcome: FitOutcome, tmp_path: Path) -> None:
+    page = write_fit_report(outcome, tmp_path / "a" / "b")
+    text = page.read_text()
+    assert "3,327 nodes, 4,552 edges, 30 labelled nodes." in text
+    assert f"| Bayesian GCN | {outcome.scores.accuracy * 100:.1f} %" in text
+    with (page.parent / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3327
+    posterior = outcome.fitted.posterior
+    for node in (0, 1000, 3326):
+        row = rows[node]
+        k = posterior.probabilities[node].argmax()
+        assert row["predicted"] == outcome.dataset.class_names[k]
+        assert float(row["confidence"]) == pytest.approx(posterior.probabilities[node, k], 1e-4)
+        shares = [float(row[name]) for name in outcome.dataset.class_names]
+        assert sum(shares) == pytest.approx(1, abs=1e-4)
+        parts = ("expected_entropy", "graph_information", "weight_information")
+        assert float(row["entropy"]) == pytest.approx(sum(float(row[p]) for p in parts), abs=1e-4)
+    assert sorted(p.name for p in page.parent.iterdir()) == ["predictions.csv", "report.md"]
+
+
+def test_the_same_seed_writes_the_same_bytes(outcome: FitOutcome, tmp_path: Path) -> None:
+    again = fit_builtin("citeseer", 5, "random", seed=3, model=QUICK)
+    for folder, one in (("a", outcome), ("b", again)):
+        write_fit_report(one, tmp_path / folder)
+    for name in ("report.md", "predictions.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_wrong_names() -> None:
+    with pytest.raises(SplitError, match="unknown split 'fixd'; did you mean 'fixed'"):
+        fit_builtin("cora", 5, "fixd")
+    with pytest.raises(DatasetError, match="unknown dataset 'corra'; did you mean 'cora'"):
+        fit_builtin("corra", 5)

@@ -1,0 +1,158 @@
+"""Saved models come back bit for bit, and nothing else is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from sklearn.linear_model import LogisticRegression
+
+from nodecopy.classifiers import FeatureClassifier, GCNClassifier
+from nodecopy.errors import FormatError
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.graph_models import NodeCopying, SoftClass
+from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.stopping import Patience
+from nodecopy.nn.train import TrainConfig
+from nodecopy.persistence import decode, encode
+from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.weights import MCDropout, PointEstimate
+from tests.problems import make_task, true_labels
+
+TASK = make_task()
+Y = np.array(["x", "y", "z"])[true_labels(TASK)].astype(object)
+Y[np.setdiff1d(np.arange(90), TASK.train)] = None
+SHORT = TrainConfig(epochs=10)
+
+
+def fitted(**settings: object) -> NodeCopyClassifier:
+    clf = NodeCopyClassifier(2, n_weights=2, training=SHORT, random_state=0, **settings)
+    return clf.fit(TASK.graph, TASK.features, Y)
+
+
+@pytest.mark.parametrize("network", [None, GCN((4, 3), bias=True), ChebNet((4,), 2), GAT((2,), 2)])
+def test_a_loaded_model_predicts_bit_for_bit(network: GCN | None, tmp_path: Path) -> None:
+    clf = fitted(network=network)
+    path = tmp_path / "model.safetensors"
+    clf.save(path)
+    loaded = NodeCopyClassifier.load(path)
+    assert repr(loaded) == repr(clf)
+    np.testing.assert_array_equal(loaded.predict(), clf.predict())
+    np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
+    np.testing.assert_array_equal(loaded.uncertainty().entropy, clf.uncertainty().entropy)
+    np.testing.assert_array_equal(loaded.base_proba_, clf.base_proba_)
+    there = loaded.posterior_on(TASK.graph, TASK.features)
+    here = clf.posterior_on(TASK.graph, TASK.features)
+    np.testing.assert_array_equal(there.probabilities, here.probabilities)
+    np.testing.assert_array_equal(here.probabilities, clf.predict_proba())
+    assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+@pytest.mark.parametrize("labels", [[3, 10, 11], [True, False, True], [0.0, 1.0, 2.0]])
+def test_classes_of_any_type_come_back(labels: list[object], tmp_path: Path) -> None:
+    y = np.array(labels, object)[true_labels(TASK)]
+    y[np.setdiff1d(np.arange(90), TASK.train)] = None
+    clf = NodeCopyClassifier(1, n_weights=1, training=SHORT, random_state=0)
+    clf.fit(TASK.graph, TASK.features, y).save(tmp_path / "m")
+    loaded = NodeCopyClassifier.load(tmp_path / "m")
+    assert loaded.classes_.dtype == clf.classes_.dtype
+    np.testing.assert_array_equal(loaded.predict(), clf.predict())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        0.5,
+        (1, 2),
+        NodeCopying(0.2, "sum", SoftClass()),
+        TrainConfig(early_stopping=Patience(7)),
+        BayesianGCN(base=BayesianGCN(), schedule=OnlineSchedule(), weights=PointEstimate()),
+        GCNClassifier(),
+        MCDropout(),
+    ],
+)
+def test_settings_round_trip_through_json(value: object) -> None:
+    assert repr(decode(json.loads(json.dumps(encode(value))))) == repr(value)
+
+
+def test_arrays_of_epsilon_round_trip() -> None:
+    back = decode(json.loads(json.dumps(encode(NodeCopying(np.linspace(0, 1, 5))))))
+    np.testing.assert_array_equal(back.epsilon, np.linspace(0, 1, 5))
+
+
+def test_what_cannot_be_saved_is_said_and_harms_nothing(tmp_path: Path) -> None:
+    clf = fitted(base=FeatureClassifier(LogisticRegression()))
+    clf.save(tmp_path / "m")
+    with pytest.warns(UserWarning, match="base could not be saved and is None now"):
+        loaded = NodeCopyClassifier.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
+    assert loaded.base is None
+
+
+def test_tampered_truncated_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    fitted().save(path)
+    content = path.read_bytes()
+
+    def refused(message: str) -> None:
+        with pytest.raises(FormatError, match=message):
+            NodeCopyClassifier.load(path)
+
+    for size in (0, 5, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        refused("cannot read the model")
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    refused("digest does not match")
+    path.write_bytes(content.replace(b'epsilon\\": 0.01', b'epsilon\\": 0.02'))
+    refused("digest does not match")
+    path.write_bytes(content.replace(b'"version":"1"', b'"version":"9"'))
+    refused("format version 9; this release reads 1")
+    path.write_text("not a model at all, but a text that is long enough to look at")
+    refused("cannot read the model")
+    save_file({"a": np.zeros(3)}, path)
+    refused("not a nodecopy model")
+    path.unlink()
+    refused("cannot read the model")
+    path.mkdir()
+    refused("cannot read the model")
+
+
+def test_a_file_that_lacks_a_part_is_refused(tmp_path: Path) -> None:
+    from nodecopy.persistence import SavedModel, read_model, write_model
+
+    path = tmp_path / "m"
+    fitted().save(path)
+    whole = read_model(path)
+    for name in whole.settings:
+        settings = {key: value for key, value in whole.settings.items() if key != name}
+        write_model(path, SavedModel(settings, whole.arrays))
+        with pytest.raises(FormatError, match="lacks a part of the model"):
+            NodeCopyClassifier.load(path)
+    arrays = {key: a for key, a in whole.arrays.items() if key != "posterior.probabilities"}
+    write_model(path, SavedModel(whole.settings, arrays))
+    with pytest.raises(FormatError, match="lacks a part of the model"):
+        NodeCopyClassifier.load(path)
+    bad = json.loads(json.dumps(whole.settings).replace('"type": "GCN"', '"type": "Popen"'))
+    write_model(path, SavedModel(bad, whole.arrays))
+    with pytest.raises(FormatError, match="unknown type 'Popen'"):
+        NodeCopyClassifier.load(path)
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    clf = fitted()
+    with pytest.raises(FormatError, match="there is no folder"):
+        clf.save(tmp_path / "nowhere" / "m")
+    with pytest.raises(FormatError, match="it is a folder"):
+        clf.save(tmp_path)
+    clf.save(tmp_path / "m")
+    before = load_file(tmp_path / "m")
+    clf.classes_ = np.array([object(), object(), object()])
+    with pytest.raises(ValueError, match="cannot be saved"):
+        clf.save(tmp_path / "m")
+    assert set(load_file(tmp_path / "m")) == set(before)
