@@ -240,7 +240,7 @@ def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_zeta": 0}, "n_zeta must be at least 1; got 0"),
+        ({"n_zeta": 0}, "n_zeta must be a whole number, at least 1; got 0"),
         ({"epsilon": 2.0}, "epsilon must lie between 0 and 1"),
         ({"schedule": "onlin"}, "schedule must be"),
         ({"predict_on": "observd"}, "did you mean 'observed'"),

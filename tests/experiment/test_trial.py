@@ -122,6 +122,16 @@ def test_outcomes_agree_with_the_accuracy() -> None:
     assert low * right["low"] + (1 - low) * right["high"] == pytest.approx(result.accuracy)
 
 
+def test_outcomes_compare_with_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = GivenProbabilities(np.eye(7)[load_dataset("cora").labels])
+    model = BayesianGCN(base=base, n_zeta=1, n_weights=1, training=TrainConfig(epochs=2))
+    monkeypatch.setitem(METHODS, "spoils", Method("spoils", lambda *_: model))
+    result = run_trial(dataclasses.replace(TRIAL, method="spoils"))
+    for shares in result.outcomes.values():
+        assert shares["corrected"] == shares["both_wrong"] == 0  # the base is always right
+        assert shares["broken"] > 0
+
+
 def test_a_result_can_be_written_down() -> None:
     result = run_trial(TRIAL)
     assert json.loads(json.dumps(dataclasses.asdict(result)))["digest"] == TRIAL.digest

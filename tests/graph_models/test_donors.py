@@ -16,8 +16,9 @@ from nodecopy.graph_models import CallableDonors, HardClass, NearestNeighbours, 
 from nodecopy.rng import stream
 from tests.problems import make_task
 
-# Two nodes are certain of different classes, so each is impossible as the other's donor.
-SOFT = np.array([[1.0, 0, 0], [0, 0, 1.0], [0.5, 0.5, 0], [0.2, 0.3, 0.5], [0.1, 0.8, 0.1]])
+# Classes of different weight; nodes 0 and 1 are certain of two of them, so neither lends to the
+# other.
+SOFT = np.array([[1.0, 0, 0], [0, 0, 1.0], [0.8, 0.2, 0], [0.7, 0.2, 0.1], [0.5, 0.4, 0.1]])
 
 
 def certain(labels: np.ndarray, num_classes: int = 3) -> np.ndarray:

@@ -254,7 +254,7 @@ def test_copying_helps_where_classes_are_known(task: Task) -> None:
 @pytest.mark.parametrize("name", ["n_zeta", "n_graphs", "n_weights"])
 @pytest.mark.parametrize("value", [0, -3])
 def test_there_is_at_least_one_of_each_draw(name: str, value: int) -> None:
-    with pytest.raises(ModelError, match=f"{name} must be at least 1; got {value}"):
+    with pytest.raises(ModelError, match=f"{name} must be a whole number, at least 1; got {value}"):
         BayesianGCN(**{name: value})
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.ensemble import Ensemble
@@ -35,11 +34,6 @@ class NetworkClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
         """Train the network and predict every node with dropout off."""
-        if self.training.early_stopping is not None and len(task.val) == 0:
-            raise ModelError(
-                "early stopping needs validation nodes and the task has none; "
-                "give some, or set early_stopping=None"
-            )
         seeds = (child_seed(seed, "network"),)
         ensemble = train(self.network, task, [task.graph], seeds, self.training, progress)
         return FittedNetwork(ensemble, task.graph, task.features, self.training)

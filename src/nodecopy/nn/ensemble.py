@@ -64,7 +64,7 @@ class Ensemble:
         for members, fields in chunks_within(self._fields(graphs, nodes, features), memory):
             batch = Batch(fields, features, self.seeds[members], place)
             weights = {name: w[members].to(place) for name, w in self.weights.items()}
-            wanted = graph_size(graphs) if nodes is None else len(nodes)
+            wanted = len(fields[0].levels[0])
             for index, step in enumerate(steps):
                 with torch.inference_mode():
                     logits = self.network.forward(weights, batch, step)[:, :wanted]
@@ -92,8 +92,3 @@ class Ensemble:
                 kind, hops = self.network.operator, self.network.hops
                 field = receptive_field(graph, wanted, hops, kind, prune=nodes is not None)
             yield field, field_bytes(field, features, size, training=False)
-
-
-def graph_size(graphs: Graph | Sequence[Graph]) -> int:
-    """Return N."""
-    return graphs.num_nodes if isinstance(graphs, Graph) else graphs[0].num_nodes

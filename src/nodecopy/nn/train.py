@@ -7,8 +7,10 @@ graphs, the online schedule of `posterior` on a fresh graph each time.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,11 @@ def train(
         raise ModelError(
             f"one task, graph and seed per member: got {len(members)}, {len(graphs)}, {len(seeds)}"
         )
+    if config.early_stopping is not None and any(len(task.val) == 0 for task in members):
+        raise ModelError(
+            "early stopping needs validation nodes and the task has none; "
+            "give some, or set early_stopping=None"
+        )
     total, done = config.epochs * len(graphs), 0
     fields = _training_fields(network, members, graphs, config)
     parts = []
@@ -118,6 +125,11 @@ class Supervision:
 
     batch: Batch
     targets: Tensor  # [M, n_0], -100 where padded
+
+    @cached_property
+    def counts(self) -> Tensor:
+        """How many labelled rows each member has, as float32 [M]."""
+        return (self.targets >= 0).sum(1).float()
 
     @classmethod
     def over(
@@ -160,12 +172,12 @@ class Supervision:
         """Return each member's mean cross-entropy over its own nodes [M]."""
         rows = logits[:, : self.targets.shape[1]].flatten(0, 1)
         entropy = functional.cross_entropy(rows, self.targets.flatten(), reduction="none")
-        return entropy.view_as(self.targets).sum(1) / (self.targets >= 0).sum(1)
+        return entropy.view_as(self.targets).sum(1) / self.counts
 
     def accuracies(self, logits: Tensor) -> Tensor:
         """Return each member's accuracy over its own nodes [M]."""
         right = logits[:, : self.targets.shape[1]].argmax(-1) == self.targets
-        return right.sum(1) / (self.targets >= 0).sum(1)
+        return right.sum(1) / self.counts
 
 
 class Trainer:
@@ -197,9 +209,12 @@ class Trainer:
         """Take one Adam step on every member's loss; members do not influence one another."""
         logits = self.network.forward(self.weights, supervised.batch, epoch_key(self.epoch))
         losses = supervised.losses(logits)
-        self._check(losses.detach())
-        self._optimiser.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        total = losses.sum()
+        if not math.isfinite(total.item()):
+            self._blame(losses.detach())
+        for weights in self.weights.values():
+            weights.grad = None
+        total.backward()
         self._optimiser.step()
         self.epoch += 1
 
@@ -213,10 +228,12 @@ class Trainer:
         """Return a copy of the current weights."""
         return {name: w.detach().clone() for name, w in self.weights.items()}
 
-    def _check(self, losses: Tensor) -> None:
-        if bool(torch.isfinite(losses).all()):
-            return
-        member = int((~torch.isfinite(losses)).nonzero()[0])
+    def _blame(self, losses: Tensor) -> None:
+        """Raise an error that names the first member whose loss is not finite."""
+        wrong = (~torch.isfinite(losses)).nonzero()
+        if len(wrong) == 0:
+            return  # only the sum is too large to write down
+        member = int(wrong[0])
         raise TrainingError(
             f"the loss of member {self._first + member} (seed {self.seeds[member]}) is "
             f"{float(losses[member])} at epoch {self.epoch}; try a smaller learning rate and "

@@ -62,8 +62,9 @@ class BayesianGCN:
     def __post_init__(self) -> None:
         """Check the settings."""
         for name in ("n_zeta", "n_graphs", "n_weights"):
-            if getattr(self, name) < 1:
-                raise ModelError(f"{name} must be at least 1; got {getattr(self, name)}")
+            count = getattr(self, name)
+            if not isinstance(count, (int, np.integer)) or count < 1:
+                raise ModelError(f"{name} must be a whole number, at least 1; got {count!r}")
         if self.predict_on not in get_args(PredictOn):
             raise ModelError(unknown_name("predict_on", self.predict_on, get_args(PredictOn)))
         if self.schedule != "algorithm1" and not isinstance(self.schedule, OnlineSchedule):

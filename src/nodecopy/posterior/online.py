@@ -146,6 +146,8 @@ class OnlineTraining:
         self, epoch: int, begin: int, average: NDArray[np.float64]
     ) -> NDArray[np.floating] | None:
         """Return the class probabilities the graph model is to learn now, or None."""
+        if epoch == self._epochs - 1:
+            return None  # nothing is drawn any more
         if self._schedule.refresh == "average" and epoch >= begin:
             average += (self._predict() - average) / (epoch - begin + 1)
             return average.copy()  # a posterior may keep it, and the average moves on

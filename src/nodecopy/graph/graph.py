@@ -8,26 +8,35 @@ a self-loop once. Every operation is vectorised and costs O(N + E), sorting asid
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.errors import GraphError, unknown_name
+from nodecopy.errors import GraphError
+from nodecopy.graph.arrays import (
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_range,
+    check_size,
+    check_weights,
+    distinct,
+    frozen,
+    node_list,
+    offsets,
+    sorted_distinct,
+    whole,
+)
 
-IntArray = NDArray[np.integer[Any]]
-FloatArray = NDArray[np.floating[Any]]
 SelfLoops = Literal["drop", "keep", "error"]
 Duplicates = Literal["merge", "sum", "error"]
 Combine = Literal["union", "sum"]
-
-_MAX_NODES = 2**31 - 1
 
 
 class Rows(NamedTuple):
@@ -64,14 +73,14 @@ class Graph:
     def __post_init__(self) -> None:
         """Check every promise of the class docstring, then freeze copies of the arrays."""
         # Copies, so that a caller who later writes into an array does not change the graph.
-        indptr = np.array(_whole("indptr", self.indptr), np.int64)
+        indptr = np.array(whole("indptr", self.indptr), np.int64)
         if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
             raise GraphError("indptr must be one-dimensional, start at 0 and never decrease")
-        num_nodes = _check_size(len(indptr) - 1)
-        indices = np.array(_node_list("indices", self.indices, num_nodes), np.int32)
+        num_nodes = check_size(len(indptr) - 1)
+        indices = np.array(node_list("indices", self.indices, num_nodes), np.int32)
         if indptr[-1] != len(indices):
             raise GraphError(f"indptr ends at {indptr[-1]} but there are {len(indices)} indices")
-        weights = None if self.weights is None else _check_weights(self.weights, len(indices))
+        weights = None if self.weights is None else check_weights(self.weights, len(indices))
         self._set(indptr, indices, weights)
         rows = self.row_of_entry()
         broken = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1]))
@@ -110,15 +119,15 @@ class Graph:
         >>> Graph.from_edges(3, [(0, 1), (1, 0), (1, 2)], duplicates="sum").weights.tolist()
         [2.0, 2.0, 1.0, 1.0]
         """
-        _check_choice("self_loops", self_loops, SelfLoops)
-        _check_choice("duplicates", duplicates, Duplicates)
-        num_nodes = _check_size(num_nodes)
-        pairs = _whole("edges", edges)
+        check_choice("self_loops", self_loops, SelfLoops)
+        check_choice("duplicates", duplicates, Duplicates)
+        num_nodes = check_size(num_nodes)
+        pairs = whole("edges", edges)
         pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise GraphError(f"edges must have shape [E, 2]; got {list(pairs.shape)}")
-        _check_range(pairs, num_nodes)
-        values = None if weights is None else _check_weights(weights, len(pairs))
+        check_range(pairs, num_nodes)
+        values = None if weights is None else check_weights(weights, len(pairs))
         source = pairs[:, 0].astype(np.int64)
         target = pairs[:, 1].astype(np.int64)
         loops = source == target
@@ -131,7 +140,7 @@ class Graph:
             values = np.ones(len(source))
         if not directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
-        keys, values = _distinct(source * num_nodes + target, values, duplicates, num_nodes)
+        keys, values = distinct(source * num_nodes + target, values, duplicates, num_nodes)
         if not directed:
             low, high = np.divmod(keys, max(num_nodes, 1))
             mirrored = low != high
@@ -142,7 +151,7 @@ class Graph:
                 order = np.argsort(keys)
                 keys, values = keys[order], np.concatenate([values, values[mirrored]])[order]
         rows, columns = np.divmod(keys, max(num_nodes, 1))
-        return cls._trusted(_offsets(rows, num_nodes), columns, values, directed)
+        return cls._trusted(offsets(rows, num_nodes), columns, values, directed)
 
     @classmethod
     def from_scipy(
@@ -154,7 +163,7 @@ class Graph:
         weighted: bool = False,
     ) -> Graph:
         """Build a graph from a square SciPy sparse matrix; explicit zeros are not edges."""
-        _check_choice("self_loops", self_loops, SelfLoops)
+        check_choice("self_loops", self_loops, SelfLoops)
         if not sp.issparse(matrix):
             raise GraphError(f"from_scipy takes a SciPy sparse matrix; got {type(matrix).__name__}")
         csr: Any = sp.csr_array(cast(Any, matrix))  # SciPy's stubs leave the scalar type open
@@ -181,10 +190,10 @@ class Graph:
         return graph
 
     def _set(self, indptr: IntArray, indices: IntArray, weights: FloatArray | None) -> None:
-        object.__setattr__(self, "indptr", _frozen(indptr, np.int64))
-        object.__setattr__(self, "indices", _frozen(indices, np.int32))
-        frozen = None if weights is None else _frozen(weights, weights.dtype)
-        object.__setattr__(self, "weights", frozen)
+        object.__setattr__(self, "indptr", frozen(indptr, np.int64))
+        object.__setattr__(self, "indices", frozen(indices, np.int32))
+        kept = None if weights is None else frozen(weights, weights.dtype)
+        object.__setattr__(self, "weights", kept)
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]:
         """Copy and pickle by content: NumPy alone would bring back writable arrays."""
@@ -210,7 +219,7 @@ class Graph:
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
         """Number of neighbours of each node [N] (outgoing, when directed)."""
-        return _frozen(np.diff(self.indptr), np.int64)
+        return frozen(np.diff(self.indptr), np.int64)
 
     def strengths(self) -> NDArray[np.float64]:
         """Sum of the weights in each row [N]; the degrees when there are no weights."""
@@ -237,9 +246,9 @@ class Graph:
 
     def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
-        rows, columns = _whole("sources", sources), _whole("targets", targets)
-        _check_range(rows, self.num_nodes)
-        _check_range(columns, self.num_nodes)
+        rows, columns = whole("sources", sources), whole("targets", targets)
+        check_range(rows, self.num_nodes)
+        check_range(columns, self.num_nodes)
         keys = rows.astype(np.int64) * self.num_nodes + columns.astype(np.int64)
         if len(self._keys) == 0:
             return np.zeros(keys.shape, bool)
@@ -296,7 +305,7 @@ class Graph:
 
     def take_rows(self, rows: ArrayLike) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
-        picked = _node_list("rows", rows, self.num_nodes)
+        picked = node_list("rows", rows, self.num_nodes)
         starts = self.indptr[picked]
         indptr = np.zeros(len(picked) + 1, np.int64)
         np.cumsum(self.indptr[1:][picked] - starts, out=indptr[1:])
@@ -307,7 +316,7 @@ class Graph:
 
     def with_rows(self, source: ArrayLike) -> Graph:
         """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""
-        picked = _node_list("source", source, self.num_nodes)
+        picked = node_list("source", source, self.num_nodes)
         if len(picked) != self.num_nodes:
             raise GraphError(
                 f"source needs {self.num_nodes} entries, one per node; got {len(picked)}"
@@ -328,7 +337,7 @@ class Graph:
         "union" gives an edge present in both directions the larger weight (none without weights);
         "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2, loops 2.
         """
-        _check_choice("combine", combine, Combine)
+        check_choice("combine", combine, Combine)
         if combine == "union" and not self.directed:
             return self
         if self.weights is None:
@@ -352,12 +361,12 @@ class Graph:
         if keep.all():
             return self
         weights = None if self.weights is None else self.weights[keep]
-        indptr = _offsets(rows[keep], self.num_nodes)
+        indptr = offsets(rows[keep], self.num_nodes)
         return Graph._trusted(indptr, self.indices[keep], weights, self.directed)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
-        picked = _node_list("nodes", nodes, self.num_nodes)
+        picked = node_list("nodes", nodes, self.num_nodes)
         block = self.take_rows(picked)
         place = np.full(self.num_nodes, -1, np.int32)
         place[picked] = np.arange(len(picked))
@@ -369,11 +378,11 @@ class Graph:
         columns = columns[keep]
         order = np.argsort(rows * len(picked) + columns)
         weights = None if block.weights is None else block.weights[keep][order]
-        return Graph._trusted(_offsets(rows, len(picked)), columns[order], weights, self.directed)
+        return Graph._trusted(offsets(rows, len(picked)), columns[order], weights, self.directed)
 
     def permuted(self, order: ArrayLike) -> Graph:
         """Rename the nodes: node i of the answer is this graph's node ``order[i]``."""
-        picked = _node_list("order", order, self.num_nodes)
+        picked = node_list("order", order, self.num_nodes)
         if len(picked) != self.num_nodes:
             raise GraphError(f"a permutation needs {self.num_nodes} entries; got {len(picked)}")
         return self.induced(picked)
@@ -383,7 +392,7 @@ class Graph:
 
         Steps go from a row to its entries: along the edges, when directed.
         """
-        frontier = _node_list("nodes", nodes, self.num_nodes)
+        frontier = node_list("nodes", nodes, self.num_nodes)
         if hops < 0:
             raise GraphError(f"hops must be 0 or more; got {hops}")
         seen = np.zeros(self.num_nodes, bool)
@@ -406,7 +415,7 @@ class Graph:
             raise GraphError("a disjoint union needs at least one graph")
         weighted = any(g.weights is not None for g in graphs)
         shifts = np.cumsum([0] + [g.num_nodes for g in graphs])
-        _check_size(int(shifts[-1]))
+        check_size(int(shifts[-1]))
         starts = np.cumsum([0] + [len(g.indices) for g in graphs])
         indptr = [g.indptr[:-1] + at for g, at in zip(graphs, starts[:-1], strict=True)]
         indices = [g.indices + np.int32(by) for g, by in zip(graphs, shifts[:-1], strict=True)]
@@ -420,7 +429,7 @@ class Graph:
 
     def split(self, sizes: Sequence[int]) -> list[Graph]:
         """Undo a disjoint union of graphs with these numbers of nodes."""
-        counts = [_check_size(size) for size in sizes]
+        counts = [check_size(size) for size in sizes]
         if sum(counts) != self.num_nodes:
             raise GraphError(f"sizes add up to {sum(counts)}; the graph has {self.num_nodes} nodes")
         shifts = np.cumsum([0, *counts]).tolist()
@@ -449,108 +458,3 @@ class Graph:
     @cached_property
     def _keys(self) -> NDArray[np.int64]:
         return self.row_of_entry() * self.num_nodes + self.indices
-
-
-def _whole(name: str, values: ArrayLike) -> IntArray:
-    """Return an integer array, or say what was found instead."""
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise GraphError(f"{name} must be a rectangular array of whole numbers: {error}") from error
-    if array.size == 0:
-        return np.zeros(array.shape, np.int64)
-    if np.issubdtype(array.dtype, np.floating):
-        numbers = array.astype(np.float64)
-        exact = np.abs(numbers) <= 2**53  # false for NaN and infinity too
-        if not np.all(exact & (numbers == np.floor(numbers))):
-            raise GraphError(f"{name} must hold whole numbers; got fractions, NaN or infinity")
-        array = numbers.astype(np.int64)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise GraphError(f"{name} must hold whole numbers; got {array.dtype}")
-    return array
-
-
-def _node_list(name: str, values: ArrayLike, num_nodes: int) -> IntArray:
-    """Return a one-dimensional array of nodes that exist."""
-    array = _whole(name, values)
-    if array.ndim != 1:
-        raise GraphError(f"{name} must be one-dimensional; got shape {list(array.shape)}")
-    _check_range(array, num_nodes)
-    return array
-
-
-def _check_choice(kind: str, name: str, choices: Any) -> None:
-    if name not in get_args(choices):
-        raise GraphError(unknown_name(kind, name, get_args(choices)))
-
-
-def _check_size(num_nodes: int) -> int:
-    try:
-        size = operator.index(num_nodes)
-    except TypeError:
-        raise GraphError(f"a number of nodes is an integer; got {num_nodes!r}") from None
-    if not 0 <= size <= _MAX_NODES:
-        raise GraphError(f"a graph has 0 to {_MAX_NODES} nodes; got {size}")
-    return size
-
-
-def _check_range(indices: IntArray, num_nodes: int) -> None:
-    if indices.size == 0:
-        return
-    low, high = int(indices.min()), int(indices.max())
-    if low < 0 or high >= num_nodes:
-        wrong = low if low < 0 else high
-        accepted = f"0 to {num_nodes - 1}" if num_nodes else "none, the graph has no nodes"
-        raise GraphError(f"node index {wrong} is out of range; accepted: {accepted}")
-
-
-def _check_weights(weights: ArrayLike, expected: int) -> FloatArray:
-    """Return the weights as an array of their own: float32 stays, all else becomes float64."""
-    given = np.asarray(weights)
-    if given.shape != (expected,):
-        raise GraphError(f"weights need one number per edge: {expected}; got {list(given.shape)}")
-    if given.dtype.kind not in "biuf":
-        raise GraphError(f"weights must be real numbers; got {given.dtype}")
-    values: FloatArray = given.astype(np.float32 if given.dtype == np.float32 else np.float64)
-    if not np.all(np.isfinite(values)):
-        where = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise GraphError(f"weight {values[where]} at position {where}; weights must be finite")
-    return values
-
-
-def _distinct(
-    keys: NDArray[np.int64], values: FloatArray | None, duplicates: str, num_nodes: int
-) -> tuple[NDArray[np.int64], FloatArray | None]:
-    """Sort the keys and merge equal ones (a sort and a mask; ``np.unique`` is far slower)."""
-    order = None if values is None else np.argsort(keys, kind="stable")
-    keys = np.sort(keys) if order is None else keys[order]
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    if duplicates == "error" and not first.all():
-        u, v = divmod(int(keys[~first][0]), num_nodes)
-        raise GraphError(f"edge ({u}, {v}) is repeated ({np.count_nonzero(~first)} repeats in all)")
-    if values is None or order is None or len(keys) == 0:
-        return keys[first], values
-    merge = np.add if duplicates == "sum" else np.maximum
-    return keys[first], merge.reduceat(values[order], np.flatnonzero(first))
-
-
-def sorted_distinct(values: IntArray) -> IntArray:
-    """Return the distinct values in order: a sort and a mask, far faster than ``np.unique``."""
-    ordered = np.sort(values)
-    return (
-        ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(ordered) else ordered
-    )
-
-
-def _offsets(rows: IntArray, num_rows: int) -> NDArray[np.int64]:
-    """Return where each row begins [num_rows + 1], given the row of every entry."""
-    counts = np.bincount(rows, minlength=num_rows)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Return a read-only view (a copy only where the type must change)."""
-    view = np.asarray(values, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
