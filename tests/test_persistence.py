@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from nodecopy.classifiers import FeatureClassifier, GCNClassifier
 from nodecopy.errors import FormatError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.graph_models import NodeCopying, SoftClass
+from nodecopy.graph_models import MMSBM, NodeCopying, SoftClass
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
@@ -72,6 +72,7 @@ def test_classes_of_any_type_come_back(labels: list[object], tmp_path: Path) -> 
         (1, 2),
         NodeCopying(0.2, "sum", SoftClass()),
         TrainConfig(early_stopping=Patience(7)),
+        BayesianGCN(graph_model=MMSBM()),
         BayesianGCN(base=BayesianGCN(), schedule=OnlineSchedule(), weights=PointEstimate()),
         GCNClassifier(),
         MCDropout(),

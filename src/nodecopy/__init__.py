@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nodecopy.errors import NodecopyError
     from nodecopy.estimator import NodeCopyClassifier, on_nodes
     from nodecopy.graph import Graph
-    from nodecopy.graph_models import NodeCopying, ObservedGraph
+    from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
     from nodecopy.nn.train import TrainConfig
     from nodecopy.posterior import BayesianGCN, OnlineSchedule
     from nodecopy.weights import MCDropout, PointEstimate
@@ -42,6 +42,7 @@ __all__ = [
     "GCNClassifier",
     "Graph",
     "MCDropout",
+    "MMSBM",
     "NodeCopyClassifier",
     "NodeCopying",
     "NodeDataset",
@@ -64,6 +65,7 @@ _HOME = {
     "GCNClassifier": "nodecopy.classifiers",
     "Graph": "nodecopy.graph",
     "MCDropout": "nodecopy.weights",
+    "MMSBM": "nodecopy.graph_models",
     "NodeCopyClassifier": "nodecopy.estimator",
     "NodeCopying": "nodecopy.graph_models",
     "NodeDataset": "nodecopy.data.dataset",

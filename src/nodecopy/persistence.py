@@ -24,7 +24,7 @@ from nodecopy.classifiers import (
     LabelPropagation,
 )
 from nodecopy.errors import FormatError
-from nodecopy.graph_models import HardClass, NodeCopying, ObservedGraph, SoftClass
+from nodecopy.graph_models import MMSBM, HardClass, NodeCopying, ObservedGraph, SoftClass
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
@@ -51,6 +51,7 @@ _TYPES: dict[str, Any] = {
         LabelPropagation,
         LossWindow,
         MCDropout,
+        MMSBM,
         NodeCopying,
         ObservedGraph,
         OnlineSchedule,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from nodecopy.classifiers import GCNClassifier, GivenProbabilities, LabelPropaga
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.graph_models import NodeCopying, ObservedGraph
+from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
@@ -263,3 +264,20 @@ def test_unknown_settings_are_refused() -> None:
         BayesianGCN(predict_on="observd")
     with pytest.raises(ModelError, match="must be 'algorithm1' or an OnlineSchedule; got 'online'"):
         BayesianGCN(schedule="online")
+
+
+@pytest.mark.parametrize("schedule", ["algorithm1", OnlineSchedule(10, 40, 15, "network")])
+def test_the_two_bayesian_rows_of_the_paper_differ_by_one_argument(
+    schedule: Literal["algorithm1"] | OnlineSchedule,
+) -> None:
+    task = make_task()
+    quick = MMSBM(cold_iterations=20, warm_iterations=10)
+    shared = {"n_zeta": 2, "n_weights": 2, "training": SHORT, "schedule": schedule}
+    copying = BayesianGCN(**shared).fit(task, seed=1)
+    blocks = BayesianGCN(graph_model=quick, **shared).fit(task, seed=1)
+    np.testing.assert_array_equal(copying.base_probabilities, blocks.base_probabilities)
+    assert not np.allclose(copying.probabilities, blocks.probabilities)
+    assert np.mean(blocks.probabilities.argmax(1) == true_labels(task)) > 0.5
+    on_sampled = blocks.model.average(blocks.ensemble, blocks.graphs, task.features)
+    again = BayesianGCN(graph_model=quick, predict_on="sampled", **shared).fit(task, seed=1)
+    np.testing.assert_array_equal(on_sampled.probabilities, again.probabilities)

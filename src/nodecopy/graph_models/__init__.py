@@ -9,15 +9,18 @@ from nodecopy.graph_models.donors import (
     NearestNeighbours,
     SoftClass,
 )
+from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
 from nodecopy.graph_models.observed import ObservedGraph
 
 __all__ = [
+    "MMSBM",
     "CallableDonors",
     "CopyingPosterior",
     "DonorRule",
     "GraphModel",
     "GraphPosterior",
     "HardClass",
+    "MMSBMPosterior",
     "NearestNeighbours",
     "NodeCopying",
     "ObservedGraph",
