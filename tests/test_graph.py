@@ -269,6 +269,16 @@ class TestValidation:
         assert ring.contains(last, last - 1).tolist() == [True]
         assert ring.induced(last).num_edges == 0
 
+    def test_rows_of_more_entries_than_32_bits_can_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("nodecopy.graph.graph.MAX_INT32", 6)
+        rows = WEIGHTED.take_rows([1, 1, 0, 1])
+        assert rows.indices.dtype == np.int32
+        assert rows.indices.tolist() == [0, 2, 0, 2, 1, 0, 2]
+        assert rows.weights is not None
+        assert rows.weights.tolist() == [0.5, 2, 0.5, 2, 0.5, 0.5, 2]
+
 
 class TestImmutability:
     @pytest.mark.parametrize("name", ["indptr", "indices", "weights", "degrees"])
@@ -303,6 +313,15 @@ class TestImmutability:
             array[:] = 0
         assert graph.digest() == before
         assert read.digest() == before
+
+    def test_writing_into_a_matrix_made_from_a_graph_does_not_reach_it(self) -> None:
+        before = WEIGHTED.digest()
+        for matrix in (WEIGHTED.to_scipy(), WEIGHTED.to_scipy()):
+            assert matrix.sum() == 5.0
+            for array in (matrix.data, matrix.indices, matrix.indptr):
+                array[:] = 0
+        assert WEIGHTED.digest() == before
+        assert WEIGHTED.take_rows([1]).indices.tolist() == [0, 2]
 
     def test_from_scipy_leaves_the_matrix_as_it_was(self) -> None:
         matrix = sp.csr_array(([1.0, 1.0, 0.0, 2.0], [1, 1, 0, 0], [0, 3, 4]), shape=(2, 2))

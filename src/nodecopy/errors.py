@@ -6,8 +6,10 @@ NodecopyError
 │   ├── DatasetError
 │   ├── SplitError
 │   ├── ModelError      an impossible setting of a model
-│   └── FormatError     a file that is not what it should be
-└── TrainingError       training itself failed, e.g. a loss that is not a number
+│   ├── FormatError     a file that is not what it should be
+│   └── SpecError       an experiment that cannot be run as it is written
+├── TrainingError       training itself failed, e.g. a loss that is not a number
+└── RunError            a run cannot go on, e.g. a full disk or a scheduler that does not answer
 """
 
 from __future__ import annotations
@@ -44,8 +46,19 @@ class FormatError(InputError):
     """A file that is truncated, tampered with, or of a version this release does not read."""
 
 
+class SpecError(InputError):
+    """An experiment with an unknown key, a wrong type or an impossible value."""
+
+
 class TrainingError(NodecopyError, RuntimeError):
     """Training failed although the input was accepted."""
+
+
+class RunError(NodecopyError, RuntimeError):
+    """A run cannot go on where it is: the disk is full, workers do not start, no scheduler answers.
+
+    What was stored before is kept, and the same command goes on from there.
+    """
 
 
 def unknown_name(kind: str, name: str, accepted: Iterable[str]) -> str:

@@ -13,8 +13,8 @@ from nodecopy.classifiers import Fitted, GCNClassifier, GivenProbabilities
 from nodecopy.data import Task, load_dataset
 from nodecopy.errors import DatasetError, ModelError, SplitError
 from nodecopy.experiment import METHODS, Trial, TrialResult, build_method, run_trial, trial
+from nodecopy.experiment.measure import split_of
 from nodecopy.experiment.methods import Method
-from nodecopy.experiment.trial import split_of
 from nodecopy.nn.train import Progress, TrainConfig
 from nodecopy.posterior import BayesianGCN
 

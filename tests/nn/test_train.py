@@ -14,9 +14,11 @@ from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.memory import chunks_within, field_bytes
+from nodecopy.nn.network import Network
 from nodecopy.nn.receptive import receptive_field
 from nodecopy.nn.stopping import LossWindow, Monitor, Patience
 from nodecopy.nn.train import TrainConfig, train
+from nodecopy.rng import stream
 
 
 def test_a_linear_gcn_follows_adam_computed_by_hand(task: Task) -> None:
@@ -85,8 +87,19 @@ def test_chunks_hold_the_bound_and_the_order(task: Task) -> None:
     chunks = [c for c, _ in chunks_within(((field, size) for size in sizes), 100)]
     assert chunks == [slice(0, 2), slice(2, 3), slice(3, 4), slice(4, 5), slice(5, 6), slice(6, 7)]
     assert all(sum(sizes[c]) <= 100 or c.stop - c.start == 1 for c in chunks)
-    inference = field_bytes(field, task.features, 10, training=False)
-    assert inference < field_bytes(field, task.features, 10, training=True)
+
+
+def test_the_estimate_of_memory_follows_what_a_member_holds(task: Task) -> None:
+    field = receptive_field(task.graph, task.train, 2, "adjacency")
+
+    def size(network: Network, *, training: bool = True) -> int:
+        weights = network.initial_weights(task.features.shape[1], 3, stream(0, "size"))
+        return field_bytes(field, task.features, network, weights, training=training)
+
+    plain = size(GCN())
+    assert size(GCN(), training=False) < plain
+    assert size(GCN(hidden=(256,))) > 4 * plain
+    assert size(GAT(hidden=(2,), heads=8)) > 2 * plain  # as wide, and an edge holds rows too
 
 
 def test_window_rule_stops_at_the_first_loss_above_the_mean() -> None:

@@ -20,7 +20,7 @@ from nodecopy.classifiers import (
     NodeClassifier,
 )
 from nodecopy.errors import ModelError, unknown_name
-from nodecopy.graph_models import ObservedGraph
+from nodecopy.graph_models import MMSBM, ObservedGraph
 from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import PointEstimate
@@ -70,6 +70,23 @@ METHODS: dict[str, Method] = {
     ),
     "mc-dropout": Method(
         "MC-dropout GCNN", lambda _, n: _bayesian(n, graph_model=ObservedGraph(), n_zeta=1)
+    ),
+    "mmsbm": Method("BGCN (MMSBM)", lambda _, n: _bayesian(n, graph_model=MMSBM())),
+    "mmsbm-sampled": Method(
+        "BGCN (MMSBM), on sampled graphs",
+        lambda _, n: _bayesian(n, graph_model=MMSBM(), predict_on="sampled"),
+    ),
+    "mmsbm-online": Method(
+        "BGCN (MMSBM), online",
+        lambda _, n: BayesianGCN(graph_model=MMSBM(), schedule=OnlineSchedule(refresh="network")),
+    ),
+    "mmsbm-online-sampled": Method(
+        "BGCN (MMSBM), online, on sampled graphs",
+        lambda _, n: BayesianGCN(
+            graph_model=MMSBM(),
+            schedule=OnlineSchedule(refresh="network"),
+            predict_on="sampled",
+        ),
     ),
     "copying": Method("BGCN (node copying)", lambda _, n: _bayesian(n)),
     "copying-200": Method("BGCN (node copying), 200 epochs", lambda _, n: BayesianGCN()),

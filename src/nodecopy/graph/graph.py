@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import GraphError
 from nodecopy.graph.arrays import (
+    MAX_INT32,
     FloatArray,
     IntArray,
     check_choice,
@@ -28,9 +29,12 @@ from nodecopy.graph.arrays import (
     check_weights,
     distinct,
     frozen,
+    is_first,
+    keys_both_ways,
     node_list,
     offsets,
     sorted_distinct,
+    unpacked,
     whole,
 )
 
@@ -271,7 +275,9 @@ class Graph:
     def to_scipy(self) -> sp.csr_array:
         """Return the adjacency matrix as a SciPy CSR array [N, N]."""
         data = np.ones(len(self.indices)) if self.weights is None else self.weights
-        return sp.csr_array((data, self.indices, self.indptr), shape=(self.num_nodes,) * 2)
+        arrays = data, self.indices, self._narrow_indptr
+        # A copy: the caller may write into it.
+        return sp.csr_array(arrays, shape=(self.num_nodes,) * 2, copy=True)
 
     def digest(self) -> str:
         """Return a hash of the content."""
@@ -305,14 +311,16 @@ class Graph:
 
     def take_rows(self, rows: ArrayLike) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
-        picked = node_list("rows", rows, self.num_nodes)
-        starts = self.indptr[picked]
-        indptr = np.zeros(len(picked) + 1, np.int64)
-        np.cumsum(self.indptr[1:][picked] - starts, out=indptr[1:])
-        entries = np.arange(indptr[-1])
-        entries += np.repeat(starts - indptr[:-1], np.diff(indptr))
-        weights = None if self.weights is None else self.weights[entries]
-        return Rows(indptr, self.indices[entries], weights)
+        return self._gather(node_list("rows", rows, self.num_nodes))
+
+    def _gather(self, rows: IntArray) -> Rows:
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(self.degrees[rows], out=indptr[1:])
+        # SciPy copies whole rows; NumPy would need the place of every entry, at twice the time and
+        # five times the memory.
+        block = self._matrix(wide=int(indptr[-1]) > MAX_INT32)[rows]
+        weights = None if self.weights is None else block.data
+        return Rows(indptr, block.indices.astype(np.int32, copy=False), weights)
 
     def with_rows(self, source: ArrayLike) -> Graph:
         """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""
@@ -321,14 +329,14 @@ class Graph:
             raise GraphError(
                 f"source needs {self.num_nodes} entries, one per node; got {len(picked)}"
             )
-        return Graph._trusted(*self.take_rows(picked), directed=True)
+        return Graph._trusted(*self._gather(picked), directed=True)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""
         if not self.directed:
             return self
-        flipped = self._pattern().T.tocsr()
-        weights = None if self.weights is None else self.to_scipy().T.tocsr().data
+        flipped = self._matrix().T.tocsr()
+        weights = None if self.weights is None else flipped.data
         return Graph._trusted(flipped.indptr, flipped.indices, weights, directed=True)
 
     def symmetrise(self, combine: Combine = "union") -> Graph:
@@ -341,12 +349,11 @@ class Graph:
         if combine == "union" and not self.directed:
             return self
         if self.weights is None:
-            # SciPy merges sorted rows in O(E); it would drop weights that cancel, but ones cannot.
-            pattern = self._pattern()
-            total = pattern + pattern.T.tocsr()
-            total.sort_indices()
-            weights = total.data.astype(np.float64) if combine == "sum" else None
-            return Graph._trusted(total.indptr, total.indices, weights, directed=False)
+            keys = keys_both_ways(self._narrow_rows(), self.indices)
+            first = is_first(keys)
+            counts = np.diff(np.flatnonzero(first), append=len(keys)) if combine == "sum" else None
+            weights = None if counts is None else counts.astype(np.float64)
+            return Graph._trusted(*unpacked(keys[first], self.num_nodes), weights, directed=False)
         source, target = self.row_of_entry(), self.indices
         pairs = np.stack([source, target], axis=1)
         if combine == "union":
@@ -356,13 +363,12 @@ class Graph:
 
     def without_self_loops(self) -> Graph:
         """Return the graph without edges (u, u)."""
-        rows = self.row_of_entry()
-        keep = rows != self.indices
-        if keep.all():
+        loops = np.flatnonzero(self._narrow_rows() == self.indices)
+        if len(loops) == 0:
             return self
-        weights = None if self.weights is None else self.weights[keep]
-        indptr = offsets(rows[keep], self.num_nodes)
-        return Graph._trusted(indptr, self.indices[keep], weights, self.directed)
+        weights = None if self.weights is None else np.delete(self.weights, loops)
+        indptr = self.indptr - np.searchsorted(loops, self.indptr)
+        return Graph._trusted(indptr, np.delete(self.indices, loops), weights, self.directed)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
@@ -444,9 +450,25 @@ class Graph:
         indptr = self.indptr[start : stop + 1] - first
         return Graph._trusted(indptr, inside, weights, self.directed)
 
-    def _pattern(self) -> sp.csr_array[np.int8]:
-        ones = np.ones(len(self.indices), np.int8)
-        return sp.csr_array((ones, self.indices, self.indptr), shape=(self.num_nodes,) * 2)
+    def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
+        """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.
+
+        Its data are the weights; where there are none, any bytes, so some that are there anyway.
+        """
+        idle = self.indices.view(np.int8)[: len(self.indices)]
+        data: NDArray[Any] = idle if self.weights is None else self.weights
+        indptr = self.indptr if wide else self._narrow_indptr
+        return sp.csr_array((data, self.indices, indptr), shape=(self.num_nodes,) * 2)
+
+    def _narrow_rows(self) -> NDArray[np.int32]:
+        """Return the row of each stored entry in half the memory; not for products."""
+        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degrees)
+
+    @cached_property
+    def _narrow_indptr(self) -> IntArray:
+        # SciPy computes with one type of index: 64-bit offsets would double the columns, too.
+        wide = len(self.indices) > MAX_INT32
+        return self.indptr if wide else frozen(self.indptr, np.int32)
 
     def _is_symmetric(self) -> bool:
         # Entry by entry: a difference of matrices would not see an edge of weight 0. Equal indices

@@ -94,8 +94,10 @@ def sample_source(
     >>> sample_source(np.array([2, 2, 0]), 0.0, np.random.default_rng(0)).tolist()
     [2, 2, 0]
     """
-    stays = rng.random(len(zeta)) < np.asarray(epsilon)
-    return np.where(stays, np.arange(len(zeta)), zeta)
+    stays = np.flatnonzero(rng.random(len(zeta)) < np.asarray(epsilon))
+    source = zeta.copy()
+    source[stays] = stays
+    return source
 
 
 def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construction) -> Graph:
@@ -105,4 +107,4 @@ def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construc
         return copied
     if construction == "sum":
         return copied.symmetrise("sum")
-    return copied.symmetrise("union").without_self_loops()
+    return copied.without_self_loops().symmetrise("union")

@@ -90,7 +90,7 @@ class Batch:
         assert step is not None
         if (place, width) not in self._names:
             rows = row_names(self._keys(place)[:, None], self.nodes[level])
-            names = entry_names(rows[:, :, None], np.arange(width)[None, None, :])
+            names = np.stack([entry_names(r[:, None], np.arange(width)) for r in rows])
             self._names[place, width] = torch.as_tensor(names, device=self.device)
         return keep_mask(self._names[place, width], step, rate)
 
@@ -110,10 +110,15 @@ class Batch:
         """Names of the sparse input entries: (member, node, feature)."""
         assert self._sparse is not None
         if ("input", -1) not in self._names:
-            rows = row_names(self._keys("input")[:, None], self.nodes[-1]).ravel()
-            row = self._sparse.rows.cpu().numpy()
-            column = self._sparse.columns.cpu().numpy().astype(np.int64) % self.num_features
-            names = entry_names(rows[row], column)
+            rows = row_names(self._keys("input")[:, None], self.nodes[-1])  # [M, n]
+            indptr, columns = self._sparse.indptr.cpu().numpy(), self._sparse.columns.cpu().numpy()
+            names = np.empty(len(columns), np.int32)
+            # A member at a time: the 64-bit hashing takes many times the memory of its result.
+            for m, start in enumerate(range(0, rows.size, rows.shape[1])):
+                begins = indptr[start : start + rows.shape[1] + 1]
+                mine = slice(begins[0], begins[-1])
+                column = columns[mine].astype(np.int64) - m * self.num_features
+                names[mine] = entry_names(np.repeat(rows[m], np.diff(begins)), column)
             self._names["input", -1] = torch.as_tensor(names, device=self.device)
         return self._names["input", -1]
 

@@ -68,7 +68,9 @@ class Ensemble:
             for index, step in enumerate(steps):
                 with torch.inference_mode():
                     logits = self.network.forward(weights, batch, step)[:, :wanted]
-                    yield members, index, torch.softmax(logits, dim=-1).cpu().numpy()
+                    probabilities = torch.softmax(logits, dim=-1).cpu().numpy()
+                yield members, index, probabilities
+            del batch  # before the next one is laid out
 
     def predict_proba(
         self, graphs: Graph | Sequence[Graph], features: FeatureMatrix, **options: object
@@ -83,7 +85,7 @@ class Ensemble:
         nodes: NDArray[np.int64] | None,
         features: FeatureMatrix,
     ) -> Iterator[tuple[ReceptiveField, int]]:
-        size = sum(w[0].numel() for w in self.weights.values())
+        first = {name: w[0] for name, w in self.weights.items()}
         field = None
         for member in range(len(self)):
             if field is None or not isinstance(graphs, Graph):
@@ -91,4 +93,4 @@ class Ensemble:
                 wanted = np.arange(graph.num_nodes) if nodes is None else nodes
                 kind, hops = self.network.operator, self.network.hops
                 field = receptive_field(graph, wanted, hops, kind, prune=nodes is not None)
-            yield field, field_bytes(field, features, size, training=False)
+            yield field, field_bytes(field, features, self.network, first, training=False)

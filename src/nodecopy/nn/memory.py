@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from nodecopy.data.task import FeatureMatrix
+from nodecopy.nn.network import Network, Weights
 from nodecopy.nn.receptive import ReceptiveField
 
-# Bytes per entry, counted from the tensors that a batch keeps and a step allocates: 32-bit columns,
-# values, dropout names and masks; when training also the transpose, its order and its values.
-_ENTRY_INFERENCE = 36
-_ENTRY_TRAINING = 60
-# Hidden units kept per row: activations, masks and gradients of layers of a usual width.
-_ROW = 1024
+Fields = TypeVar("Fields")
+
+# Fitted from above to measured peaks (benchmarks/engine.py), as (inference, training).
+# Bytes per entry of features and operators: 32-bit columns, values and dropout names, the fields
+# they are laid out from, what a step allocates; when training also the transpose.
+_ENTRY = (32, 44)
+# How often a step keeps a row of the widest layer: activations, masks and their names, gradients;
+# with attention, every edge keeps such rows too.
+_ROW_COPIES = (2, 4)
+_EDGE_COPIES = (3, 6)
+# Weights, and when training their gradient, two Adam moments and a scratch copy.
+_WEIGHT_COPIES = (1, 5)
 
 
 def default_memory() -> int:
@@ -25,28 +33,43 @@ def default_memory() -> int:
 
 
 def field_bytes(
-    field: ReceptiveField, features: FeatureMatrix, num_weights: int, *, training: bool
+    field: ReceptiveField,
+    features: FeatureMatrix,
+    network: Network,
+    weights: Weights,
+    *,
+    training: bool,
 ) -> int:
-    """Return a generous estimate of what one member takes in a batch."""
+    """Return a generous estimate of what one member takes in a batch.
+
+    Args:
+        field: the rows it reads.
+        features: X.
+        network: the architecture.
+        weights: of one member; only their sizes count.
+        training: whether gradients are computed, too.
+    """
     outermost = field.levels[-1]
     if sp.issparse(features):
         entries = int(np.diff(features.indptr)[outermost].sum())
     else:
         entries = len(outermost) * features.shape[1]
-    entries += sum(len(step.columns) for step in field.steps)
+    edges = sum(len(step.columns) for step in field.steps)
     rows = sum(len(level) for level in field.levels)
-    # Weights, and when training their gradient, two Adam moments and a scratch copy.
-    weights = num_weights * 4 * (5 if training else 1)
-    per_entry = _ENTRY_TRAINING if training else _ENTRY_INFERENCE
-    return entries * per_entry + rows * _ROW + weights
+    row_bytes = 4 * max(w.shape[-1] for w in weights.values())
+    rows *= _ROW_COPIES[training]
+    if network.operator == "attention":
+        rows += edges * _EDGE_COPIES[training]
+    size = 4 * sum(w.numel() for w in weights.values()) * _WEIGHT_COPIES[training]
+    return (entries + edges) * _ENTRY[training] + rows * row_bytes + size
 
 
 def chunks_within(
-    members: Iterable[tuple[ReceptiveField, int]], memory: int | None
-) -> Iterator[tuple[slice, list[ReceptiveField]]]:
+    members: Iterable[tuple[Fields, int]], memory: int | None
+) -> Iterator[tuple[slice, list[Fields]]]:
     """Group consecutive members so that each group takes at most ``memory`` bytes, or is one."""
     bound = default_memory() if memory is None else memory
-    start, used, fields = 0, 0, list[ReceptiveField]()
+    start, used, fields = 0, 0, list[Fields]()
     for field, size in members:
         if fields and used + size > bound:
             yield slice(start, start + len(fields)), fields

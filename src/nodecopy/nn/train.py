@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -97,24 +98,18 @@ def train(
             "early stopping needs validation nodes and the task has none; "
             "give some, or set early_stopping=None"
         )
-    total, done = config.epochs * len(graphs), 0
-    fields = _training_fields(network, members, graphs, config)
     parts = []
+    fields = _member_fields(network, members, graphs, config)
     for chosen, chunk in chunks_within(fields, config.memory):
-        here = members[chosen]
 
-        def report(epoch: int, before: int = done, size: int = len(chunk)) -> None:
+        def report(epoch: int, before: int = chosen.start, size: int = len(chunk)) -> None:
             if progress is not None:
-                progress(before + epoch * size, total)
+                progress(config.epochs * before + epoch * size, config.epochs * len(graphs))
 
-        supervised = Supervision.of_fields(chunk, here, "train", seeds[chosen], config)
-        validation = None
-        if config.early_stopping is not None:
-            over = [graphs[m] for m in range(chosen.start, chosen.stop)]
-            validation = Supervision.over(network, here, over, "val", seeds[chosen], config)
-        trainer = Trainer(network, here[0], seeds[chosen], config, chosen.start)
-        parts.append(_run(trainer, supervised, validation, config, report))
-        done += config.epochs * len(chunk)
+        # Nothing here keeps the batch or the optimiser of a chunk while the next one is laid out.
+        trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
+        parts.append(_run(trainer, members[chosen], chunk, config, report))
+        del trainer
     stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
     return Ensemble(network, stacked, tuple(seeds))
 
@@ -253,13 +248,18 @@ def draw_key(draw: int) -> int:
 
 def _run(
     trainer: Trainer,
-    supervised: Supervision,
-    validation: Supervision | None,
+    tasks: Sequence[Task],
+    fields: Sequence[_Fields],
     config: TrainConfig,
     report: Callable[[int], None],
 ) -> Weights:
-    monitor = None
-    if validation is not None and config.early_stopping is not None:
+    """Train the members of a chunk to the end and return their weights."""
+    around = [f.train for f in fields]
+    supervised = Supervision.of_fields(around, tasks, "train", trainer.seeds, config)
+    monitor, validation = None, None
+    if config.early_stopping is not None:
+        watched = [f.val for f in fields if f.val is not None]
+        validation = Supervision.of_fields(watched, tasks, "val", trainer.seeds, config)
         monitor = Monitor(config.early_stopping, trainer.snapshot())
     for epoch in range(config.epochs):
         trainer.step(supervised)
@@ -272,20 +272,31 @@ def _run(
     return trainer.snapshot() if monitor is None else monitor.final(trainer.weights)
 
 
-def _training_fields(
+class _Fields(NamedTuple):
+    """What one member reads: around its training nodes and, to stop early, its validation nodes."""
+
+    train: ReceptiveField
+    val: ReceptiveField | None
+
+
+def _member_fields(
     network: Network, tasks: Sequence[Task], graphs: Sequence[Graph], config: TrainConfig
-) -> Iterator[tuple[ReceptiveField, int]]:
-    size = _num_weights(network, tasks[0])
+) -> Iterator[tuple[_Fields, int]]:
+    """Yield the fields of each member and the bytes it takes in a batch."""
+    sizes = (tasks[0].features.shape[1], tasks[0].num_classes)
+    weights = network.initial_weights(*sizes, stream(0, "size"))
+
+    def around(graph: Graph, nodes: NDArray[np.int64]) -> ReceptiveField:
+        return receptive_field(graph, nodes, network.hops, network.operator, prune=config.prune)
+
     for task, graph in zip(tasks, graphs, strict=True):
-        field = receptive_field(
-            graph, task.train, network.hops, network.operator, prune=config.prune
-        )
-        yield field, field_bytes(field, task.features, size, training=True)
-
-
-def _num_weights(network: Network, task: Task) -> int:
-    sizes = (task.features.shape[1], task.num_classes)
-    return sum(w.numel() for w in network.initial_weights(*sizes, stream(0, "size")).values())
+        fields = _Fields(around(graph, task.train), None)
+        size = field_bytes(fields.train, task.features, network, weights, training=True)
+        if config.early_stopping is not None:
+            val = around(graph, task.val)
+            fields = fields._replace(val=val)
+            size += field_bytes(val, task.features, network, weights, training=False)
+        yield fields, size
 
 
 def _initial_weights(

@@ -11,6 +11,7 @@ import numpy as np
 
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
+from nodecopy.report.whole_file import write_whole
 
 _LEAST_SURE = 10
 
@@ -19,9 +20,9 @@ def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Pat
     """Write ``report.md`` and ``predictions.csv`` into a folder; return the path of the page."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    _write_whole(target / "predictions.csv", _predictions(outcome))
+    write_whole(target / "predictions.csv", _predictions(outcome))
     page = target / "report.md"
-    _write_whole(page, _page(outcome))
+    write_whole(page, _page(outcome))
     return page
 
 
@@ -98,10 +99,3 @@ def _predictions(outcome: FitOutcome) -> str:
         numbers = [p[best[node]], *columns[node], *p]
         writer.writerow([node, names[best[node]], *(f"{x:.6g}" for x in numbers)])
     return text.getvalue()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file under a temporary name, then rename it: a reader never sees half of it."""
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)

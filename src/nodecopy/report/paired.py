@@ -35,13 +35,16 @@ def paired_tables(study: Study) -> list[TextTable]:
     cells = {key: _difference(*test) for key, test in paired_tests(study).items()}
     name = study.method_title(REFERENCE)
     return dataset_tables(
-        study, cells, lambda dataset: f"{dataset_title(dataset)}: accuracy of {name} minus that of …"
+        study,
+        cells,
+        lambda dataset: f"{dataset_title(dataset)}: accuracy of {name} minus that of …",
     )
 
 
 def _difference(test: SignedRankTest, adjusted_p: float) -> TextCell:
-    significant = adjusted_p < ALPHA
-    mark = "" if not significant else "higher" if test.difference > 0 else "lower"
-    symbol = {"higher": "▲ ", "lower": "▼ "}.get(mark, "")
     score = f"{test.wins} better, {test.ties} equal, {test.losses} worse"
-    return TextCell(f"{symbol}{signed(test.difference)}", (p_text(adjusted_p), score), mark)
+    notes = (p_text(adjusted_p), score)
+    if adjusted_p >= ALPHA:
+        return TextCell(signed(test.difference), notes)
+    symbol, mark = ("▲", "higher") if test.difference > 0 else ("▼", "lower")
+    return TextCell("", notes, f"{symbol} {signed(test.difference)}", mark)

@@ -5,7 +5,8 @@ Every table is built from rows; how it is written is for `markdown` and `html`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,6 @@ SYMBOLS = {
     Verdict.HIGHER: "▲",
     Verdict.LOWER: "▼",
     Verdict.UNTESTED: "?",
-    Verdict.NOT_RUN: "not run",
 }
 _ABSENT = TextCell("not run", mark="absent")
 
@@ -57,7 +57,7 @@ def score_tables(study: Study) -> list[TextTable]:
 
 
 def cost_table(study: Study) -> TextTable:
-    """Return what a trial costs, by method and dataset."""
+    """Return what a trial costs, by method and dataset: mean CPU time, largest peak of memory."""
 
     def cell(method: str, dataset: str) -> TextCell:
         keys = [key for key in study.cells if (key.dataset, key.method) == (dataset, method)]
@@ -77,25 +77,32 @@ def cost_table(study: Study) -> TextTable:
 
 
 def provenance_table(study: Study) -> TextTable:
-    """Return where the numbers come from: trials, seeds, versions."""
-    counts = sorted({len(rows) for rows in study.cells.values()})
+    """Return where the numbers come from: trials, seeds, versions, specifications, machines."""
     facts = {
         "trials": f"{len(study.rows):,} in {len(study.cells):,} cells",
-        "trials per cell": _range(counts),
-        "seeds": _range(sorted({row.trial.seed for row in study.rows})),
+        "trials per cell": _range({len(rows) for rows in study.cells.values()}),
+        "seeds": _range({row.trial.seed for row in study.rows}),
         "digest of the trials": study.digest,
-        **_versions(study),
+        **_several([row.result.versions for row in study.rows]),
+        **_several(
+            [
+                {
+                    "experiment": f"{run.experiment}, specification {run.spec_digest}",
+                    "executor": run.executor,
+                    "machine": ", ".join(f"{name} {value}" for name, value in run.machine.items()),
+                }
+                for run in study.runs
+            ]
+        ),
     }
-    if study.older:
-        facts["left out"] = f"{study.older:,} rows of an earlier version of the numerics"
     rows = tuple((name, (TextCell(text),)) for name, text in facts.items())
-    return TextTable("Provenance", "what", ("value",), (Block("", rows),))
+    return TextTable("Trials and versions", "what", ("value",), (Block("", rows),))
 
 
 def dataset_tables(
     study: Study, cells: Mapping[CellKey, TextCell], title: Callable[[str], str]
 ) -> list[TextTable]:
-    """Return a table per dataset, in the shape of the paper's: splits, their methods, a column per L.
+    """Return a table per dataset, shaped like the paper's: splits, methods, a column per L.
 
     A place for which there is no cell is marked as not run.
     """
@@ -117,6 +124,13 @@ def cell_title(study: Study, key: CellKey) -> str:
     """Return a cell in words."""
     method = study.method_title(key.method)
     return f"{dataset_title(key.dataset)}, {key.split} split, {key.labels} labels, {method}"
+
+
+def badge(cell: Agreement) -> str:
+    """Return the mark of agreement with the difference of the means; nothing if none was run."""
+    if cell.ours is None:
+        return ""
+    return f"{SYMBOLS[cell.verdict]} {signed(cell.ours.mean - cell.paper.mean)}"
 
 
 def mean_and_deviation(summary: Summary) -> str:
@@ -146,10 +160,9 @@ def _method_rows(
 def _beside_paper(cell: Agreement) -> TextCell:
     paper = f"paper {cell.paper.mean:.1f} ± {cell.paper.deviation:.1f}"
     if cell.ours is None:
-        return TextCell(_ABSENT.text, (paper,), _ABSENT.mark)
-    difference = f"{SYMBOLS[cell.verdict]} {signed(cell.ours.mean - cell.paper.mean)}"
-    notes = (paper, difference, _precision(cell.ours))
-    return TextCell(mean_and_deviation(cell.ours), notes, cell.verdict.value)
+        return replace(_ABSENT, notes=(paper,))
+    notes = (paper, _precision(cell.ours))
+    return TextCell(mean_and_deviation(cell.ours), notes, badge(cell), cell.verdict.value)
 
 
 def _alone(study: Study, key: CellKey) -> TextCell:
@@ -169,7 +182,7 @@ def _disagreement(cell: Agreement) -> tuple[TextCell, ...]:
     return (
         TextCell(mean_and_deviation(cell.ours), (_precision(cell.ours),)),
         TextCell(f"{cell.paper.mean:.1f} ± {cell.paper.deviation:.1f}", (f"n {TRIALS}",)),
-        TextCell(f"{SYMBOLS[cell.verdict]} {signed(cell.test.difference)}", (), cell.verdict.value),
+        TextCell("", (), badge(cell), cell.verdict.value),
         TextCell(interval),
         TextCell(p_text(cell.adjusted_p)),
     )
@@ -189,17 +202,15 @@ def _mean(values: np.typing.NDArray[np.float64]) -> float:
     return float(numbers.mean()) if len(numbers) else float("nan")
 
 
-def _range(numbers: list[int]) -> str:
-    if not numbers:
-        return "none"
-    low, high = numbers[0], numbers[-1]
+def _range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _versions(study: Study) -> dict[str, str]:
-    """Return every value that each entry of the rows' versions has."""
+def _several(facts: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return for each name every value that it has anywhere."""
     found: dict[str, set[str]] = {}
-    for row in study.rows:
-        for name, version in row.result.versions.items():
-            found.setdefault(name, set()).add(version)
-    return {name: ", ".join(sorted(versions)) for name, versions in found.items()}
+    for names in facts:
+        for name, value in names.items():
+            found.setdefault(name, set()).add(value)
+    return {name: "; ".join(sorted(values)) for name, values in found.items()}

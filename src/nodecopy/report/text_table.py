@@ -12,11 +12,13 @@ class TextCell:
     Args:
         text: what it says first.
         notes: lines below, in small print.
-        mark: a word for its look: "agrees", "higher", "lower", "absent", or nothing.
+        badge: a verdict beside the text, e.g. "✓ +0.3".
+        mark: a word for the look of the badge: "agrees", "higher", "lower", "untested", "absent".
     """
 
     text: str
     notes: tuple[str, ...] = ()
+    badge: str = ""
     mark: str = ""
 
 

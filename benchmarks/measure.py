@@ -1,0 +1,82 @@
+"""Measuring, for every benchmark: CPU time, peak memory, fitted powers, versions.
+
+Times are CPU seconds of this process, so that other work on the machine counts little; what the
+benchmarks print are ratios of times measured in one run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+Work = Callable[[], object]
+
+# Shorter calls are repeated until they take this long, and counted one by one.
+_LEAST_SECONDS = 0.05
+
+
+def cpu_time(work: Work, repeats: int) -> float:
+    """Return the median CPU seconds of a call, after one call to warm up."""
+    return cpu_times({"": work}, repeats)[""]
+
+
+def cpu_times(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
+    """Return the median CPU seconds of each; they take turns, so a busy minute meets all alike."""
+    calls = {
+        name: max(1, round(_LEAST_SECONDS / max(_seconds(work), 1e-6)))
+        for name, work in works.items()
+    }
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(repeats):
+        for name, work in works.items():
+            times[name].append(_seconds(work, calls[name]))
+    return {name: statistics.median(several) for name, several in times.items()}
+
+
+def fitted_power(sizes: Sequence[float], times: Sequence[float]) -> float:
+    """Return p of the law times ∝ sizes^p that fits best."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def peak_growth(work: Work) -> int:
+    """Return how many bytes the process held at most beyond what it held before (Linux only)."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what is free but not given back would hide the growth
+    Path("/proc/self/clear_refs").write_text("5")  # forget the earlier peak
+    before = _status("VmRSS")
+    work()
+    return _status("VmHWM") - before
+
+
+def environment(*packages: str) -> str:
+    """Name what was measured."""
+    versions = [f"{name} {version(name)}" for name in packages]
+    return ", ".join([f"python {platform.python_version()}", *versions, platform.machine()])
+
+
+def verdict(value: float, goal: float, *, at_least: bool = False) -> str:
+    """Say whether a goal was met."""
+    met = value >= goal if at_least else value <= goal
+    return f"(goal {'≥' if at_least else '≤'} {goal:g}: {'met' if met else 'MISSED'})"
+
+
+def _seconds(work: Work, calls: int = 1) -> float:
+    start = time.process_time()
+    for _ in range(calls):
+        work()
+    return (time.process_time() - start) / calls
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}")

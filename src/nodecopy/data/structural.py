@@ -1,0 +1,46 @@
+"""Features for a graph that has none: which well-connected nodes a node is tied to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.graph import Graph
+
+MAX_HUBS = 4096
+
+
+class StructuralFeatures(NamedTuple):
+    """Sparse features [N, D], and the node that each column stands for, in order [D]."""
+
+    values: sp.csr_array[np.float32]
+    hubs: NDArray[np.int64]
+
+
+def structural_features(graph: Graph, max_hubs: int = MAX_HUBS) -> StructuralFeatures:
+    """Return the rows of A + I, in the columns of the nodes with most neighbours.
+
+    Feature h of node j is one if h is j or a neighbour of j. Nodes with common neighbours have
+    common features, as papers have common words; it takes O(E) time and memory, draws nothing, and
+    a column keeps its meaning when the graph grows. What else was tried:
+    docs/decisions/0014-no-features.md.
+
+    >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
+    >>> values, hubs = structural_features(star, max_hubs=2)
+    >>> hubs.tolist(), values.toarray().astype(int).tolist()
+    ([0, 1], [[1, 1], [1, 1], [1, 0], [1, 0]])
+    """
+    # A stable order, so that the smaller index wins among nodes of equal degree.
+    hubs = np.sort(np.argsort(-graph.degrees, kind="stable")[:max_hubs])
+    column = np.full(graph.num_nodes, -1, np.int32)
+    column[hubs] = np.arange(len(hubs))
+    places = column[graph.indices]
+    tied = (places >= 0) & (graph.indices != graph.row_of_entry())
+    rows = np.concatenate([graph.row_of_entry()[tied], hubs])
+    columns = np.concatenate([places[tied], column[hubs]])
+    ones = np.ones(len(rows), np.float32)
+    shape = (graph.num_nodes, len(hubs))
+    return StructuralFeatures(sp.csr_array((ones, (rows, columns)), shape=shape), hubs)

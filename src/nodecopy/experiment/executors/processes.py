@@ -1,0 +1,126 @@
+"""Trials on the cores of this machine, each in a worker process that may die without harm.
+
+The pools of the standard library, loky and joblib abort everything when a worker is killed; this
+one gives the trial to another worker.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+
+from nodecopy.errors import RunError
+from nodecopy.experiment.executors.base import too_long
+from nodecopy.experiment.executors.worker import Worker, worker_context
+from nodecopy.experiment.outcome import Failure, Outcome, RunTrial
+from nodecopy.experiment.trial import Trial
+
+# Workers that die before they have begun, one after the other: then none ever will.
+_FALSE_STARTS = 3
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Runs trials in worker processes on this machine.
+
+    Args:
+        workers: how many trials run at a time.
+        time_limit: seconds for a trial, whose worker is then killed; None for as long as it takes.
+        tries: how often a trial is given to a worker that dies before it counts as failed.
+    """
+
+    workers: int
+    time_limit: float | None = None
+    tries: int = 3
+
+    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+        """Yield the outcome of every trial as it ends."""
+        pool = _Pool(self, trials, run_trial)
+        try:
+            while pool.unfinished:
+                pool.assign()
+                yield from pool.collect()
+        finally:
+            pool.stop()
+
+
+class _Pool:
+    """The workers of one run, and the trials that wait for one."""
+
+    def __init__(self, settings: Processes, trials: Sequence[Trial], run_trial: RunTrial) -> None:
+        self._settings = settings
+        self._run_trial = run_trial
+        self._context = worker_context(run_trial)
+        self._waiting = deque(trials)
+        self._deaths: Counter[Trial] = Counter()
+        self._workers: list[Worker] = []
+        self._false_starts = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a trial waits or runs."""
+        return bool(self._waiting) or any(worker.trial for worker in self._workers)
+
+    def assign(self) -> None:
+        """Give every idle worker a trial, and start workers as far as there is work for them."""
+        for worker in self._workers:
+            if worker.idle and self._waiting:
+                worker.give(self._waiting.popleft(), self._settings.time_limit)
+        starting = sum(not worker.ready for worker in self._workers)
+        room = self._settings.workers - len(self._workers)
+        for _ in range(min(room, len(self._waiting) - starting)):
+            self._workers.append(Worker(self._context, self._run_trial))
+
+    def collect(self) -> Iterator[Outcome]:
+        """Wait until a worker has something to say, dies or is late; yield what came of it."""
+        nearest = min(worker.deadline for worker in self._workers)
+        seconds = None if nearest == math.inf else max(0.0, nearest - time.monotonic())
+        heard = wait([sign for worker in self._workers for sign in worker.signs], seconds)
+        for worker in list(self._workers):
+            if any(sign in heard for sign in worker.signs):
+                yield from self._hear(worker)
+            elif worker.late:
+                yield from self._give_up(worker)
+
+    def stop(self) -> None:
+        """End all workers; what they are running is abandoned."""
+        while self._workers:
+            self._workers.pop().stop()
+
+    def _hear(self, worker: Worker) -> Iterator[Outcome]:
+        try:
+            outcome = worker.receive()
+        except EOFError:
+            yield from self._bury(worker)
+            return
+        self._false_starts = 0
+        if outcome is not None:
+            yield outcome
+
+    def _bury(self, worker: Worker) -> Iterator[Outcome]:
+        """Try the trial of a dead worker again, unless too many have died of it."""
+        self._workers.remove(worker)
+        end, trial = worker.end(), worker.trial
+        if trial is None:
+            self._false_starts += not worker.ready
+            if self._false_starts >= _FALSE_STARTS:
+                raise RunError(f"{_FALSE_STARTS} workers in a row ended before they began ({end})")
+            return
+        self._deaths[trial] += 1
+        if self._deaths[trial] < self._settings.tries:
+            self._waiting.appendleft(trial)
+            return
+        times = f"its process died {self._deaths[trial]} times"
+        yield Failure(trial, "died", f"{times}, the last time with {end}")
+
+    def _give_up(self, worker: Worker) -> Iterator[Outcome]:
+        trial, limit = worker.trial, self._settings.time_limit
+        assert trial is not None
+        assert limit is not None
+        self._workers.remove(worker)
+        worker.stop()
+        yield Failure(trial, "time limit", too_long(limit))

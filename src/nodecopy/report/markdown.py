@@ -1,0 +1,58 @@
+"""The report as Markdown."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from nodecopy.report.contents import TITLE, Section
+from nodecopy.report.text_table import TextCell, TextTable
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|#~$])")
+
+
+def markdown_page(sections: Sequence[Section]) -> str:
+    """Return the report; its figures are the SVG files beside it."""
+    parts = [f"# {markdown_text(TITLE)}"]
+    for section in sections:
+        parts.append(f"## {markdown_text(section.title)}")
+        parts += [markdown_text(text) for text in section.paragraphs]
+        for figure in section.figures:
+            parts.append(f"![{markdown_text(figure.title)}]({figure.name}.svg)")
+            parts.append(f"*{markdown_text(figure.title)}.* {markdown_text(figure.description)}")
+        for table in section.tables:
+            parts += [f"### {markdown_text(table.title)}", markdown_table(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(table: TextTable) -> str:
+    """Return the lines of a table; the headings of its blocks are rows in bold."""
+    head = [table.corner, *table.columns]
+    lines = [_line(map(markdown_text, head)), _line(["---"] * len(head))]
+    for block in table.blocks:
+        if block.heading:
+            lines.append(_line([f"**{markdown_text(block.heading)}**", *[""] * len(table.columns)]))
+        for heading, cells in block.rows:
+            lines.append(_line([markdown_text(heading), *map(_cell, cells)]))
+    return "\n".join(lines)
+
+
+def markdown_text(text: str) -> str:
+    r"""Return text that Markdown shows as it is: no HTML, no emphasis, no end of a cell.
+
+    >>> markdown_text("a|b <script> *x*")
+    'a\\|b &lt;script&gt; \\*x\\*'
+    """
+    return _SPECIAL.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+
+
+def _cell(cell: TextCell) -> str:
+    text = markdown_text(cell.text)
+    first = f"**{text}**" if text and cell.notes and cell.mark != "absent" else text
+    line = " ".join(filter(None, (first, markdown_text(cell.badge))))
+    return "<br>".join([line, *map(markdown_text, cell.notes)])
+
+
+def _line(cells: map[str] | list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
