@@ -41,6 +41,19 @@ def cpu_times(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
     return {name: statistics.median(several) for name, several in times.items()}
 
 
+def keep_freed_memory() -> None:
+    """Let the C library keep freed memory, so that no call pays for fresh pages (glibc only).
+
+    What the operating system asks for clearing pages differs widely between machines, and would
+    be most of the time of large arrays that live for one call.
+    """
+    libc = ctypes.CDLL(None)
+    never_map, never_trim = (-4, 0), (-1, -1)  # M_MMAP_MAX, M_TRIM_THRESHOLD of malloc.h
+    for parameter, value in (never_map, never_trim):
+        if not libc.mallopt(parameter, value):
+            raise RuntimeError(f"mallopt({parameter}, {value}) was refused")
+
+
 def fitted_power(sizes: Sequence[float], times: Sequence[float]) -> float:
     """Return p of the law times ∝ sizes^p that fits best."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])

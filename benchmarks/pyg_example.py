@@ -21,6 +21,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it announces what it deprecates in torch
     import torch_geometric
     from torch_geometric.nn import GCNConv
+# That CSR matrices are in beta and unchecked, torch says at their first use.
+warnings.filterwarnings("ignore", "Sparse", UserWarning)
 
 
 class Example(torch.nn.Module):
@@ -50,7 +52,7 @@ def fit_example(task: Task, epochs: int = 200, *, sparse: bool = False) -> float
         edge_index = torch.sparse_coo_tensor(edge_index, ones, (graph.num_nodes,) * 2)
         edge_index, x = edge_index.to_sparse_csr(), x.to_sparse_csr()
     mask = torch.zeros(graph.num_nodes, dtype=torch.bool)
-    mask[torch.as_tensor(task.train)] = True
+    mask[torch.tensor(task.train)] = True
     y = torch.tensor(task.labels)
     model = Example(x.shape[1], task.num_classes)
     optimizer = torch.optim.Adam(

@@ -129,6 +129,23 @@ def fit(
 
 
 @app.command()
+def inspect(
+    edges: Annotated[str, typer.Option(help="CSV, TSV or Parquet: two ids, perhaps a weight.")],
+    labels: Annotated[str | None, typer.Option(help="CSV, TSV or Parquet: id, label.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="The same, or NPZ: id and numbers, or id, feature, value.")
+    ] = None,
+) -> None:
+    """Read tables of one's own and show what is in them, and what to beware of."""
+    from nodecopy.data.inspection import inspect_dataset
+    from nodecopy.data.tables import read_tables
+    from nodecopy.report.inspection import inspection_lines
+
+    table = read_tables(edges, labels, features)
+    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
+
+
+@app.command()
 def report(
     store: Annotated[str, typer.Argument(help="A store, or rows exported as .jsonl or .jsonl.gz.")],
     out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None,

@@ -28,6 +28,7 @@ from tests.experiment.fake_trials import BAD, make_trials
 if TYPE_CHECKING:
     from distributed import LocalCluster
 
+dask = pytest.importorskip("dask", reason="the extra 'cluster' is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
 COSTS = ("cpu_seconds", "wall_seconds", "peak_megabytes")
@@ -37,8 +38,10 @@ Make = Callable[[float | None], Executor]
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     """A scheduler with one worker, started once."""
-    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(silence_logs=logging.CRITICAL, **settings) as started:
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
+    # By default a dead worker is called for half a minute.
+    patience = dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+    with patience, distributed.LocalCluster(silence_logs=logging.CRITICAL, **settings) as started:
         yield started
 
 
@@ -186,6 +189,34 @@ def test_a_dask_worker_is_killed_and_another_joins(cluster: LocalCluster) -> Non
     found += outcomes
     assert sorted(outcome.trial.seed for outcome in found) == list(range(40))
     assert all(isinstance(outcome, Row) for outcome in found)
+
+
+def test_a_poisonous_trial_is_given_up_by_a_cluster_too(address: str) -> None:
+    found = by_seed(Cluster(address).run(make_trials(BAD + 1), fake_trials.dies))
+    failure = found.pop(BAD)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "died"
+    assert failure.message.startswith("the workers that ran it died")
+    assert [type(found[seed]) for seed in range(BAD)] == [Row] * BAD
+
+
+def test_results_that_died_with_a_dask_worker_are_computed_again(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    cluster.scale(1)
+    address = cluster.scheduler_address
+    outcomes = Cluster(address).run(
+        make_trials(20), functools.partial(fake_trials.counted, tmp_path)
+    )
+    found = [next(outcomes)]
+    while len(list(tmp_path.iterdir())) < 20:
+        time.sleep(0.01)
+    with distributed.Client(address) as client:
+        for pid in client.run(os.getpid).values():
+            os.kill(pid, signal.SIGKILL)
+    found += outcomes
+    assert sorted(outcome.trial.seed for outcome in found) == list(range(20))
+    assert len(list(tmp_path.iterdir())) > 20
 
 
 def test_a_cluster_of_its_own_is_started_for_the_run() -> None:

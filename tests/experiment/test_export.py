@@ -146,7 +146,17 @@ def test_stores_and_exported_rows_are_merged_into_a_new_store(store: Path, tmp_p
     }
 
 
+def test_sources_that_disagree_are_not_merged(store: Path, tmp_path: Path) -> None:
+    trial, result = ROWS[0]
+    export_rows([Row(trial, replace(result, digest="f" * 32))], tmp_path / "b.jsonl", "jsonl")
+    with pytest.raises(FormatError, match=r"cannot merge .*b.jsonl: all.sqlite holds one of these"):
+        merge_stores([store, tmp_path / "b.jsonl"], tmp_path / "all.sqlite")
+    assert {path.name for path in tmp_path.iterdir()} == {"runs.sqlite", "b.jsonl"}
+
+
 def test_a_merge_that_fails_leaves_nothing(store: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the folder .*absent of all.sqlite does not exist"):
+        merge_stores([store], tmp_path / "absent" / "all.sqlite")
     with pytest.raises(InputError, match="there is no store"):
         merge_stores([store, tmp_path / "absent.sqlite"], tmp_path / "all.sqlite")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.sqlite"]

@@ -113,8 +113,20 @@ def _from_pyg(data: Any) -> GraphInput:
     weights = None if raw is None else _array(raw)
     graph = _from_edge_index(index, int(data.num_nodes), weights)
     parts = [getattr(data, name, None) for name in ("x", "y", "train_mask")]
-    features, labels, mask = (None if part is None else _array(part) for part in parts)
-    return GraphInput(graph, features, labels, mask)
+    labels, mask = (None if part is None else _array(part) for part in parts[1:])
+    return GraphInput(graph, None if parts[0] is None else _matrix(parts[0]), labels, mask)
+
+
+def _matrix(values: Any) -> Any:
+    """Return features as an array, or as a SciPy matrix if the tensor is sparse."""
+    layout = str(getattr(values, "layout", ""))
+    if layout == "torch.sparse_coo":
+        values = values.coalesce()
+        return sp.csr_array((_array(values.values()), _array(values.indices())), values.shape)
+    if layout == "torch.sparse_csr":
+        parts = (values.values(), values.col_indices(), values.crow_indices())
+        return sp.csr_array(tuple(map(_array, parts)), values.shape)
+    return _array(values)
 
 
 def _array(values: Any) -> NDArray[Any]:

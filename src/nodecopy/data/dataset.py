@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,6 +86,90 @@ class NodeDataset:
         for part in parts:
             content.update(np.ascontiguousarray(part).data)
         return content.hexdigest()
+
+    @classmethod
+    def from_tables(
+        cls,
+        edges: str | os.PathLike[str],
+        labels: str | os.PathLike[str] | None = None,
+        features: str | os.PathLike[str] | None = None,
+    ) -> NodeDataset:
+        """Read CSV, TSV, Parquet or NPZ files; see `nodecopy.data.tables.read_tables`.
+
+        That function also gives the ids of the nodes, and notes on what was changed. Without
+        features they are `structural_features`, with a warning.
+        """
+        from nodecopy.data.structural import NO_FEATURES
+        from nodecopy.data.tables import read_tables
+
+        if features is None:
+            warnings.warn(NO_FEATURES, UserWarning, stacklevel=2)
+        return read_tables(edges, labels, features).dataset
+
+    @classmethod
+    def from_scipy(
+        cls,
+        adjacency: Any,
+        features: Any = None,
+        labels: ArrayLike | None = None,
+        *,
+        class_names: Sequence[str] | None = None,
+        name: str = "scipy",
+    ) -> NodeDataset:
+        """Take a symmetric SciPy sparse matrix [N, N] with features [N, D] and labels [N].
+
+        Args:
+            adjacency: entries other than one become weights; self-loops are dropped.
+            features: dense or sparse; None takes `structural_features`, with a warning.
+            labels: names or numbers; -1, None or NaN where unknown; None where all are.
+            class_names: makes labels the numbers of these classes; None numbers them in order.
+            name: what to call the dataset.
+
+        >>> path = sp.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+        >>> NodeDataset.from_scipy(path, np.eye(3), ["fig", None, "pear"])
+        NodeDataset('scipy', nodes=3, edges=2, features=3, classes=2)
+        """
+        from nodecopy.data import exchange
+
+        return exchange.from_scipy(adjacency, features, labels, class_names, name)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, features: Any = None, labels: Any = None, *, name: str | None = None
+    ) -> NodeDataset:
+        """Take an undirected networkx.Graph; nodes are numbered in the order of ``graph.nodes``.
+
+        Args:
+            graph: the attribute "weight" of its edges counts.
+            features: the name of a node attribute, a number or a vector; or rows [N, D]. None
+                takes `structural_features`, with a warning.
+            labels: the name of a node attribute, missing where unknown; or one label per node.
+            name: what to call the dataset; None takes that of the graph.
+        """
+        from nodecopy.data import exchange
+
+        return exchange.from_networkx(graph, features, labels, name)
+
+    @classmethod
+    def from_pyg(cls, data: Any, *, name: str | None = None) -> NodeDataset:
+        """Take a PyTorch Geometric Data: ``edge_index``, ``edge_weight``, ``x`` and ``y``.
+
+        Its three masks, if it has them, become the public split; its ``class_names`` and ``name``,
+        as `to_pyg` writes them, are kept. Without ``x`` the features are `structural_features`,
+        with a warning.
+        """
+        from nodecopy.data import exchange
+
+        return exchange.from_pyg(data, name)
+
+    def to_pyg(self) -> Any:
+        """Return a PyTorch Geometric Data with copies of the arrays; `from_pyg` undoes it.
+
+        Sparse features become a CSR tensor: ``data.x.to_dense()`` where a layer needs it.
+        """
+        from nodecopy.data import exchange
+
+        return exchange.to_pyg(self)
 
     def row_normalised(self) -> Features:
         """Return the features with rows that sum to one [N, D]; zero rows stay zero.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.graph import Graph
 
 MAX_HUBS = 4096
+NO_FEATURES = "no features given: a node is described by which well-connected nodes it is tied to"
 
 
 class StructuralFeatures(NamedTuple):
@@ -26,7 +27,7 @@ def structural_features(graph: Graph, max_hubs: int = MAX_HUBS) -> StructuralFea
     Feature h of node j is one if h is j or a neighbour of j. Nodes with common neighbours have
     common features, as papers have common words; it takes O(E) time and memory, draws nothing, and
     a column keeps its meaning when the graph grows. What else was tried:
-    docs/decisions/0014-no-features.md.
+    docs/decisions/0015-no-features.md.
 
     >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     >>> values, hubs = structural_features(star, max_hubs=2)

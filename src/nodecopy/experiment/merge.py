@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodecopy.errors import InputError
+from nodecopy.errors import FormatError, InputError
 from nodecopy.experiment.export import read_jsonl
 from nodecopy.experiment.store import Store
 
@@ -21,19 +22,21 @@ def merge_stores(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLi
     target = Path(out)
     if target.exists():
         raise InputError(f"{target} exists and is not overwritten; choose another name")
-    temporary = target.with_name(f".{os.getpid()}.part.{target.name}")
-    try:
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {target.parent} of {target.name} does not exist")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".merge-") as folder:
+        temporary = Path(folder, target.name)
         with Store.open(temporary) as merged:
             rows = sum(_add(merged, Path(source)) for source in sources)
         os.replace(temporary, target)
-    finally:
-        for left in (temporary, *(Path(f"{temporary}-{kind}") for kind in ("wal", "shm"))):
-            left.unlink(missing_ok=True)
     return rows
 
 
 def _add(merged: Store, source: Path) -> int:
-    if source.name.endswith((".jsonl", ".jsonl.gz")):
-        return merged.add_rows(read_jsonl(source))
-    with Store.open(source, create=False) as store:
-        return merged.merge(store)
+    try:
+        if source.name.endswith((".jsonl", ".jsonl.gz")):
+            return merged.add_rows(read_jsonl(source))
+        with Store.open(source, create=False) as store:
+            return merged.merge(store)
+    except FormatError as error:
+        raise FormatError(f"cannot merge {source}: {error}") from error

@@ -212,7 +212,7 @@ class Store:
     def _stale(self, count: int, trial: Trial) -> FormatError:
         what = f"{count} of these trials" if count > 1 else "one of these trials"
         return FormatError(
-            f"{self.path} holds {what} computed with other settings or by another version "
+            f"{self.path.name} holds {what} computed with other settings or by another version "
             f"({trial}); use another file for the new rows"
         )
 

@@ -314,13 +314,16 @@ class Graph:
         return self._gather(node_list("rows", rows, self.num_nodes))
 
     def _gather(self, rows: IntArray) -> Rows:
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(self.degrees[rows], out=indptr[1:])
+        # The exact sum is a gather of its own: it is needed only where a bound does not do.
+        most = len(rows) * int(self.degrees.max(initial=0))
+        wide = most > MAX_INT32 and int(self.degrees[rows].sum()) > MAX_INT32
         # SciPy copies whole rows; NumPy would need the place of every entry, at twice the time and
         # five times the memory.
-        block = self._matrix(wide=int(indptr[-1]) > MAX_INT32)[rows]
+        block = self._matrix(wide=wide)[rows]
         weights = None if self.weights is None else block.data
-        return Rows(indptr, block.indices.astype(np.int32, copy=False), weights)
+        return Rows(
+            block.indptr.astype(np.int64), block.indices.astype(np.int32, copy=False), weights
+        )
 
     def with_rows(self, source: ArrayLike) -> Graph:
         """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""

@@ -86,8 +86,13 @@ class _Submission:
                 pure=False,
                 priority=-rank,
             )
+        ended = as_completed(list(self._futures.values()), raise_errors=False)
         try:
-            for future in as_completed(list(self._futures.values()), raise_errors=False):
+            for future in ended:
+                # A worker that dies takes results along that were not fetched yet.
+                if future.status in ("lost", "pending"):
+                    ended.add(future)
+                    continue
                 yield self._outcome(of_key[future.key], future)
                 # The scheduler may forget the result, and a lost worker no longer matters to it.
                 del self._futures[future.key]
@@ -170,7 +175,7 @@ def _connected(settings: Cluster) -> Iterator[Client]:
                 LocalCluster(
                     n_workers=settings.workers,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",  # any free port
                     silence_logs=logging.CRITICAL,
                 ) as local,
                 Client(local) as client,

@@ -1,0 +1,159 @@
+"""A DuckDB database for one import: it reads files, numbers ids, and spills to disk.
+
+DuckDB is imported when a database is opened, not before: docs/decisions/0014-duckdb.md.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from nodecopy.data.tables.faults import (
+    FAULTS,
+    RECORDED,
+    Fault,
+    brief,
+    faulty_lines,
+    unreadable,
+)
+from nodecopy.data.tables.files import TableFile, open_table
+from nodecopy.data.tables.kinds import Kind
+from nodecopy.data.tables.sources import Column, load_statement, parquet_source
+from nodecopy.errors import DatasetError, FormatError, RunError
+
+MEMORY_LIMIT = 2 * 1024**3
+_CHUNK = 10_000
+
+
+class Database:
+    """A database in memory, of limited size, with a temporary folder for what does not fit.
+
+    Args:
+        memory_limit: bytes that DuckDB may use before it writes to the folder.
+        threads: how many DuckDB may use; None for one per core.
+    """
+
+    def __init__(self, memory_limit: int = MEMORY_LIMIT, threads: int | None = None) -> None:
+        self.memory_limit = memory_limit
+        self.threads = threads
+
+    def __enter__(self) -> Self:
+        import duckdb
+
+        self._duckdb = duckdb
+        self._folder = tempfile.TemporaryDirectory(prefix="nodecopy-")
+        settings: dict[str, Any] = {
+            "memory_limit": f"{max(self.memory_limit // 2**20, 1)}MiB",
+            "temp_directory": self._folder.name,
+            # Rows may come in any order: nodes are numbered by id, and edges are sorted later.
+            "preserve_insertion_order": "false",
+            # A file decides nothing but data: no extension is fetched to read it.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        if self.threads is not None:
+            settings["threads"] = self.threads
+        self._connection = duckdb.connect(":memory:", config=settings)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+        self._folder.cleanup()
+
+    def open(self, path: str | os.PathLike[str], kind: Kind) -> TableFile:
+        """Look at a file and say how to read it; see `nodecopy.data.tables.files`."""
+        table = open_table(path, kind)
+        if not table.is_parquet:
+            return table
+        source = parquet_source(table)
+        try:
+            found = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            rows = self._connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
+        except self._duckdb.Error as error:
+            raise unreadable(table, error) from error
+        if rows == 0:
+            raise DatasetError(f"{table.path} has no rows")
+        names, types = ([str(row[place]) for row in found] for place in (0, 1))
+        return replace(table, names=tuple(names), types=tuple(types))
+
+    def load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
+        """Read columns of a file into a table of the database, or say which lines are wrong."""
+        try:
+            self._connection.execute(load_statement(name, table, columns))
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except self._duckdb.Error as error:
+            if self._is_full(error):
+                raise self._too_large(error) from error
+            raise self._explained(table, columns, error) from error
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Execute a statement."""
+        with self._translated():
+            self._connection.execute(sql, list(parameters))
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a small answer as Python objects."""
+        with self._translated():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a large answer, some at a time."""
+        with self._translated():
+            answer = self._connection.execute(sql)
+            while rows := answer.fetchmany(_CHUNK):
+                yield from rows
+
+    def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of an answer as arrays, without an object per row."""
+        with self._translated():
+            return self._connection.execute(sql).fetchnumpy()
+
+    def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
+        """Make a table of arrays."""
+        self._connection.register("given_arrays", columns)
+        self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM given_arrays")
+        self._connection.unregister("given_arrays")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except self._duckdb.Error as error:
+            if self._is_full(error):
+                raise self._too_large(error) from error
+            raise
+
+    def _is_full(self, error: Exception) -> bool:
+        """Tell whether memory or the temporary folder, and not a file, is the trouble."""
+        out_of_memory = isinstance(error, self._duckdb.OutOfMemoryException)
+        return out_of_memory or self._folder.name in str(error)
+
+    def _too_large(self, error: Exception) -> RunError:
+        return RunError(
+            f"the tables need more than {self.memory_limit / 2**20:,.0f} MiB of memory and what is "
+            f"free in the folder for temporary files: {brief(error)}"
+        )
+
+    def _explained(
+        self, table: TableFile, columns: Sequence[Column], error: Exception
+    ) -> FormatError:
+        """Read a text again, noting every line that does not fit."""
+        if table.is_parquet:
+            return unreadable(table, error)
+        try:
+            self._connection.execute(load_statement("faulty", table, columns, RECORDED))
+            counted = self._connection.execute("SELECT count(DISTINCT line) FROM reject_errors")
+            count = counted.fetchall()[0][0]
+            found = [Fault(*row) for row in self._connection.execute(FAULTS).fetchall()]
+        except self._duckdb.Error as again:
+            return unreadable(table, again)
+        return faulty_lines(table, columns, found, count) if found else unreadable(table, error)

@@ -1,0 +1,183 @@
+"""TableDataset: a dataset made of one's own files, and `read_tables`, which makes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.structural import NO_FEATURES, structural_features
+from nodecopy.data.tables.arrays import FeatureArrays, read_arrays
+from nodecopy.data.tables.columns import edge_columns, feature_columns, label_columns
+from nodecopy.data.tables.database import MEMORY_LIMIT, Database
+from nodecopy.data.tables.dense import DenseTable
+from nodecopy.data.tables.edges import (
+    EDGE_IDS,
+    EdgeCounts,
+    build_graph,
+    fetch_edges,
+    first_row_alone,
+    load_edges,
+)
+from nodecopy.data.tables.features import FEATURE_IDS, FeatureMatrix, FeatureSource
+from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.kinds import EDGES, FEATURES, LABELS
+from nodecopy.data.tables.labels import no_labels, read_labels
+from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
+from nodecopy.data.tables.triples import TripleTable
+from nodecopy.data.tables.wording import SHOWN, counted
+from nodecopy.errors import DatasetError
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class TableDataset:
+    """A dataset, and what became of the files it was read from.
+
+    Attributes:
+        dataset: graph, features and labels; the label is -1 where it is unknown.
+        ids: the id of each node as the files have it [N]: int64 where every id is a whole number
+            of 64 bits written in the plain way, else text (an object array of ``str``).
+        feature_names: of the columns [D]; without features, the ids of the nodes they stand for.
+        counts: what the rows of the edge file are.
+        notes: what was changed or taken for granted, in sentences.
+    """
+
+    dataset: NodeDataset
+    ids: Ids
+    feature_names: tuple[str, ...]
+    counts: EdgeCounts
+    notes: tuple[str, ...]
+
+
+def read_tables(
+    edges: PathLike,
+    labels: PathLike | None = None,
+    features: PathLike | None = None,
+    *,
+    memory_limit: int = MEMORY_LIMIT,
+    threads: int | None = None,
+) -> TableDataset:
+    r"""Read a graph, labels and features from CSV, TSV or Parquet files.
+
+    Ids are compared as they are written: ``007`` is not ``7``. The nodes are the ids of the edges
+    and of the features. How files are opened, and what their columns may be called:
+    `nodecopy.data.tables.files` and `nodecopy.data.tables.kinds`; docs/tables.md has examples.
+
+    Args:
+        edges: two ids in each row, and perhaps a weight. The graph is undirected and simple:
+            an edge counts in both directions and once, self-loops are dropped.
+        labels: an id and a label in each row, empty where unknown; None where nothing is known.
+        features: an id and its numbers in each row; or id, feature and value; or an ``.npz`` file
+            like the built-in sets. None takes `structural_features`.
+        memory_limit: bytes that DuckDB may use before it writes to temporary files.
+        threads: how many DuckDB may use; None for one per core.
+
+    Raises:
+        DatasetError: files that do not say what is needed, or do not fit together.
+        FormatError: files that are not what they should be.
+        RunError: more memory or disk is needed.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     edges, labels = Path(folder, "edges.csv"), Path(folder, "labels.csv")
+    ...     _ = edges.write_text("from,to\nann,bob\nbob,eve\nbob,bob\n")
+    ...     _ = labels.write_text("id,label\neve,red\nann,blue\n")
+    ...     table = read_tables(edges, labels)
+    >>> table.ids.tolist(), table.dataset.labels.tolist(), table.dataset.class_names
+    (['ann', 'bob', 'eve'], [0, -1, 1], ('blue', 'red'))
+    >>> table.notes[1]
+    'edges.csv: dropped 1 self-loop'
+    """
+    with Database(memory_limit, threads) as db:
+        edge_file = db.open(edges, EDGES)
+        label_file = None if labels is None else db.open(labels, LABELS)
+        load_edges(db, edge_file)
+        source = None if features is None else _load_features(db, features)
+        ids = _number_nodes(db, edge_file, source)
+        known = no_labels(len(ids)) if label_file is None else read_labels(db, label_file, len(ids))
+        matrix = None if source is None else source.fetch(db, edge_file, len(ids))
+        rows = fetch_edges(db, edge_file)
+        headers = [(edge_file, edge_columns(edge_file)[:2])]
+        headers += [] if label_file is None else [(label_file, label_columns(label_file)[:1])]
+        headers += [] if source is None or source.header is None else [source.header]
+        doubts = [*_header_doubts(db, headers), *_row_doubts(db, edge_file, source, ids)]
+    graph, counts = build_graph(len(ids), rows)
+    if matrix is None:
+        values, hubs = structural_features(graph)
+        matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
+    name = edge_file.path.name.split(".")[0] or edge_file.path.name
+    return TableDataset(
+        NodeDataset(name, graph, matrix.values, known.labels, known.class_names),
+        ids,
+        matrix.names,
+        counts,
+        (*counts.notes(edge_file.path.name), *doubts, *known.notes, *matrix.notes),
+    )
+
+
+def _load_features(db: Database, path: PathLike) -> FeatureSource:
+    source: FeatureArrays | TripleTable | DenseTable
+    if Path(path).suffix.casefold() == ".npz":
+        source = read_arrays(Path(path))
+    else:
+        table = db.open(path, FEATURES)
+        columns = feature_columns(table)
+        source = (TripleTable if columns.triples else DenseTable)(table, columns)
+    source.load(db)
+    return source
+
+
+def _number_nodes(db: Database, edges: TableFile, source: FeatureSource | None) -> Ids:
+    if source is None:
+        return number_nodes(db, EDGE_IDS, str(edges.path))
+    return number_nodes(db, [*EDGE_IDS, FEATURE_IDS], f"{edges.path} and {source.path}")
+
+
+def _header_doubts(
+    db: Database, headers: Sequence[tuple[TableFile, Sequence[int]]]
+) -> Sequence[str]:
+    """Return notes on first rows that were taken for headers; refuse one that names a node.
+
+    Args:
+        db: holds the nodes.
+        headers: tables, each with the places of its ids.
+    """
+    found = []
+    for table, places in headers:
+        if not table.is_guess:
+            continue
+        names = ", ".join(map(repr, table.names[:10]))
+        ids = [table.names[place] for place in places]
+        if db.rows("SELECT count(*) FROM nodes WHERE id IN (SELECT unnest(?))", [ids])[0][0]:
+            raise DatasetError(
+                f"{table.path}: the first row, {names}, may be a header or not, as it holds the "
+                f"id of a node; name the columns {', '.join(table.kind.roles)}"
+            )
+        found.append(f"{table.path.name}: the first row, {names}, was taken for a header")
+    return found
+
+
+def _row_doubts(
+    db: Database, edges: TableFile, source: FeatureSource | None, ids: Ids
+) -> Sequence[str]:
+    """Return notes on rows that may not be what they were taken for."""
+    found = []
+    first = first_row_alone(db, edges)
+    if first:
+        found.append(
+            f"{edges.path.name}: the first row, {', '.join(map(repr, first))}, was read as an "
+            "edge; its ids occur nowhere else: a header names its columns source and target"
+        )
+    isolated = without_edges(db) if source is not None else ()
+    if source is not None and len(isolated):
+        some = [str(ids[node]) for node in isolated[:SHOWN]]
+        found.append(
+            f"{source.path.name}: {counted(len(isolated), 'id')} in no edge, kept as isolated "
+            f"nodes: {source.where(db, some, len(isolated))}"
+        )
+    return found

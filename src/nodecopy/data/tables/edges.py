@@ -1,0 +1,171 @@
+"""Edges from a table: rows to index pairs, index pairs to a graph, and what was dropped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.tables.columns import edge_columns
+from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.kinds import is_number
+from nodecopy.data.tables.places import offenders
+from nodecopy.data.tables.sources import Column
+from nodecopy.data.tables.wording import counted
+from nodecopy.errors import DatasetError
+from nodecopy.graph import Graph
+
+EDGE_IDS = ["SELECT source FROM edges", "SELECT target FROM edges"]
+
+
+@dataclass(frozen=True)
+class EdgeRows:
+    """The rows of an edge table: pairs of node indices [R, 2], and their weights [R] if any."""
+
+    pairs: NDArray[np.int32]
+    weights: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What the rows of an edge table are.
+
+    Attributes:
+        rows: all of them.
+        self_loops: rows that join a node to itself; dropped.
+        duplicates: rows that repeat an earlier one, direction and all; dropped.
+        one_way: edges listed in one direction only; taken in both.
+        edges: different edges, whatever their direction, without self-loops.
+        unequal: edges whose rows differ in weight; the largest counts.
+    """
+
+    rows: int
+    self_loops: int
+    duplicates: int
+    one_way: int
+    edges: int
+    unequal: int = 0
+
+    def notes(self, name: str) -> list[str]:
+        """Say what was changed, in sentences that begin with the name of the file."""
+        found = []
+        if self.edges and self.one_way == self.edges:
+            found.append("every edge is listed in one direction only and counts in both")
+        elif self.one_way:
+            found.append(
+                f"{self.one_way:,} of {self.edges:,} edges are listed in one direction only and "
+                "count in both, as the graph is undirected"
+            )
+        if self.duplicates:
+            found.append(f"dropped {counted(self.duplicates, 'repeated row')}")
+        if self.self_loops:
+            found.append(f"dropped {counted(self.self_loops, 'self-loop')}")
+        if self.unequal:
+            found.append(
+                f"{counted(self.unequal, 'edge')} with several weights: the largest counts"
+            )
+        return [f"{name}: {note}" for note in found]
+
+
+def load_edges(db: Database, table: TableFile) -> None:
+    """Read an edge table into ``edges(source, target[, weight])``, and check every cell."""
+    places = edge_columns(table)
+    columns = [Column("source", places[0]), Column("target", places[1])]
+    if len(places) == 3:
+        columns.append(Column("weight", places[2], number=True))
+    db.load("edges", table, columns)
+    (count,) = db.rows("SELECT count(*) FROM edges WHERE source IS NULL OR target IS NULL")[0]
+    if count:
+        where = offenders(db, table, lambda row: "" in (row[places[0]], row[places[1]]), count)
+        raise DatasetError(f"{table.path}: {counted(count, 'row')} without two ids: {where}")
+    if len(places) == 3:
+        _check_weights(db, table, places)
+
+
+def fetch_edges(db: Database, table: TableFile) -> EdgeRows:
+    """Return the rows of ``edges`` as the indices of ``nodes``."""
+    weighted = len(table.names) == 3
+    found = db.arrays(
+        f"SELECT s.i AS source, t.i AS target {', weight' if weighted else ''} FROM edges "
+        "JOIN nodes AS s ON s.id = edges.source JOIN nodes AS t ON t.id = edges.target"
+    )
+    pairs = np.stack([np.ma.getdata(found.pop(end)) for end in ("source", "target")], axis=1)
+    weights = np.ma.getdata(found["weight"]) if weighted else None
+    # Weights that are all one say nothing.
+    return EdgeRows(pairs, None if weights is None or np.all(weights == 1) else weights)
+
+
+def build_graph(num_nodes: int, rows: EdgeRows) -> tuple[Graph, EdgeCounts]:
+    """Return the undirected simple graph of the rows, and what was dropped on the way."""
+    counts = _count(num_nodes, rows)
+    return Graph.from_edges(num_nodes, rows.pairs, rows.weights), counts
+
+
+def first_row_alone(db: Database, table: TableFile) -> Sequence[str]:
+    """Return the first row of a text without header if it may be a header after all.
+
+    That is so when it is not numbers, and neither of its ids occurs in any other row.
+    """
+    first = table.sample[0][:2] if table.sample and not table.header else ()
+    if len(set(first)) < 2 or any(map(is_number, first)):
+        return ()
+    ids = list(first)
+    same = "SELECT count(*) FROM edges WHERE source IN (?, ?) OR target IN (?, ?)"
+    rows = db.rows(same, ids + ids)[0][0]
+    return first if rows == 1 else ()
+
+
+def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> None:
+    wrong = "weight IS NULL OR NOT isfinite(weight) OR weight < 0"
+    (count,) = db.rows(f"SELECT count(*) FROM edges WHERE {wrong}")[0]
+    if count:
+        at = places[2]
+        where = offenders(db, table, lambda row: not _is_weight(row[at]), count, show=(at,))
+        raise DatasetError(
+            f"{table.path}: {counted(count, 'weight')} missing, negative or not finite: {where}"
+        )
+
+
+def _is_weight(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell)) and float(cell) >= 0
+    except ValueError:
+        return False
+
+
+def _count(num_nodes: int, rows: EdgeRows) -> EdgeCounts:
+    """Count by sorting keys: an edge is its two ends in order, and one bit for the direction."""
+    proper = rows.pairs[:, 0] != rows.pairs[:, 1]
+    source, target = rows.pairs[proper].T
+    keys = np.minimum(source, target).astype(np.int64)
+    keys *= num_nodes
+    keys += np.maximum(source, target)
+    unequal = 0 if rows.weights is None else _unequal(keys, rows.weights[proper])
+    keys *= 2
+    keys += source > target
+    keys.sort()
+    directed = _steps(keys)
+    keys //= 2
+    edges = _steps(keys)
+    loops = len(rows.pairs) - len(keys)
+    one_way = edges - (directed - edges)
+    return EdgeCounts(len(rows.pairs), loops, len(keys) - directed, one_way, edges, unequal)
+
+
+def _steps(ordered: NDArray[np.int64]) -> int:
+    """Count the different values of a sorted array."""
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
+
+
+def _unequal(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
+    if len(keys) == 0:
+        return 0
+    order = np.argsort(keys)
+    keys, weights = keys[order], weights[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    differ = np.maximum.reduceat(weights, starts) != np.minimum.reduceat(weights, starts)
+    return int(np.count_nonzero(differ))

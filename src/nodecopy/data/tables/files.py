@@ -1,0 +1,228 @@
+"""Opening a table: is it there, is it Parquet or text, how is it separated, has it a header?
+
+Content decides, not the name: Parquet and gzip are known by their first bytes. Text is UTF-8. Its
+delimiter is the first of comma, tab, semicolon and bar (tab first where the name says TSV) that
+splits all of the first hundred rows into the same number of cells, two or more; a space, where
+none of these splits the first row. Quotes are ``"``, doubled inside. Lines at the top that begin
+with ``# `` are comments. Whether the first row is a header: `Kind.is_header`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from nodecopy.data.tables.kinds import Kind
+from nodecopy.data.tables.wording import shortened
+from nodecopy.errors import DatasetError, FormatError
+
+MAX_LINE = 2_000_000
+_SAMPLED_ROWS = 100
+_ACCEPTED = "CSV or TSV text (also .gz) in UTF-8, or Parquet"
+_SEPARATORS = "comma, tab, semicolon, | or space"
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"%PDF": "a PDF document",
+    b"SQLite format 3\0": "an SQLite database",
+}
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table on disk, and how to read it.
+
+    Attributes:
+        path: where it is.
+        kind: edges, labels or features.
+        names: of its columns, as the header or the Parquet file gives them, else their numbers.
+        header: whether the names are its own.
+        delimiter: of text; empty for Parquet.
+        packed: whether the text is compressed by gzip.
+        skip: lines before the first row of data.
+        sample: its first rows, for text.
+        types: of its columns in DuckDB's words, for Parquet.
+    """
+
+    path: Path
+    kind: Kind
+    names: tuple[str, ...]
+    header: bool
+    delimiter: str = ""
+    packed: bool = False
+    skip: int = 0
+    sample: tuple[Row, ...] = ()
+    types: tuple[str, ...] = ()
+
+    @property
+    def is_guess(self) -> bool:
+        """Whether the first row was taken for a header without saying what its columns are."""
+        return self.header and not self.is_parquet and not self.kind.is_named(self.names)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether it is Parquet, rather than text."""
+        return not self.delimiter
+
+    def named(self, position: int) -> str:
+        """Return a column's name for a message: 'weight', or column 3 where it has none."""
+        name = self.names[position].strip()
+        return repr(name) if self.header and name else f"column {position + 1}"
+
+
+def open_table(path: str | os.PathLike[str], kind: Kind) -> TableFile:
+    """Look at the beginning of a file and say how to read it, or what is wrong with it."""
+    source = Path(path)
+    start = first_bytes(source)
+    if not start:
+        raise DatasetError(f"{source} is empty; accepted: {_ACCEPTED}")
+    if start.startswith(b"PAR1"):
+        return TableFile(source, kind, (), header=True)
+    if source.suffix.casefold() in (".parquet", ".pq"):
+        raise FormatError(f"{source} is not a Parquet file, as its name says it is")
+    for magic, what in _FOREIGN.items():
+        if start.startswith(magic):
+            raise FormatError(f"{source} is {what}; accepted: {_ACCEPTED}")
+    return _open_text(source, kind, packed=start.startswith(b"\x1f\x8b"))
+
+
+def first_bytes(path: Path, size: int = 16) -> bytes:
+    """Return the beginning of a regular file, or say why there is none."""
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)
+        if regular:
+            with path.open("rb") as file:
+                return file.read(size)
+    except FileNotFoundError:
+        raise DatasetError(f"{path} does not exist") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
+        raise DatasetError(f"{path} cannot be read: {error}") from error
+    what = "a folder" if path.is_dir() else "not a regular file"
+    raise DatasetError(f"{path} is {what}; accepted: {_ACCEPTED}")
+
+
+@contextmanager
+def open_rows(path: Path, *, packed: bool) -> Iterator[IO[str]]:
+    """Open text for ``csv.reader``: its line ends stay as they are."""
+    opened: Any = gzip.open if packed else open
+    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        yield file
+
+
+def _open_text(path: Path, kind: Kind, *, packed: bool) -> TableFile:
+    text = _beginning(path, packed=packed)
+    comments = list(itertools.takewhile(_is_comment, io.StringIO(text, newline="")))
+    body = text[sum(map(len, comments)) :]
+    try:
+        delimiter = _delimiter(path, body)
+        rows = list(itertools.islice(_numbered_rows(body, delimiter), _SAMPLED_ROWS + 1))
+    except csv.Error as error:
+        raise FormatError(f"{path}: {error}; accepted: {_ACCEPTED}") from error
+    if not rows:
+        raise DatasetError(f"{path} has no rows; accepted: {_ACCEPTED}")
+    first_end, first = rows[0]
+    sample = tuple(row for _, row in rows)
+    header = kind.is_header(first, sample[1:])
+    if header and len(rows) == 1:
+        raise DatasetError(f"{path} has a header, {', '.join(map(repr, first))}, but no rows")
+    names = (first[0].lstrip("#"), *first[1:]) if header else _numbers(len(first))
+    return TableFile(
+        path,
+        kind,
+        names,
+        header,
+        delimiter,
+        packed,
+        skip=len(comments) + (first_end if header else 0),
+        sample=sample[header:],
+    )
+
+
+def _beginning(path: Path, *, packed: bool) -> str:
+    """Return the first whole lines of a text, as many as fit into the longest line allowed."""
+    try:
+        opened: Any = gzip.open if packed else open
+        with opened(path, "rb") as file:
+            raw: bytes = file.read(MAX_LINE)
+            whole = not file.read(1)
+            # Not every version of DuckDB notices that a compressed file breaks off.
+            while packed and file.read(MAX_LINE):
+                pass
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path} cannot be read: {error}") from error
+    if not whole:
+        end = max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1
+        if end == 0 and b"\0" not in raw:
+            raise FormatError(
+                f"{path}: the first line is longer than {MAX_LINE:,} bytes; accepted: {_ACCEPTED}"
+            )
+        raw = raw[: end or None]
+    return _decoded(path, raw.removeprefix(b"\xef\xbb\xbf"))
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    zero = raw.find(b"\0")
+    if zero >= 0:
+        line = raw.count(b"\n", 0, zero) + 1
+        raise FormatError(f"{path}: line {line} is not text; accepted: {_ACCEPTED}")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path}: line {line} is not UTF-8; accepted: {_ACCEPTED}") from None
+    if not text.strip():
+        raise DatasetError(f"{path} is empty; accepted: {_ACCEPTED}")
+    return text
+
+
+def _numbers(columns: int) -> Row:
+    return tuple(str(place + 1) for place in range(columns))
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith(("# ", "#\t")) or line.strip() in ("#", "")
+
+
+def _delimiter(path: Path, text: str) -> str:
+    if not text.strip():
+        raise DatasetError(f"{path} has no rows, only comments; accepted: {_ACCEPTED}")
+    tabbed = ".tsv" in (suffix.casefold() for suffix in path.suffixes)
+    order = "\t,;|" if tabbed else ",\t;|"
+    widths = {delimiter: _widths(text, delimiter) for delimiter in order}
+    even = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
+    some = [mark for mark, found in widths.items() if found[:1] > [1]]
+    if even or some:
+        return (even or some)[0]
+    if _widths(text, " ")[:1] > [1]:
+        return " "
+    line = text.lstrip().splitlines()[0]
+    raise FormatError(
+        f"{path}: no separator in the first row, {shortened(line)!r}; accepted: {_SEPARATORS}"
+    )
+
+
+def _widths(text: str, delimiter: str) -> list[int]:
+    """Return the number of cells of each of the first rows."""
+    rows = itertools.islice(_numbered_rows(text, delimiter), _SAMPLED_ROWS)
+    return [len(row) for _, row in rows]
+
+
+def _numbered_rows(text: str, delimiter: str) -> Iterator[tuple[int, Row]]:
+    """Yield the rows that are not blank, each with the number of the line it ends on."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    for row in reader:
+        if row:
+            yield reader.line_num, tuple(row)

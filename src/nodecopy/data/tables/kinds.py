@@ -1,0 +1,104 @@
+"""What the columns of a table are called, and what each of them means.
+
+Three kinds of table: edges, labels and features. A column is known by its name where the file has
+a header, else by its place. Names count without case, spaces and punctuation: ``Node_ID`` is
+``nodeid``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table: what it is called, and the names that give a column its role."""
+
+    what: str
+    roles: Mapping[str, frozenset[str]]
+
+    def role(self, name: str) -> str | None:
+        """Return the role of a column of this name, None where the name says nothing.
+
+        >>> EDGES.role("Source ID"), EDGES.role("year")
+        ('source', None)
+        """
+        plain = "".join(filter(str.isalnum, name.casefold()))
+        return next((role for role, names in self.roles.items() if plain in names), None)
+
+    def roles_of(self, names: Sequence[str]) -> list[str | None]:
+        """Return the role of each column; a first column without a name is the id."""
+        roles = [self.role(name) for name in names]
+        if "id" in self.roles and names and not names[0].strip():
+            roles[0] = "id"
+        return roles
+
+    def is_named(self, names: Sequence[str]) -> bool:
+        """Tell whether two of the names, or the first as an id, say what they stand for."""
+        roles = [self.role(name) for name in names]
+        return roles[:1] == ["id"] or len([role for role in roles if role]) >= 2
+
+    def is_header(self, first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
+        """Tell whether the first row of a file names its columns.
+
+        It does if two of its cells, or the first as an id, have a role in this kind of table; if
+        its first cell is empty where there should be an id; or if none of its cells is empty or a
+        number, while some column below holds numbers only.
+
+        >>> EDGES.is_header(["from", "to"], [["ann", "bob"]])
+        True
+        >>> EDGES.is_header(["ann", "bob"], [["bob", "eve"]])
+        False
+        >>> EDGES.is_header(["paper", "cites"], [["17", "4"]])
+        True
+        """
+        if self.is_named(first) or self.roles_of(first)[:1] == ["id"]:
+            return True
+        if not rest or any(not cell.strip() or is_number(cell) for cell in first):
+            return False
+        below = zip(*(row for row in rest if len(row) == len(first)), strict=True)
+        return any(all(map(is_number, column)) for column in below)
+
+
+_IDS = frozenset({"id", "node", "nodeid", "nodename", "index", "key", "name"})
+
+EDGES = Kind(
+    "edge",
+    {
+        "source": frozenset(
+            {"source", "sourceid", "sourcenode", "src", "from", "fromid", "fromnode", "fromnodeid"}
+            | {"node1", "id1", "nodea", "ida", "citing", "start", "startid"}
+        ),
+        "target": frozenset(
+            {"target", "targetid", "targetnode", "tgt", "dst", "dest", "destination"}
+            | {"to", "toid", "tonode", "tonodeid", "node2", "id2", "nodeb", "idb", "cited"}
+            | {"end", "endid"}
+        ),
+        "weight": frozenset({"weight", "weights", "edgeweight", "w"}),
+    },
+)
+LABELS = Kind(
+    "label",
+    {
+        "id": _IDS,
+        "label": frozenset({"label", "labels", "class", "classname", "category", "y", "target"}),
+    },
+)
+FEATURES = Kind(
+    "feature",
+    {
+        "id": _IDS,
+        "feature": frozenset({"feature", "featureid", "featurename", "attribute", "word", "term"}),
+        "value": frozenset({"value", "val", "count"}),
+    },
+)
+
+
+def is_number(cell: str) -> bool:
+    """Tell whether a cell reads as a number; NaN and infinity do."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""Labels from a table: id and label, empty or NaN where the label is unknown.
+
+Classes are numbered in order: by value where all are whole numbers, else by their text. Among
+whole numbers -1 is unknown, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.tables.columns import label_columns
+from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.nodes import PLAIN_INTEGER, refuse_near_twins
+from nodecopy.data.tables.places import offenders, with_cells
+from nodecopy.data.tables.sources import Column
+from nodecopy.data.tables.wording import SHOWN, counted
+from nodecopy.errors import DatasetError
+
+NO_CLASSES = ("unknown",)
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """The class of each node, -1 where unknown [N]; the names of the classes [K]; remarks."""
+
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def no_labels(num_nodes: int) -> Labelling:
+    """Return every label unknown."""
+    return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
+
+
+def read_labels(db: Database, table: TableFile, num_nodes: int) -> Labelling:
+    """Read a label table against the ids of ``nodes``."""
+    id_place, label_place = label_columns(table)
+    db.load("labels", table, [Column("id", id_place), Column("label", label_place, fractions=True)])
+    _check_ids(db, table, id_place)
+    db.run(
+        "CREATE TEMP TABLE known AS SELECT * FROM labels "
+        "WHERE label IS NOT NULL AND lower(trim(label)) NOT IN ('', 'nan')"
+    )
+    integers = _all_integers(db)
+    if integers:
+        db.run("DELETE FROM known WHERE label = '-1'")
+    _check_labels(db, table, id_place, label_place)
+    return Labelling(*_numbered(db, num_nodes, integers), tuple(_notes(db, table, integers)))
+
+
+def _check_ids(db: Database, table: TableFile, place: int) -> None:
+    (count,) = db.rows("SELECT count(*) FROM labels WHERE id IS NULL")[0]
+    if count:
+        where = offenders(db, table, lambda row: not row[place], count, range(len(table.names)))
+        raise DatasetError(f"{table.path}: {counted(count, 'row')} without an id: {where}")
+    unknown = "FROM (SELECT DISTINCT id FROM labels) AS l ANTI JOIN nodes USING (id)"
+    (count,) = db.rows(f"SELECT count(*) {unknown}")[0]
+    if count:
+        ids = db.rows(f"SELECT id {unknown} ORDER BY id LIMIT {SHOWN}")
+        test = with_cells([place], [row[0] for row in ids])
+        where = offenders(db, table, test, count, show=(place,))
+        raise DatasetError(
+            f"{table.path}: {counted(count, 'id')} not in the graph: {where}; ids are compared "
+            "as they are written, and a header reads id,label"
+        )
+
+
+def _check_labels(db: Database, table: TableFile, id_place: int, label_place: int) -> None:
+    (count,) = db.rows("SELECT count(*) FROM known")[0]
+    if count == 0:
+        raise DatasetError(f"{table.path} holds no label: every one is empty, NaN or -1")
+    (fractions,) = db.rows(
+        "SELECT bool_and(TRY_CAST(label AS DOUBLE) IS NOT NULL) "
+        "AND bool_or(TRY_CAST(label AS DOUBLE) % 1 <> 0) FROM known"
+    )[0]
+    if fractions:
+        where = offenders(db, table, lambda row: "." in row[label_place], 1, show=(label_place,))
+        raise DatasetError(
+            f"{table.path}: labels look continuous, {where}; classes are names or whole numbers"
+        )
+    refuse_near_twins(db, "known", "label", str(table.path))
+    clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
+    (count,) = db.rows(f"SELECT count(*) FROM (SELECT id {clash})")[0]
+    if count:
+        (worst,) = db.rows(f"SELECT id {clash} ORDER BY id LIMIT 1")[0]
+        show = (id_place, label_place)
+        where = offenders(db, table, lambda row: row[id_place] == worst, 0, show=show)
+        raise DatasetError(
+            f"{table.path}: {counted(count, 'id')} with labels that disagree: {where}"
+        )
+
+
+def _all_integers(db: Database) -> bool:
+    return bool(db.rows(f"SELECT bool_and({PLAIN_INTEGER.format('label')}) FROM known")[0][0])
+
+
+def _numbered(
+    db: Database, num_nodes: int, integers: bool
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    value = "CAST(label AS BIGINT)" if integers else "label"
+    db.run(
+        f"CREATE TEMP TABLE classes AS SELECT label, row_number() OVER (ORDER BY {value}) - 1 AS k "
+        "FROM (SELECT DISTINCT label FROM known)"
+    )
+    names = tuple(str(row[0]) for row in db.rows("SELECT label FROM classes ORDER BY k"))
+    found = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    labels = np.full(num_nodes, -1, np.int64)
+    labels[np.ma.getdata(found["i"])] = np.ma.getdata(found["k"])
+    return labels, names
+
+
+def _notes(db: Database, table: TableFile, integers: bool) -> list[str]:
+    found = []
+    rows, known, distinct = db.rows(
+        "SELECT (SELECT count(*) FROM labels), count(*), count(DISTINCT id) FROM known"
+    )[0]
+    if rows > known:
+        found.append(f"{counted(rows - known, 'label')} empty, NaN or -1: counted as unknown")
+    if known > distinct:
+        found.append(f"dropped {counted(known - distinct, 'repeated row')}")
+    (numbers,) = db.rows("SELECT count(*) FROM classes WHERE TRY_CAST(label AS DOUBLE) NOTNULL")[0]
+    if numbers and not integers and numbers < len(db.rows("SELECT k FROM classes")):
+        found.append(f"some classes are numbers, others are not ({numbers:,} are)")
+    return [f"{table.path.name}: {note}" for note in found]

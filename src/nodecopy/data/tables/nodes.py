@@ -1,0 +1,73 @@
+"""Ids and indices: every id that occurs becomes a node, and gets a number.
+
+Nodes are numbered in the order of their ids, so that the order of a file's rows does not matter:
+by value where every id is a whole number of 64 bits written in the plain way, else by their text.
+``007`` is therefore text, and so is every other id beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.wording import SHOWN, listed
+from nodecopy.errors import DatasetError
+
+PLAIN_INTEGER = (
+    "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
+)
+
+Ids = NDArray[np.int64] | NDArray[np.object_]
+
+
+def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
+    """Number every id into the table ``nodes(id, i)``; return the ids in that order [N].
+
+    Args:
+        db: holds the tables.
+        sources: queries, each for one column of ids.
+        where: the files they come from, for messages.
+    """
+    every = " UNION ALL ".join(sources)
+    db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({every}) AS every(id)")
+    integers, spaced = db.rows(
+        f"SELECT bool_and({PLAIN_INTEGER.format('id')}), bool_or(id <> trim(id)) FROM ids"
+    )[0]
+    if spaced:
+        refuse_near_twins(db, "ids", "id", where)
+    value = "CAST(id AS BIGINT)" if integers else "id"
+    db.run(
+        "CREATE TEMP TABLE nodes AS SELECT id, "
+        f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS i FROM ids"
+    )
+    db.run("DROP TABLE ids")
+    return _plain(db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"])
+
+
+def refuse_near_twins(db: Database, table: str, column: str, where: str) -> None:
+    """Refuse values that differ in nothing but spaces around them: they are hardly two things."""
+    twins = f"FROM {table} GROUP BY trim({column}) HAVING count(DISTINCT {column}) > 1"
+    (count,) = db.rows(f"SELECT count(*) FROM (SELECT 1 {twins})")[0]
+    if count:
+        pairs = db.rows(f"SELECT min({column}), max({column}) {twins} ORDER BY 1 LIMIT {SHOWN}")
+        shown = listed([f"{one!r} and {other!r}" for one, other in pairs], count)
+        raise DatasetError(
+            f"{where}: {column}s that differ in nothing but spaces around them: {shown}; "
+            "write each in one way"
+        )
+
+
+def without_edges(db: Database) -> NDArray[np.int32]:
+    """Return the nodes that are in no row of ``edges``, in order."""
+    ends = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
+    query = f"SELECT i FROM nodes ANTI JOIN ({ends}) AS ends USING (id) ORDER BY i"
+    return _plain(db.arrays(query)["i"])
+
+
+def _plain(values: NDArray[Any]) -> NDArray[Any]:
+    # DuckDB gives a masked array wherever a value could be missing.
+    return np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else values

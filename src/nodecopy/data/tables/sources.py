@@ -1,0 +1,98 @@
+"""SQL that reads a file: which columns, as what types, with every name taken literally."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nodecopy.data.tables.files import MAX_LINE, TableFile
+from nodecopy.errors import DatasetError
+
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_TEXT_TYPES = (*_WHOLE, *(f"U{name}" for name in _WHOLE), "VARCHAR", "ENUM", "UUID", "BOOLEAN")
+_NUMBER_TYPES = (*_WHOLE, *(f"U{name}" for name in _WHOLE), "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to load: its name in the database, its place in the file, and what it holds.
+
+    ``number`` asks for numbers; ``fractions`` accepts them where text is asked for.
+    """
+
+    name: str
+    place: int
+    number: bool = False
+    fractions: bool = False
+
+    @property
+    def type(self) -> str:
+        """Its type in the database."""
+        return "DOUBLE" if self.number else "VARCHAR"
+
+
+def parquet_source(table: TableFile, *, row_numbers: bool = False) -> str:
+    """Return what to select from, for a Parquet file."""
+    return f"read_parquet({_path(table)}, file_row_number = {str(row_numbers).lower()})"
+
+
+def load_statement(
+    name: str, table: TableFile, columns: Sequence[Column], recorded_faults: int = 0
+) -> str:
+    """Return the statement that reads columns of a file into a new table.
+
+    Args:
+        name: of the new table.
+        table: the file.
+        columns: every column of a text; any of a Parquet file.
+        recorded_faults: rather than stopping at the first line of a text that does not fit, leave
+            such lines out and list so many of them in the table ``reject_errors``.
+    """
+    if table.is_parquet:
+        _check_types(table, columns)
+        picked = ", ".join(
+            f"{_value(identifier(table.names[c.place]), c)} AS {c.name}" for c in columns
+        )
+        return f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM {parquet_source(table)}"
+    ordered = sorted(columns, key=lambda column: column.place)
+    types = ", ".join(f"{column.name}: '{column.type}'" for column in ordered)
+    faults = f", store_rejects = true, rejects_limit = {recorded_faults}"
+    return (
+        f"CREATE TEMP TABLE {name} AS SELECT * FROM read_csv({_path(table)}, auto_detect = false, "
+        f"header = false, skip = {table.skip}, delim = {_text(table.delimiter)}, quote = '\"', "
+        f"escape = '\"', compression = '{'gzip' if table.packed else 'none'}', "
+        f"max_line_size = {MAX_LINE}, columns = {{{types}}}{faults if recorded_faults else ''})"
+    )
+
+
+def identifier(name: str) -> str:
+    """Return any name as one that SQL accepts: in quotes, with its own quotes doubled."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _value(name: str, column: Column) -> str:
+    # An empty text is a missing value in a Parquet file as it is in a CSV file.
+    return f"CAST({name} AS DOUBLE)" if column.number else f"nullif(CAST({name} AS VARCHAR), '')"
+
+
+def _path(table: TableFile) -> str:
+    # DuckDB takes a path for a pattern: a name with * or [ must stand for itself.
+    return _text(glob.escape(str(table.path.absolute())))
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _check_types(table: TableFile, columns: Sequence[Column]) -> None:
+    for column in columns:
+        found = table.types[column.place]
+        accepted = _NUMBER_TYPES if column.number else _TEXT_TYPES
+        if column.fractions:
+            accepted += ("FLOAT", "DOUBLE", "DECIMAL")
+        if not found.startswith(accepted) or found.endswith("]"):
+            wanted = "numbers" if column.number else "text or whole numbers"
+            raise DatasetError(
+                f"{table.path}: {table.named(column.place)} holds {found}; accepted: {wanted}"
+            )

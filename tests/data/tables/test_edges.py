@@ -1,0 +1,213 @@
+"""Edge files: ids of any type, weights, directions, and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from nodecopy.data import load_dataset
+from nodecopy.data.tables import EdgeCounts, read_tables
+from nodecopy.errors import DatasetError, FormatError, RunError
+from nodecopy.graph import Graph
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        ("10,9\n9,-3\n", [-3, 9, 10]),
+        ("9223372036854775807,-9223372036854775808\n", [-(2**63), 2**63 - 1]),
+        ("9223372036854775808,1\n", ["1", "9223372036854775808"]),
+        ("007,7\n7,10\n", ["007", "10", "7"]),
+        ("-0,0\n0,1\n", ["-0", "0", "1"]),
+        ("1.0,1\n", ["1", "1.0"]),
+        ("New York,Zürich\nZürich,日本\n", ["New York", "Zürich", "日本"]),
+        ("<script>,NULL\nNULL,'; drop table edges\n", ["'; drop table edges", "<script>", "NULL"]),
+        ('"a, ""b""",c\n', ['a, "b"', "c"]),
+        ('"two\nlines",c\n', ["c", "two\nlines"]),
+        ("source,target\n b, c\n", [" b", " c"]),
+        ("a,\u00a0\n", ["a", "\u00a0"]),
+    ],
+)
+def test_ids_keep_their_text_and_are_sorted(read, content, ids):
+    table = read(content)
+    assert table.ids.tolist() == ids
+    assert table.ids.dtype == (np.int64 if isinstance(ids[0], int) else object)
+    assert table.dataset.num_nodes == len(ids)
+
+
+def test_edges_join_the_nodes_they_name(read):
+    table = read("source\ttarget\n30\t1\n1\t200\n", names=("e.tsv", "", ""))
+    assert table.ids.tolist() == [1, 30, 200]
+    assert table.dataset.graph == Graph.from_edges(3, [(0, 1), (0, 2)])
+    assert table.dataset.name == "e"
+    assert table.dataset.labels.tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("text", ["a,b,1.5\nb,c,2\n", "weight,target,source\n1.5,b,a\n2,c,b\n"])
+def test_weights_are_the_third_column_or_the_one_named_so(read, text):
+    expected = Graph.from_edges(3, [(0, 1), (1, 2)], [1.5, 2])
+    assert read(text).dataset.graph == expected
+    assert read(text.replace(",", "\t")).dataset.graph == expected
+    assert read(gzip.compress(text.encode())).dataset.graph == expected
+
+
+def test_weights_that_are_all_one_say_nothing(read):
+    assert read("a,b,1\nb,c,1.0\n").dataset.graph.weights is None
+
+
+def test_parquet_gives_the_same_graph_as_text(read, parquet):
+    text = read("5,7,2\n7,9,0.5\n")
+    whole = "SELECT * FROM (VALUES (5::UTINYINT, 7, 2.0), (7, 9, 0.5)) AS t(source, target, weight)"
+    strings = "SELECT * FROM (VALUES ('5', '7', 2.0), ('7', '9', 0.5)) AS t(a, target, weight)"
+    for query in (whole, strings):
+        table = read(parquet("e.parquet", query))
+        assert table.dataset.graph == text.dataset.graph
+        assert table.ids.tolist() == text.ids.tolist()
+
+
+def test_the_order_of_the_rows_does_not_matter(read):
+    one = read("a,b,2\nb,c,1\nc,a,3\n", "a,x\nc,y\n")
+    other = read("c,a,3\na,b,2\nb,c,1\n", "c,y\na,x\n")
+    assert one.dataset.digest == other.dataset.digest
+
+
+def test_a_file_whose_name_is_a_pattern_stands_for_itself(put, tmp_path):
+    put("eX.csv", "wrong,other\nwrong,third\n")
+    for name in ("e*.csv", "e[X].csv", "e?.csv", "it's.csv", "new\nline.csv"):
+        assert read_tables(put(name, "a,b\n"), threads=1).ids.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "counts", "notes"),
+    [
+        ("a,b\nb,a\nb,c\nc,b\n", EdgeCounts(4, 0, 0, 0, 2), []),
+        ("a,b\nb,c\n", EdgeCounts(2, 0, 0, 2, 2), ["every edge is listed in one direction only"]),
+        ("a,b\nb,a\nb,c\n", EdgeCounts(3, 0, 0, 1, 2), ["1 of 2 edges are listed in one direct"]),
+        (
+            "a,b\na,b\na,b\nb,a\nc,c\nc,c\n",
+            EdgeCounts(6, 2, 2, 0, 1),
+            ["dropped 2 repeated rows", "dropped 2 self-loops"],
+        ),
+        (
+            "a,b,1\nb,a,1\nb,c,2\nc,b,3\n",
+            EdgeCounts(4, 0, 0, 0, 2, 1),
+            ["1 edge with several weights: the largest counts"],
+        ),
+        ("a,a\nb,b\n", EdgeCounts(2, 2, 0, 0, 0), ["dropped 2 self-loops"]),
+        ("a,a,2\nb,b,3\n", EdgeCounts(2, 2, 0, 0, 0), ["dropped 2 self-loops"]),
+    ],
+)
+def test_what_was_changed_is_counted_and_noted(read, content, counts, notes):
+    table = read(content)
+    assert table.counts == counts
+    of_edges = [note for note in table.notes if note.startswith("edges.csv: ")]
+    assert len(of_edges) == len(notes)
+    for note, expected in zip(of_edges, notes, strict=True):
+        assert expected in note
+
+
+def test_the_largest_weight_of_an_edge_counts(read):
+    assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
+
+
+def test_a_self_loop_keeps_its_node(read):
+    assert read("a,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
+
+
+def test_a_first_row_that_may_be_a_header_is_noted(read):
+    (note,) = [n for n in read("cites,cited by\na,b\nb,c\n").notes if "first row" in n]
+    assert note.startswith("edges.csv: the first row, 'cites', 'cited by', was read as an edge;")
+    assert not [n for n in read("a,b\nb,c\n").notes if "first row" in n]
+    (note,) = [n for n in read("paper,cites\n1,2\n").notes if "first row" in n]
+    assert note == "edges.csv: the first row, 'paper', 'cites', was taken for a header"
+    with pytest.raises(DatasetError, match=r"first row, 'a', 'b', may be a header or not, as it"):
+        read("a,b\nx,1\nx,2\na,3\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (
+            "a,b\nc,d,e\nf\ng,h\n",
+            FormatError,
+            r"edges.csv: 2 lines cannot be read: line 2 has 3 cells instead of 2; line 3 has",
+        ),
+        (
+            "source,target\n" + "a,b\n" * 5000 + "\nx,y,z\n",
+            FormatError,
+            "1 line cannot be read: line 5003 has 3 cells instead of 2",
+        ),
+        ("a,b\n" + "a,b,c\n" * 1500, FormatError, "1,000 or more lines cannot be read: line 2 has"),
+        ('a,"b\nb,c\n', FormatError, "line 1 has a quote that does not end where a cell ends"),
+        ('a,b\nb,"c"x\n', FormatError, "line 2 has a quote that does not end"),
+        ("a,b\r\nb,c\r\nc,d\ne,f\r\n", FormatError, "line 3 ends in another way than the first"),
+        ("a,b\n" * 500_000 + "\xe9,b\n", FormatError, "line 500001 is not UTF-8"),
+        ("a,b,1\nb,c,one\n", FormatError, "line 2 has 'one' for column 3, which is not a number"),
+        ("source,target,weight\na,b,x\n", FormatError, "line 2 has 'x' for 'weight', which is"),
+        (
+            "a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n",
+            DatasetError,
+            r"4 weights missing, negative or not finite: '-1' \(line 2\), 'nan' \(line 3\), 'inf' "
+            r"\(line 4\) and 1 more",
+        ),
+        ("a,b\n\n,c\nd,\n", DatasetError, r"2 rows without two ids: '' \(line 3\), 'd' \(line 4\)"),
+        ("source,target,year\na,b,2000\n", DatasetError, "cannot tell what 'year' stands for; acc"),
+        ("source,from\na,b\n", DatasetError, "more than one column can be the 'source'"),
+        ("a,b,c,d\n", DatasetError, "has 4 columns and no header; accepted: the columns source, t"),
+        (",source,target\n0,a,b\n", DatasetError, "cannot tell what column 1 stands for"),
+        ("a, b\nb, c\n", DatasetError, "nothing but spaces around them: ' b' and 'b'; write each"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
+    latin = content.encode("latin-1") if "\xe9" in content else content
+    with pytest.raises(error, match=message):
+        read(latin)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("(VALUES (1.0::DOUBLE, 2.0::DOUBLE)) AS t(source, target)", "'source' holds DOUBLE; acce"),
+        ("(VALUES ([1], [2])) AS t(source, target)", r"'source' holds INTEGER\[\]"),
+        ("(VALUES ('a', 'b', 'c')) AS t(source, target, weight)", "'weight' holds VARCHAR; accept"),
+        ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "cannot tell what 'x' and 'y' and 'z' stands for"),
+        ("(VALUES ('a')) AS t(source)", "no column for the target"),
+        ("(VALUES ('a', ''), (NULL, 'b')) AS t(s, t)", r"2 rows without two ids: 'a' \(row 1\)"),
+        ("(VALUES ('a', 'b', 1), ('b', 'c', NULL)) AS t(s, t, weight)", r"1 weight .*'' \(row 2\)"),
+        ("(SELECT 1 AS source, 2 AS target WHERE false)", "e.parquet has no rows"),
+    ],
+)
+def test_what_is_wrong_with_parquet_is_said_with_its_row(read, parquet, rows, message):
+    with pytest.raises(DatasetError, match=message):
+        read(parquet("e.parquet", f"SELECT * FROM {rows}"))
+
+
+def test_a_damaged_parquet_file_is_refused(read, parquet, put):
+    whole = parquet("e.parquet", "SELECT 1 AS source, 2 AS target").read_bytes()
+    with pytest.raises(FormatError, match="broken.parquet cannot be read as Parquet"):
+        read(put("broken.parquet", whole[:-20]))
+
+
+def test_a_compressed_file_that_breaks_off_is_refused(put):
+    rows = np.random.default_rng(0).integers(10**9, size=(120_000, 2))
+    packed = gzip.compress("\n".join(f"{a},{b}" for a, b in rows.tolist()).encode(), 1)
+    with pytest.raises(FormatError, match="e.csv.gz cannot be read: Compressed file ended before"):
+        read_tables(put("e.csv.gz", packed[:-1000]), threads=1)
+
+
+def test_little_memory_is_enough_or_the_message_says_so(put, monkeypatch, tmp_path):
+    rows = np.random.default_rng(0).integers(20_000, size=(60_000, 2))
+    path = put("e.csv", "\n".join(f"{a},{b}" for a, b in rows.tolist()))
+    whole = read_tables(path, threads=1)
+    tight = read_tables(path, memory_limit=12 * 2**20, threads=1)
+    assert tight.dataset.graph == whole.dataset.graph
+    with pytest.raises(RunError, match="need more than 1 MiB of memory"):
+        read_tables(path, memory_limit=2**20, threads=1)
+
+
+def test_cora_comes_back_from_its_own_edges(put):
+    cora = load_dataset("cora")
+    text = "\n".join(f"{u},{v}" for u, v in cora.graph.edges().tolist())
+    assert read_tables(put("cora.csv", text), threads=1).dataset.graph == cora.graph

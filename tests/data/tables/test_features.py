@@ -1,0 +1,188 @@
+"""Feature files: columns, triples, arrays, and nodes that lack them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nodecopy.data
+from nodecopy.data import load_dataset
+from nodecopy.data.structural import NO_FEATURES
+from nodecopy.data.tables import read_tables
+from nodecopy.errors import DatasetError, FormatError
+
+ROWS = {"num_features": 3, "x_indptr": [0, 1, 2, 3], "x_indices": [0, 1, 2]}
+
+
+def archive(**arrays) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, **{key: np.asarray(value) for key, value in arrays.items()})
+    return content.getvalue()
+
+
+def rows_of(table) -> list[list[float]]:
+    features = table.dataset.features
+    return (features.toarray() if sp.issparse(features) else features).tolist()
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "names"),
+    [
+        ("id,f,g\nc,5,6\na,1,2\nb,3,-4.5\n", [[1, 2], [3, -4.5], [5, 6]], ("f", "g")),
+        ("f,id,g\n5,c,6\n1,a,2\n3,b,-4.5\n", [[1, 2], [3, -4.5], [5, 6]], ("f", "g")),
+        (",0,1\nc,5,6\na,1,2\nb,3,4\n", [[1, 2], [3, 4], [5, 6]], ("0", "1")),
+        ("c,5\na,1\nb,3\n", [[1], [3], [5]], ("2",)),
+        ("c,5,6,7\na,1,2,3\nb,1,1,1\n", [[1, 2, 3], [1, 1, 1], [5, 6, 7]], ("2", "3", "4")),
+        ("id,feature,value\nc,10,5\na,9,1\n", [[1, 0], [0, 0], [0, 5]], ("9", "10")),
+        ("node,value,word\nc,5,w\na,1,v\n", [[1, 0], [0, 0], [0, 5]], ("v", "w")),
+        ("c,w,5\na,v,1\n", [[1, 0], [0, 0], [0, 5]], ("v", "w")),
+    ],
+)
+def test_features_belong_to_the_node_of_their_id(read, content, rows, names):
+    table = read(features=content)
+    assert rows_of(table) == rows
+    assert table.feature_names == names
+
+
+def test_mostly_zero_columns_are_kept_sparse(read):
+    wide = "id," + ",".join(f"f{n}" for n in range(150))
+    lines = [
+        f"{node}," + ",".join("1" if n == 70 + k else "0" for n in range(150))
+        for k, node in enumerate("abc")
+    ]
+    table = read(features="\n".join([wide, *lines]))
+    assert isinstance(table.dataset.features, sp.csr_array)
+    assert table.dataset.features.indices.tolist() == [70, 71, 72]
+    assert isinstance(read(features="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
+
+
+def test_features_in_parquet(read, parquet):
+    rows = "(VALUES ('c', 5, true), ('a', 1, false), ('b', 2.5, true)) AS t(id, f, g)"
+    table = read(features=parquet("x.parquet", f"SELECT * FROM {rows}"))
+    assert rows_of(table) == [[1, 0], [2.5, 1], [5, 1]]
+    triples = "(VALUES ('c', 'w', 5.0)) AS t(node, word, count)"
+    table = read(features=parquet("x.parquet", f"SELECT * FROM {triples}"))
+    assert rows_of(table) == [[0], [0], [5]]
+    assert "x.parquet: 2 nodes without a feature: zero in each" in table.notes
+
+
+def test_arrays_like_those_of_the_built_in_sets(read, put):
+    table = read("0,1\n1,2\n", features=put("x.npz", archive(**ROWS)))
+    assert rows_of(table) == np.eye(3).tolist()
+    named = archive(**ROWS, x_data=[5.0, 6.0, 7.0], ids=["c", "a", "b"])
+    assert rows_of(read(features=put("x.npz", named))) == [[0, 6, 0], [0, 0, 7], [5, 0, 0]]
+
+
+def test_citeseer_comes_back_with_its_isolated_nodes(put):
+    citeseer = load_dataset("citeseer")
+    edges = "\n".join(f"{u}\t{v}" for u, v in citeseer.graph.edges().tolist())
+    known = [f"{n}\t{k}" for n, k in enumerate(citeseer.labels.tolist()) if k >= 0]
+    features = Path(nodecopy.data.__file__).parent / "builtin" / "citeseer.npz"
+    labels = put("l.tsv", "\n".join(known))
+    table = read_tables(put("e.tsv", edges), labels, features, threads=1)
+    assert table.dataset.graph == citeseer.graph
+    assert np.array_equal(table.dataset.labels, citeseer.labels)
+    assert (table.dataset.features != citeseer.features).nnz == 0
+    assert "citeseer.npz: 48 ids in no edge, kept as isolated nodes: '192', " in table.notes[1]
+
+
+def test_features_without_edges_are_kept_as_isolated_nodes(read):
+    table = read("a,b\n", features="id,f\nz,3\na,1\nb,2\ny,4\n")
+    assert table.ids.tolist() == ["a", "b", "y", "z"]
+    assert table.dataset.graph.degrees.tolist() == [1, 1, 0, 0]
+    expected = "features.csv: 2 ids in no edge, kept as isolated nodes: 'z' (line 2), 'y' (line 5)"
+    assert expected in table.notes
+
+
+def test_without_features_a_node_is_described_by_its_neighbours(read):
+    table = read("hub,b\nhub,c\nhub,d\n")
+    assert NO_FEATURES in table.notes
+    assert table.feature_names == ("b", "c", "d", "hub")
+    assert rows_of(table)[3] == [1, 1, 1, 1]
+    assert rows_of(table)[0] == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (
+            "id,f\na,1\n",
+            DatasetError,
+            r"2 nodes of .*edges.csv without features: 'b', 'c'; found in 'a', 'b' \(line 1\), 'b'",
+        ),
+        (
+            "id,f,g\na,1,nan\nb,2,3\nc,,4\n",
+            DatasetError,
+            r"2 rows with a feature that is empty or not a finite float32 number: 'a' \(line 2\), "
+            r"'c' \(line 4\); for example in 'f'",
+        ),
+        ("id,f\na,1e39\nb,2\nc,3\n", DatasetError, r"not a finite float32 number: 'a' \(line 2\)"),
+        ("id,f\na,old\nb,2\nc,3\n", FormatError, "line 2 has 'old' for 'f', which is not a number"),
+        (
+            "id,f\na,1\nb,2\nc,3\na,2\n",
+            DatasetError,
+            r"1 id with more than one row: 'a' \(line 2\)",
+        ),
+        ("id,f\na,1\n,2\n", DatasetError, r"1 row without an id: '' \(line 3\)"),
+        ("id,f,f\na,1,2\n", DatasetError, "more than one column can be the 'f'"),
+        ("a,1,2\nb,3,4\n", DatasetError, "three columns of numbers without a header may be"),
+        (
+            "id,feature,value\na,v,nan\na,,2\nb,w,1e39\n",
+            DatasetError,
+            r"3 rows without the name of a feature or a finite float32 value: 'a', 'v', 'nan' \(",
+        ),
+        (
+            "id,feature,value\na,v,1\nb,v,2\na,v,3\n",
+            DatasetError,
+            r"1 feature given more than once: 'a', 'v', '1' \(line 2\), 'a', 'v', '3' \(line 4\)",
+        ),
+        (
+            "id,feature,value\na,v,x\n",
+            FormatError,
+            "line 2 has 'x' for 'value', which is not a num",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
+    with pytest.raises(error, match=message):
+        read(features=content)
+
+
+def test_what_is_wrong_with_parquet_is_said(read, parquet):
+    text = "(VALUES ('a', 'x'), ('b', 'y'), ('c', 'z')) AS t(id, f)"
+    with pytest.raises(DatasetError, match="'f' holds VARCHAR; accepted: numbers"):
+        read(features=parquet("x.parquet", f"SELECT * FROM {text}"))
+    with pytest.raises(DatasetError, match="has an id in each row, but no feature"):
+        read(features=parquet("x.parquet", "SELECT 'a' AS id"))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x_indptr": [0]}, "lacks num_features, x_indices; needed: num_features, x_indptr"),
+        (ROWS | {"x_indices": [0, 1, 9]}, "does not hold a sparse matrix"),
+        (ROWS | {"x_indptr": [0, 1, 2, 9]}, "does not hold a sparse matrix"),
+        (ROWS | {"num_features": -3}, "does not hold a sparse matrix"),
+        (ROWS | {"x_indices": [0.5, 1, 2]}, "must be whole numbers"),
+        (ROWS | {"x_data": ["a", "b", "c"]}, "x_data must be numbers; found <U1"),
+        (ROWS | {"x_data": [1, np.inf, 1]}, "x_data must be finite"),
+        (ROWS | {"ids": ["a", "b"]}, r"ids must be text or whole numbers \[3\]; found <U1 \[2\]"),
+        (ROWS | {"ids": np.array(["a", None, 3], object)}, "cannot be read as .npz: Object arrays"),
+        (ROWS | {"ids": ["a", "a", "b"]}, "1 id with more than one row: 'a'"),
+        (ROWS | {"ids": ["a", "", "b"]}, "1 row without an id: ''"),
+        (ROWS | {"ids": ["a", "b", "d"]}, "1 node of .* without features: 'c'; found in 'b', 'c'"),
+    ],
+)
+def test_what_is_wrong_with_arrays_is_said(read, put, arrays, message):
+    with pytest.raises((DatasetError, FormatError), match=message):
+        read(features=put("x.npz", archive(**arrays)))
+
+
+@pytest.mark.parametrize("content", [b"not an archive", b"PK\x03\x04" + bytes(100)])
+def test_damaged_arrays_are_refused(read, put, content):
+    with pytest.raises(FormatError, match="x.npz"):
+        read(features=put("x.npz", content))

@@ -1,0 +1,95 @@
+"""`nodecopy inspect`: what it shows of tables, and one line where they cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodecopy import cli
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """Two squares of unlike labels joined by an edge, and a pair apart."""
+    squares = "a1,a2\na2,a3\na3,a4\na4,a1\nb1,b2\nb2,b3\nb3,b4\nb4,b1\na1,b1\nx,y\nx,x\n"
+    labels = "id,label\na1,[red]\na2,[red]\na3,[red]\nb1,b\x1b[31m\nb2,b\x1b[31m\n"
+    rows = [f"{n}{k},{ord(n)},{k}" for n in "ab" for k in range(1, 5)]
+    features = "\n".join(["id,letter,number", *rows, "x,1,0", "y,2,0", "alone,3,0"])
+    for name, content in {"e.csv": squares, "l.csv": labels, "f.csv": features}.items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_everything_is_shown(folder, capsys):
+    assert cli.main(["inspect", "--edges=e.csv", "--labels=l.csv", "--features=f.csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.splitlines() == [
+        "nodes       11 (ids are text)",
+        "edges       10",
+        "components  3, the largest of 8 nodes (73%)",
+        "degrees     median 2, mean 1.8, largest 3",
+        "features    2 per node, dense",
+        "labels      5 of 11 nodes (45.5%)",
+        "",
+        "degree  nodes",
+        "0           1  ████",
+        "1           2  ████████",
+        "2–3         8  ██████████████████████████████",
+        "",
+        "label        nodes",
+        "[red]            3  ██████████████████████████████",
+        r"'b\x1b[31m'      2  ████████████████████",
+        "",
+        "homophily   0.75 of 4 labelled edges join equal labels (0.53 by chance)",
+        "",
+        "note: e.csv: every edge is listed in one direction only and counts in both",
+        "note: e.csv: dropped 1 self-loop",
+        "note: f.csv: 1 id in no edge, kept as isolated nodes: 'alone' (line 12)",
+        "warning: 1 of 11 nodes have no edge: only their features can say anything about them",
+        "warning: 2 of 11 nodes are in components without a label",
+        "warning: only 4 edges join two labelled nodes: too few to tell whether neighbours tend to "
+        "be alike, as the method needs them to be",
+    ]
+
+
+def test_edges_alone_are_enough(folder, capsys):
+    assert cli.main(["inspect", "--edges", "e.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "labels      0 of 10 nodes (0.0%)" in out
+    assert "homophily" not in out
+    assert "note: no features given: a node is described by" in out
+    assert "warning: no node has a label" in out
+
+
+def test_many_classes_are_cut_short(folder, capsys):
+    ids = [f"n{k}" for k in range(40)]
+    edges = "\n".join(f"{one},{ids[0]}" for one in ids)
+    Path("e.csv").write_text(edges)
+    Path("l.csv").write_text("\n".join(f"{one},class {one}" for one in ids))
+    assert cli.main(["inspect", "--edges=e.csv", "--labels=l.csv"]) == 0
+    assert "… and 10 more" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["--edges", "nowhere.csv"], "error: nowhere.csv does not exist\n"),
+        (["--edges", "."], "error: . is a folder; accepted: CSV or TSV"),
+        (
+            ["--edges", "e.csv", "--labels", "e.csv"],
+            "error: e.csv: 2 ids with labels that disagree",
+        ),
+        (["--labels", "l.csv"], "error: Missing option '--edges'"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_exit_code_2(folder, args, expected, capsys):
+    before = sorted(folder.iterdir())
+    assert cli.main(["inspect", *args]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(expected)
+    assert captured.err.count("\n") == 1
+    assert sorted(folder.iterdir()) == before
