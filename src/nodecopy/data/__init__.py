@@ -7,6 +7,7 @@ from nodecopy.data.planetoid import read_planetoid
 from nodecopy.data.planted_settings import Degrees, Noise, Words
 from nodecopy.data.splits import Split, fixed_split, random_split
 from nodecopy.data.synthetic import SyntheticDataset, Truth, planted_partition
+from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.task import Task
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Noise",
     "Split",
     "SyntheticDataset",
+    "TableDataset",
     "Task",
     "Truth",
     "Words",
@@ -25,4 +27,5 @@ __all__ = [
     "planted_partition",
     "random_split",
     "read_planetoid",
+    "read_tables",
 ]

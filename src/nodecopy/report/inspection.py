@@ -79,10 +79,11 @@ def _bars(left: str, right: str, rows: Sequence[tuple[str, int]]) -> list[str]:
     places = max(len(right), *(len(f"{count:,}") for _, count in rows))
     unit = _BAR / max(1, *(count for _, count in rows))
     head = f"{left:<{width}}  {right:>{places}}"
-    return [head] + [
-        f"{name:<{width}}  {count:>{places},}  {'█' * round(count * unit) or '▏' * (count > 0)}".rstrip()
-        for name, count in rows
-    ]
+    lines = [head]
+    for name, count in rows:
+        bar = "█" * round(count * unit) or "▏" * (count > 0)
+        lines.append(f"{name:<{width}}  {count:>{places},}  {bar}".rstrip())
+    return lines
 
 
 def _listed(kind: str, sentences: Sequence[str]) -> list[str]:

@@ -197,14 +197,16 @@ def test_a_compressed_file_that_breaks_off_is_refused(put):
         read_tables(put("e.csv.gz", packed[:-1000]), threads=1)
 
 
-def test_little_memory_is_enough_or_the_message_says_so(put, monkeypatch, tmp_path):
-    rows = np.random.default_rng(0).integers(20_000, size=(60_000, 2))
-    path = put("e.csv", "\n".join(f"{a},{b}" for a, b in rows.tolist()))
+def test_little_memory_is_enough_or_the_message_says_so(put):
+    rows = np.random.default_rng(0).integers(60_000, size=(200_000, 2))
+    path = put("e.csv", "\n".join(f"node number {a},node number {b}" for a, b in rows.tolist()))
     whole = read_tables(path, threads=1)
-    tight = read_tables(path, memory_limit=12 * 2**20, threads=1)
+    tight = read_tables(path, memory_limit=24 * 2**20, threads=1)
     assert tight.dataset.graph == whole.dataset.graph
     with pytest.raises(RunError, match="need more than 1 MiB of memory"):
         read_tables(path, memory_limit=2**20, threads=1)
+    with pytest.raises(DatasetError, match="threads must be 1 or more, or None; got 0"):
+        read_tables(path, threads=0)
 
 
 def test_cora_comes_back_from_its_own_edges(put):

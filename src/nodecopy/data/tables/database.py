@@ -40,6 +40,8 @@ class Database:
     """
 
     def __init__(self, memory_limit: int = MEMORY_LIMIT, threads: int | None = None) -> None:
+        if threads is not None and threads < 1:
+            raise DatasetError(f"threads must be 1 or more, or None; got {threads}")
         self.memory_limit = memory_limit
         self.threads = threads
 
