@@ -9,13 +9,9 @@ compared between machines.
 from __future__ import annotations
 
 import argparse
-import platform
-import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
-import scipy
+from measure import cpu_time, environment, fitted_power
 
 from nodecopy.graph import Graph
 
@@ -29,10 +25,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes = [10**4, 10**5, 10**6] if arguments.quick else [10**5, 10**6, 10**7]
     repeats = arguments.repeats or (3 if arguments.quick else 5)
-    print(
-        f"python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"{platform.machine()}; median of {repeats} CPU times"
-    )
+    print(f"{environment('numpy', 'scipy')}; median of {repeats} CPU times")
     show_growth(sizes, repeats)
     show_distinct(sizes[-1], repeats)
     show_operations(sizes[-1], repeats)
@@ -46,8 +39,7 @@ def show_growth(sizes: list[int], repeats: int) -> None:
         nodes = num_nodes(size)
         times.append(cpu_time(lambda n=nodes, p=pairs: Graph.from_edges(n, p), repeats))
         print(f"  E = {size:>10,}  {times[-1] / size * sizes[0] / times[0]:6.2f}")
-    power = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"  time grows as E^{power:.2f} (a sort is E log E)")
+    print(f"  time grows as E^{fitted_power(sizes, times):.2f} (a sort is E log E)")
 
 
 def show_distinct(size: int, repeats: int) -> None:
@@ -92,16 +84,6 @@ def entries_of(graph: Graph, rows: np.ndarray) -> np.ndarray:
     """Return where in ``indices`` the entries of the rows are, row after row."""
     indptr = graph.take_rows(rows).indptr
     return np.arange(indptr[-1]) + np.repeat(graph.indptr[rows] - indptr[:-1], np.diff(indptr))
-
-
-def cpu_time(work: Callable[[], object], repeats: int) -> float:
-    """Return the median CPU seconds of a call, after one call to warm up."""
-    times = []
-    for _ in range(repeats + 1):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return statistics.median(times[1:])
 
 
 def sort_and_mask(keys: np.ndarray) -> np.ndarray:

@@ -10,14 +10,12 @@ depend on how good the base classifier is.
 from __future__ import annotations
 
 import argparse
-import platform
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy
+from measure import cpu_time, environment, fitted_power
 
 from nodecopy.data import load_dataset
 from nodecopy.data.dataset import NodeDataset
@@ -42,10 +40,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="times each is measured; the median counts")
     arguments = parser.parse_args()
     repeats = arguments.repeats or (3 if arguments.quick else 5)
-    print(
-        f"python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}, "
-        f"{platform.machine()}; median of {repeats} CPU times"
-    )
+    print(f"{environment('numpy', 'scipy')}; median of {repeats} CPU times")
     model = MMSBM(cold_iterations=10, warm_iterations=10) if arguments.quick else MMSBM()
     show_datasets(["cora"] if arguments.quick else ["cora", "citeseer", "pubmed"], model, repeats)
     sizes = [1000, 2000, 4000] if arguments.quick else [10**4, 3 * 10**4, 10**5, 3 * 10**5]
@@ -125,8 +120,7 @@ def show_powers(
     print(f"  {'N':<18}" + "".join(f"{size:>12,}" for size in sizes))
     for label, spent in times.items():
         relative = "".join(f"{each / times[unit][0]:>12.2f}" for each in spent)
-        power = np.polyfit(np.log(sizes), np.log(spent), 1)[0]
-        print(f"  {label:<18}{relative}   grows as N^{power:.2f}")
+        print(f"  {label:<18}{relative}   grows as N^{fitted_power(sizes, spent):.2f}")
 
 
 def copied(task: Task, probabilities: np.ndarray, model: NodeCopying) -> Callable[[], Graph]:
@@ -183,20 +177,6 @@ def problem(dataset: NodeDataset) -> tuple[Task, np.ndarray]:
     train = np.flatnonzero(dataset.labels >= 0)[:100]
     task = Task.of(dataset.graph, dataset.features, dataset.labels, train, num_classes=classes)
     return task, probabilities
-
-
-def cpu_time(work: Callable[[], object], repeats: int) -> float:
-    """Return the median CPU seconds of a call; short ones are measured many at a time."""
-    start = time.process_time()
-    work()
-    calls = max(1, int(0.05 / max(time.process_time() - start, 1e-6)))
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        for _ in range(calls):
-            work()
-        times.append((time.process_time() - start) / calls)
-    return statistics.median(times)
 
 
 if __name__ == "__main__":

@@ -54,20 +54,21 @@ def main() -> None:
 def show_growth(sizes: list[int], repeats: int) -> None:
     print("\nOne sample relative to the plain gather indices[entries] of the same rows:")
     print(f"  {'N':>12}{'ζ':>8}{'ε':>8}{'rows':>8}{'= row':>8}{'union':>8}{'ns/edge of row':>17}")
-    times: dict[str, list[float]] = {"row": [], "union": []}
+    times: dict[str, list[float]] = {"row": [], "union": [], "gather": []}
     for size in sizes:
         problem = Problem(size)
         found = cpu_times(problem.parts(), repeats)
-        gather, row, union = found["gather"], found["row"], found["union"]
-        times["row"].append(row)
-        times["union"].append(union)
+        gather, row = found["gather"], found["row"]
+        for name, several in times.items():
+            several.append(found[name])
         parts = [found[part] / gather for part in ("zeta", "source", "rows", "row", "union")]
         note = verdict(row / gather, 3) if size >= BEYOND_CACHES else "(in cache)"
         per_edge = row / len(problem.graph.indices) * 1e9
         print(f"  {size:>12,}" + "".join(f"{p:8.2f}" for p in parts) + f"{per_edge:17.1f}  {note}")
-    for name, several in times.items():
-        power = fitted_power(sizes, several)
-        print(f"  time of {name} grows as N^{power:.2f} {verdict(power, 1.1)}")
+    powers = {name: fitted_power(sizes, several) for name, several in times.items()}
+    for name in ("row", "union"):
+        print(f"  time of {name} grows as N^{powers[name]:.2f} {verdict(powers[name], 1.1)}")
+    print(f"  the plain gather, which meets one cache after another, as N^{powers['gather']:.2f}")
 
 
 def show_others(sizes: list[int], repeats: int) -> None:

@@ -107,6 +107,9 @@ def fit(
     out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None,
 ) -> None:
     """Fit the Bayesian GCN by node copying to a built-in dataset and write a report."""
+    from nodecopy.experiment.threads import use_one_thread
+
+    use_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
     from rich.console import Console
     from rich.table import Table
 
