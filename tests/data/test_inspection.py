@@ -85,6 +85,12 @@ def test_a_heterophilous_graph_is_warned_of():
     assert not [w for w in inspect_dataset(planted).warnings if "heterophilous" in w]
 
 
+def test_a_self_loop_is_no_labelled_edge():
+    graph = Graph.from_edges(2, [(0, 0), (0, 1)], self_loops="keep")
+    found = inspect_dataset(NodeDataset("loop", graph, np.eye(2), [0, 1], ("a", "b")))
+    assert (found.mixing.edges, found.mixing.homophily) == (1, 0)
+
+
 def test_few_labelled_edges_are_too_few_to_tell():
     found = inspect_dataset(made([(0, 1), (1, 2), (2, 3)], [0, 1, 1, 0]))
     assert found.warnings[-1].startswith("only 3 edges join two labelled nodes: too few to tell")

@@ -108,6 +108,8 @@ def run_grid(
     largest_file: int | None = None,
 ) -> None:
     """Be a runner, for a process of its own."""
+    # Whoever started the tests in the background may have had interrupts ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if largest_file is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
     with Store.open(path) as store:
