@@ -142,6 +142,11 @@ def test_a_first_row_that_may_be_a_header_is_noted(read):
         ("a,b\n" + "a,b,c\n" * 1500, FormatError, "1,000 or more lines cannot be read: line 2 has"),
         ('a,"b\nb,c\n', FormatError, "line 1 has a quote that does not end where a cell ends"),
         ('a,b\nb,"c"x\n', FormatError, "line 2 has a quote that does not end"),
+        (
+            "a,b\n" * 101 + f"a,{'x' * 3_000_000}\n",
+            FormatError,
+            "line 102 has a cell that is too l",
+        ),
         ("a,b\r\nb,c\r\nc,d\ne,f\r\n", FormatError, "line 3 ends in another way than the first"),
         ("a,b\n" * 500_000 + "\xe9,b\n", FormatError, "line 500001 is not UTF-8"),
         ("a,b,1\nb,c,one\n", FormatError, "line 2 has 'one' for column 3, which is not a number"),

@@ -14,18 +14,11 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from nodecopy.data.tables.faults import (
-    FAULTS,
-    RECORDED,
-    Fault,
-    brief,
-    faulty_lines,
-    unreadable,
-)
+from nodecopy.data.tables.faults import brief, explained, unreadable
 from nodecopy.data.tables.files import TableFile, open_table
 from nodecopy.data.tables.kinds import Kind
 from nodecopy.data.tables.sources import Column, load_statement, parquet_source
-from nodecopy.errors import DatasetError, FormatError, RunError
+from nodecopy.errors import DatasetError, RunError
 
 MEMORY_LIMIT = 2 * 1024**3
 _CHUNK = 10_000
@@ -93,7 +86,9 @@ class Database:
         except self._duckdb.Error as error:
             if self._is_full(error):
                 raise self._too_large(error) from error
-            raise self._explained(table, columns, error) from error
+            if table.is_parquet:
+                raise unreadable(table, error) from error
+            raise explained(table, columns, error) from error
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         """Execute a statement."""
@@ -144,18 +139,3 @@ class Database:
             f"the tables need more than {self.memory_limit / 2**20:,.0f} MiB of memory and what is "
             f"free in the folder for temporary files: {brief(error)}"
         )
-
-    def _explained(
-        self, table: TableFile, columns: Sequence[Column], error: Exception
-    ) -> FormatError:
-        """Read a text again, noting every line that does not fit."""
-        if table.is_parquet:
-            return unreadable(table, error)
-        try:
-            self._connection.execute(load_statement("faulty", table, columns, RECORDED))
-            counted = self._connection.execute("SELECT count(DISTINCT line) FROM reject_errors")
-            count = counted.fetchall()[0][0]
-            found = [Fault(*row) for row in self._connection.execute(FAULTS).fetchall()]
-        except self._duckdb.Error as again:
-            return unreadable(table, again)
-        return faulty_lines(table, columns, found, count) if found else unreadable(table, error)

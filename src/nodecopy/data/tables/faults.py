@@ -1,52 +1,55 @@
-"""What DuckDB finds wrong in a file, in our words."""
+"""What is wrong with a text that DuckDB refuses: which lines, and why.
+
+DuckDB stops at the first line that does not fit; its own list of such lines takes gigabytes where
+all of them are wrong. So a file that was refused is read again here, line by line.
+"""
 
 from __future__ import annotations
 
+import csv
+import itertools
 import re
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from nodecopy.data.tables.files import MAX_LINE, TableFile, open_rows
+from nodecopy.data.tables.files import TableFile, open_lines
+from nodecopy.data.tables.kinds import is_number
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import SHOWN, counted, shortened
 from nodecopy.errors import FormatError
 
-RECORDED = 1000
-FAULTS = f"""
-    SELECT line, arg_min(error_type, column_idx), arg_min(error_message, column_idx),
-           coalesce(arg_min(column_name, column_idx), ''), min(csv_line)
-    FROM reject_errors GROUP BY line ORDER BY line LIMIT {SHOWN}
-"""
+_COUNTED = 1000
 
 
 class Fault(NamedTuple):
-    """A line of a text that cannot be read: a row of `FAULTS`."""
+    """A line that does not fit, and why."""
 
     line: int
-    kind: str
-    why: str
-    column: str
-    text: str
+    what: str
 
 
-def faulty_lines(
-    table: TableFile, columns: Sequence[Column], found: Sequence[Fault], count: int
-) -> FormatError:
-    """Name the first lines that do not fit, and say how many there are."""
-    names = {column.name: table.named(column.place) for column in columns}
-    shown = "; ".join(f"line {fault.line} {_explained(fault, names)}" for fault in found)
-    many = counted(count, "line") if count < RECORDED else f"{RECORDED:,} or more lines"
-    return FormatError(f"{table.path}: {many} cannot be read: {shown}")
+def explained(table: TableFile, columns: Sequence[Column], error: Exception) -> FormatError:
+    """Name the first lines that do not fit and say how many there are, or why there are none."""
+    try:
+        faults = list(itertools.islice(_faults(table, columns), _COUNTED))
+        line = None if faults else _odd_line(table)
+    except (OSError, EOFError, zlib.error) as broken:
+        return unreadable(table, broken)
+    if faults:
+        shown = "; ".join(f"line {fault.line} {fault.what}" for fault in faults[:SHOWN])
+        count = len(faults)
+        many = counted(count, "line") if count < _COUNTED else f"{_COUNTED:,} or more lines"
+        return FormatError(f"{table.path}: {many} cannot be read: {shown}")
+    if line is not None:
+        return FormatError(f"{table.path}: line {line} ends in another way than the first")
+    return unreadable(table, error)
 
 
 def unreadable(table: TableFile, error: Exception) -> FormatError:
     """Say that a file cannot be read at all."""
-    why = brief(error)
-    if "state machine" in str(error):
-        line = _odd_line(table)
-        why = f"line {line} ends in another way than the first" if line else "its quotes do not fit"
     what = "as Parquet" if table.is_parquet else "as text"
-    return FormatError(f"{table.path} cannot be read {what}: {why}")
+    return FormatError(f"{table.path} cannot be read {what}: {brief(error)}")
 
 
 def brief(error: Exception) -> str:
@@ -59,11 +62,51 @@ def brief(error: Exception) -> str:
     return shortened(lines[0], 200) if lines else type(error).__name__
 
 
+def _faults(table: TableFile, columns: Sequence[Column]) -> Iterator[Fault]:
+    numbers = [column.place for column in columns if column.number]
+    with open_lines(table.path, packed=table.packed) as lines:
+        rows = itertools.islice(lines, table.skip, None)
+        reader = csv.reader(rows, delimiter=table.delimiter, strict=True)
+        while True:
+            line = table.skip + reader.line_num + 1
+            try:
+                what = _fault(table, numbers, next(reader))
+            except StopIteration:
+                return
+            except csv.Error as wrong:
+                long = "a cell that is too long or " if "limit" in str(wrong) else ""
+                what = f"has {long}a quote that does not end where a cell ends"
+            if what:
+                yield Fault(line, what)
+
+
+def _fault(table: TableFile, numbers: Sequence[int], row: Sequence[str]) -> str:
+    """Return what is wrong with a row; nothing where nothing is."""
+    if not all(cell.isascii() or _is_utf8(cell) for cell in row):
+        return "is not UTF-8"
+    if row and len(row) != len(table.names):
+        return f"has {counted(len(row), 'cell')} instead of {len(table.names)}"
+    for place in numbers:
+        if row and row[place] and not is_number(row[place]):
+            name = table.named(place)
+            return f"has {shortened(row[place], 40)!r} for {name}, which is not a number"
+    return ""
+
+
+def _is_utf8(cell: str) -> bool:
+    # Bytes that are no UTF-8 were read as lone surrogates, which cannot be written again.
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _odd_line(table: TableFile) -> int | None:
     """Return the first line that ends in another way than the first one does."""
-    with open_rows(table.path, packed=table.packed) as file:
-        first = _line_end(file.readline())
-        for number, line in enumerate(file, start=2):
+    with open_lines(table.path, packed=table.packed) as lines:
+        first = _line_end(next(lines, ""))
+        for number, line in enumerate(lines, start=2):
             if _line_end(line) not in (first, ""):
                 return number
     return None
@@ -71,20 +114,3 @@ def _odd_line(table: TableFile) -> int | None:
 
 def _line_end(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
-
-
-def _explained(fault: Fault, names: dict[str, str]) -> str:
-    cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", fault.why)
-    value = re.search(r'Could not convert string "(.*)" to', fault.why, re.DOTALL)
-    if cells:
-        return f"has {counted(int(cells[2]), 'cell')} instead of {cells[1]}"
-    if value:
-        column = names.get(fault.column, fault.column)
-        return f"has {shortened(value[1], 40)!r} for {column}, which is not a number"
-    if fault.kind == "UNQUOTED VALUE":
-        return f"has a quote that does not end where a cell ends, {shortened(fault.text, 40)!r}"
-    if fault.kind == "INVALID ENCODING":
-        return "is not UTF-8"
-    if fault.kind == "LINE SIZE OVER MAXIMUM":
-        return f"is longer than {MAX_LINE:,} bytes"
-    return f"is refused: {fault.kind.lower()}"

@@ -10,6 +10,7 @@ with ``# `` are comments. Whether the first row is a header: `Kind.is_header`.
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import io
 import itertools
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from nodecopy.data.tables.kinds import Kind
 from nodecopy.data.tables.wording import shortened
@@ -115,11 +116,14 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
 
 
 @contextmanager
-def open_rows(path: Path, *, packed: bool) -> Iterator[IO[str]]:
-    """Open text for ``csv.reader``: its line ends stay as they are."""
+def open_lines(path: Path, *, packed: bool) -> Iterator[Iterator[str]]:
+    """Open text for ``csv.reader``, line by line: line ends stay, and bad bytes are surrogates.
+
+    A line longer than the longest allowed comes in pieces, so that memory is bounded.
+    """
     opened: Any = gzip.open if packed else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        yield file
+    with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        yield iter(functools.partial(file.readline, MAX_LINE), "")
 
 
 def _open_text(path: Path, kind: Kind, *, packed: bool) -> TableFile:

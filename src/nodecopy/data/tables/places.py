@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nodecopy.data.tables.database import Database
-from nodecopy.data.tables.files import TableFile, open_rows
+from nodecopy.data.tables.files import TableFile, open_lines
 from nodecopy.data.tables.sources import identifier, parquet_source
 from nodecopy.data.tables.wording import SHOWN, listed, shortened
 
@@ -61,14 +61,13 @@ def _rows(db: Database, table: TableFile) -> Iterator[tuple[str, Sequence[str]]]
         yield from _parquet_rows(db, table)
         return
     try:
-        with open_rows(table.path, packed=table.packed) as file:
-            for _ in range(table.skip):
-                file.readline()
-            reader = csv.reader(file, delimiter=table.delimiter)
+        with open_lines(table.path, packed=table.packed) as lines:
+            rows = itertools.islice(lines, table.skip, None)
+            reader = csv.reader(rows, delimiter=table.delimiter)
             for cells in reader:
                 if len(cells) == len(table.names):
                     yield f"line {table.skip + reader.line_num}", cells
-    except (OSError, EOFError, zlib.error, csv.Error, UnicodeDecodeError):
+    except (OSError, EOFError, zlib.error, csv.Error):
         return  # the message does without the rest of the lines
 
 

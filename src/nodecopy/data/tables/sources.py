@@ -37,18 +37,8 @@ def parquet_source(table: TableFile, *, row_numbers: bool = False) -> str:
     return f"read_parquet({_path(table)}, file_row_number = {str(row_numbers).lower()})"
 
 
-def load_statement(
-    name: str, table: TableFile, columns: Sequence[Column], recorded_faults: int = 0
-) -> str:
-    """Return the statement that reads columns of a file into a new table.
-
-    Args:
-        name: of the new table.
-        table: the file.
-        columns: every column of a text; any of a Parquet file.
-        recorded_faults: rather than stopping at the first line of a text that does not fit, leave
-            such lines out and list so many of them in the table ``reject_errors``.
-    """
+def load_statement(name: str, table: TableFile, columns: Sequence[Column]) -> str:
+    """Return the statement that reads every column of a text, or some of Parquet, into a table."""
     if table.is_parquet:
         _check_types(table, columns)
         picked = ", ".join(
@@ -57,12 +47,11 @@ def load_statement(
         return f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM {parquet_source(table)}"
     ordered = sorted(columns, key=lambda column: column.place)
     types = ", ".join(f"{column.name}: '{column.type}'" for column in ordered)
-    faults = f", store_rejects = true, rejects_limit = {recorded_faults}"
     return (
         f"CREATE TEMP TABLE {name} AS SELECT * FROM read_csv({_path(table)}, auto_detect = false, "
         f"header = false, skip = {table.skip}, delim = {_text(table.delimiter)}, quote = '\"', "
         f"escape = '\"', compression = '{'gzip' if table.packed else 'none'}', "
-        f"max_line_size = {MAX_LINE}, columns = {{{types}}}{faults if recorded_faults else ''})"
+        f"max_line_size = {MAX_LINE}, columns = {{{types}}})"
     )
 
 
