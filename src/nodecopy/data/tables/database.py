@@ -80,12 +80,8 @@ class Database:
     def load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
         """Read columns of a file into a table of the database, or say which lines are wrong."""
         try:
-            self._connection.execute(load_statement(name, table, columns))
-        except self._duckdb.InterruptException:
-            raise KeyboardInterrupt from None
+            self.run(load_statement(name, table, columns))
         except self._duckdb.Error as error:
-            if self._is_full(error):
-                raise self._too_large(error) from error
             if table.is_parquet:
                 raise unreadable(table, error) from error
             raise explained(table, columns, error) from error

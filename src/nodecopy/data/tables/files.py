@@ -135,8 +135,6 @@ def _open_text(path: Path, kind: Kind, *, packed: bool) -> TableFile:
         rows = list(itertools.islice(_numbered_rows(body, delimiter), _SAMPLED_ROWS + 1))
     except csv.Error as error:
         raise FormatError(f"{path}: {error}; accepted: {_ACCEPTED}") from error
-    if not rows:
-        raise DatasetError(f"{path} has no rows; accepted: {_ACCEPTED}")
     first_end, first = rows[0]
     sample = tuple(row for _, row in rows)
     header = kind.is_header(first, sample[1:])
