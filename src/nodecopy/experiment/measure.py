@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,30 +30,56 @@ from nodecopy.rng import child_seed
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
     dataset = _dataset(trial.dataset)
-    split = split_of(trial, dataset)
-    task = Task.from_split(dataset, split)
+    task = Task.from_split(dataset, split_of(trial, dataset))
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)
     _forget_peak_memory()
     with _one_thread():
         cpu, wall = time.process_time(), time.perf_counter()
         fitted = method.fit(task, child_seed(trial.seed, "trial", "model"))
-        probabilities = np.asarray(fitted.probabilities, np.float64)[split.test]
+        probabilities = np.asarray(fitted.probabilities)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    probabilities /= probabilities.sum(1, keepdims=True)
+    base = fitted.base_probabilities if isinstance(fitted, FittedBayesianGCN) else None
+    return score_trial(trial, probabilities, base, Cost(cpu, wall, peak_megabytes()))
+
+
+class Cost(NamedTuple):
+    """What a fit and its predictions took."""
+
+    cpu_seconds: float
+    wall_seconds: float
+    peak_megabytes: float
+
+
+def score_trial(
+    trial: Trial,
+    probabilities: NDArray[np.floating],
+    base_probabilities: NDArray[np.floating] | None,
+    cost: Cost,
+) -> TrialResult:
+    """Score predictions of every node [N, K] on the test nodes of a trial.
+
+    Args:
+        trial: which split, and what the result is filed under.
+        probabilities: of the method.
+        base_probabilities: of the base classifier of a Bayesian method, to compare with.
+        cost: what it took.
+    """
+    dataset = _dataset(trial.dataset)
+    split = split_of(trial, dataset)
+    tested = np.asarray(probabilities, np.float64)[split.test]
+    tested /= tested.sum(1, keepdims=True)
     truth = dataset.labels[split.test]
     outcomes = {}
-    if isinstance(fitted, FittedBayesianGCN):
-        base = fitted.base_probabilities.argmax(1)
-        outcomes = _outcomes(dataset, split, base, fitted.probabilities.argmax(1))
+    if base_probabilities is not None:
+        best, before = probabilities.argmax(1), base_probabilities.argmax(1)
+        outcomes = _outcomes(dataset, split, before, best)
     return TrialResult(
         # A digest that came with the trial would hide that other code or data ran it here.
         digest=replace(trial).digest,
-        **asdict(score_predictions(probabilities, truth)),
-        reliability=_bins(probabilities, truth),
+        **asdict(score_predictions(tested, truth)),
+        reliability=_bins(tested, truth),
         outcomes=outcomes,
-        cpu_seconds=cpu,
-        wall_seconds=wall,
-        peak_megabytes=_peak_megabytes(),
+        **cost._asdict(),
         versions=versions(),
     )
 
@@ -116,6 +143,7 @@ def _forget_peak_memory() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
+    """Return the most memory that this process has used."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
