@@ -8,8 +8,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q -c constraint
 READY := .venv/.ready
 READY_DEV := .venv/.ready-dev
 
+# -E reads every page anew: a warning of an earlier build must not pass in silence.
+DOCS := $(BIN)/python -m sphinx -W --keep-going -q -E -b html docs docs/_build/html
+
 .DEFAULT_GOAL := help
-.PHONY: help run test format clean
+.PHONY: help run test docs format clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -17,7 +20,7 @@ help:  ## Show this list
 run: $(READY)  ## Fit the model to the built-in Cora, 5 labels per class
 	$(BIN)/nodecopy fit cora --labels-per-class 5
 
-test: $(READY_DEV)  ## Run every check: format, lint, types, import layers, tests, coverage
+test: $(READY_DEV)  ## Run every check: format, lint, types, import layers, docs, tests, coverage
 	@echo "== format (ruff format)"
 	@$(BIN)/ruff format --check --quiet --diff .
 	@echo "== lint (ruff check)"
@@ -26,16 +29,21 @@ test: $(READY_DEV)  ## Run every check: format, lint, types, import layers, test
 	@$(BIN)/mypy --no-error-summary
 	@echo "== import layers (import-linter)"
 	@$(BIN)/lint-imports --no-logo
+	@echo "== user guide, warnings are errors (sphinx)"
+	@$(DOCS)
 	@echo "== tests, doctests and coverage (pytest)"
 	@$(BIN)/python -m pytest -q --cov --cov-report=term
 	@echo "== all checks passed"
+
+docs: $(READY_DEV)  ## Build the user guide: docs/_build/html/index.html
+	$(DOCS)
 
 format: $(READY_DEV)  ## Format the code and fix what lint can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## Remove the virtual environment, caches and builds
-	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist docs/_build
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

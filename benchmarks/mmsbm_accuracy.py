@@ -87,7 +87,7 @@ def print_table(rows: list[Row]) -> None:
     print("| dataset | split | L | schedule | predicted on | n | accuracy % | paper | difference |")
     print("|---|---|---|---|---|---|---|---|---|")
     for (dataset, split, labels, schedule, graph), values in sorted(cells.items()):
-        paper = paper_cells()[dataset, split, "mmsbm", labels]
+        paper = paper_cells()[dataset, split, "mmsbm-online", labels]
         mean = np.mean(values)
         print(
             f"| {dataset} | {split} | {labels} | {schedule} | {graph} | {len(values)} "

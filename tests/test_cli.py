@@ -139,7 +139,7 @@ def test_fit_prints_the_comparison_and_writes_the_report(capsys, tmp_path, monke
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["fit"], "error: Missing argument 'dataset'."),
+        (["fit"], "error: --edges is missing"),
         (["fit", "corra"], "error: unknown dataset 'corra'; did you mean 'cora'?"),
         (["fit", "cora", "--split", "fixd"], "error: unknown split 'fixd'; did you mean 'fixed'?"),
         (["fit", "cora", "--labels-per-class", "0"], "error: Invalid value for"),

@@ -69,7 +69,7 @@ def test_failures_are_listed_and_give_exit_code_1(
     assert captured.err.splitlines()[-1] == line
     assert cli.main(["status", "runs.sqlite"]) == 0
     assert line in capsys.readouterr().out
-    monkeypatch.setattr(cli, "SHOWN_FAILURES", 0)
+    monkeypatch.setattr(cli.paper, "SHOWN_FAILURES", 0)
     assert cli.main(RUN) == 1
     assert capsys.readouterr().err.splitlines()[-1] == "1 failed: nodecopy status runs.sqlite"
 

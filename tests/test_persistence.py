@@ -19,7 +19,7 @@ from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.stopping import Patience
 from nodecopy.nn.train import TrainConfig
-from nodecopy.persistence import decode, encode
+from nodecopy.persistence import SavedModel, decode, encode, write_model
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import MCDropout, PointEstimate
 from tests.problems import make_task, true_labels
@@ -157,3 +157,10 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be saved"):
         clf.save(tmp_path / "m")
     assert set(load_file(tmp_path / "m")) == set(before)
+
+
+def test_the_same_model_is_the_same_bytes(tmp_path):
+    arrays = {name: np.arange(5.0) for name in "abcdefgh"}
+    for name in ("one", "two", "three"):
+        write_model(tmp_path / name, SavedModel({"b": 1, "a": 2}, arrays))
+    assert len({(tmp_path / name).read_bytes() for name in ("one", "two", "three")}) == 1

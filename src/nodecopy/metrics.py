@@ -8,6 +8,7 @@ first of equals), its probability is the node's confidence.
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
@@ -23,6 +24,8 @@ Binning = Literal["width", "mass"]
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 # Averages of float32 softmaxes miss 1 by about 1e-6; scores that are no distribution miss by more.
 _SUM_TOLERANCE = 1e-4
+# Normal quantile of a two-sided 95 % interval.
+_NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -252,6 +255,19 @@ def paired_outcomes(first: ArrayLike, second: ArrayLike, y: ArrayLike) -> Paired
         broken=float(np.mean(a & ~b)),
         both_wrong=float(np.mean(~a & ~b)),
     )
+
+
+def wilson_interval(share: float, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of Wilson (1927) of a share observed among n.
+
+    >>> low, high = wilson_interval(0.9, 30)
+    >>> round(low, 2), round(high, 2)
+    (0.74, 0.97)
+    """
+    z2 = _NORMAL_95**2
+    centre = share + z2 / (2 * n)
+    half = math.sqrt(z2 * share * (1 - share) / n + (z2 / (2 * n)) ** 2)
+    return max(0.0, (centre - half) / (1 + z2 / n)), min(1.0, (centre + half) / (1 + z2 / n))
 
 
 def _is_right(predictions: ArrayLike, y: ArrayLike) -> NDArray[np.bool_]:

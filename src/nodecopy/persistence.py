@@ -86,11 +86,20 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(save(arrays, metadata=header))
+            file.write(_in_order(save(arrays, metadata=header)))
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _in_order(content: bytes) -> bytes:
+    """Sort the header of a safetensors file, so that the same model is the same bytes."""
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of eight bytes
+    return len(text).to_bytes(8, "little") + text + content[8 + size :]
 
 
 def read_model(path: str | os.PathLike[str]) -> SavedModel:

@@ -81,6 +81,10 @@ def test_a_heterophilous_graph_is_warned_of():
     assert found.mixing.homophily == 0
     assert found.mixing.adjusted == -1
     assert found.warnings[-1].startswith("the graph is heterophilous: 0% of the labelled edges")
+    path = [(k, k + 1) for k in range(13)]
+    few = inspect_dataset(made(path, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1]))
+    assert few.mixing.adjusted < 0.3  # 8 of 13 edges: by chance, perhaps
+    assert not [w for w in few.warnings if "heterophilous" in w]
     planted = planted_partition(200, 2, seed=0).dataset
     assert not [w for w in inspect_dataset(planted).warnings if "heterophilous" in w]
 

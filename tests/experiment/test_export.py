@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 import math
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -66,7 +65,8 @@ def test_a_score_that_is_no_number_is_null(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [ROWS, []], ids=["rows", "no rows"])
 def test_parquet_holds_the_same_values(rows: list[Row], tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="the extra 'parquet' is not installed")
+    import duckdb
+
     path = tmp_path / "it's rows.parquet"
     export_rows(rows, path, "parquet")
     with duckdb.connect() as connection:
@@ -75,15 +75,6 @@ def test_parquet_holds_the_same_values(rows: list[Row], tmp_path: Path) -> None:
         values = found.fetchall()
     assert names == list(flat(ROWS[0]))
     assert [dict(zip(names, row, strict=True)) for row in values] == [flat(row) for row in rows]
-
-
-def test_parquet_without_duckdb_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(InputError, match=r"pip install 'nodecopy\[parquet\]', or choose csv"):
-        export_rows(ROWS, tmp_path / "rows.parquet", "parquet")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
@@ -102,8 +93,6 @@ def test_a_store_is_never_overwritten(store: Path) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
 def test_a_file_that_cannot_be_written_is_an_error(format: str, tmp_path: Path) -> None:
-    if format == "parquet":
-        pytest.importorskip("duckdb", reason="the extra 'parquet' is not installed")
     with pytest.raises(RunError, match="cannot write"):
         export_rows(ROWS, tmp_path / "absent" / "rows", format)
 

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.graph import Graph
+from nodecopy.metrics import wilson_interval
 
 # Sets known as heterophilous reach 0.15, those known as homophilous start above 0.5: Platonov et
 # al., Characterizing graph datasets for node classification, NeurIPS 2023.
@@ -161,7 +162,9 @@ def _mixing_warnings(mixing: Mixing, counts: NDArray[np.int64]) -> list[str]:
             f"only {mixing.edges} edges join two labelled nodes: too few to tell whether neighbours"
             " tend to be alike, as the method needs them to be"
         ]
-    if mixing.adjusted < _HETEROPHILOUS:
+    # Few edges leave room for chance: warn only where even a lucky reading is heterophilous.
+    likely = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
+    if likely.adjusted < _HETEROPHILOUS:
         return [
             f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
             f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help"

@@ -36,12 +36,21 @@ def structural_features(graph: Graph, max_hubs: int = MAX_HUBS) -> StructuralFea
     """
     # A stable order, so that the smaller index wins among nodes of equal degree.
     hubs = np.sort(np.argsort(-graph.degrees, kind="stable")[:max_hubs])
+    return StructuralFeatures(ties_to(graph, hubs), hubs)
+
+
+def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> sp.csr_array[np.float32]:
+    """Return the rows of A + I in the columns of the hubs [N, D]; a hub of -1 has no ties.
+
+    >>> ties_to(Graph.from_edges(2, [(0, 1)]), np.array([1, -1])).toarray().tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
     column = np.full(graph.num_nodes, -1, np.int32)
-    column[hubs] = np.arange(len(hubs))
+    here = np.flatnonzero(hubs >= 0)
+    column[hubs[here]] = here
     places = column[graph.indices]
     tied = (places >= 0) & (graph.indices != graph.row_of_entry())
-    rows = np.concatenate([graph.row_of_entry()[tied], hubs])
-    columns = np.concatenate([places[tied], column[hubs]])
+    rows = np.concatenate([graph.row_of_entry()[tied], hubs[here]])
+    columns = np.concatenate([places[tied], here])
     ones = np.ones(len(rows), np.float32)
-    shape = (graph.num_nodes, len(hubs))
-    return StructuralFeatures(sp.csr_array((ones, (rows, columns)), shape=shape), hubs)
+    return sp.csr_array((ones, (rows, columns)), shape=(graph.num_nodes, len(hubs)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -28,6 +29,8 @@ from nodecopy.persistence import SavedModel, decode, encode, read_model, write_m
 from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
 from nodecopy.weights import WeightPosterior
 
+# What `load` looks for in a folder.
+MODEL_FILE = "model.safetensors"
 _POSTERIOR = ("probabilities", "expected_entropy", "graph_information", "weight_information")
 
 
@@ -55,6 +58,7 @@ class NodeCopyClassifier:
         posterior_: probabilities and uncertainty of every node.
         base_proba_: what the base classifier gave [N, K].
         ensemble_: the trained networks.
+        graphs_: the graphs they were trained on, drawn on demand; not saved.
         n_features_in_: D.
 
     >>> from nodecopy.data import planted_partition
@@ -124,6 +128,7 @@ class NodeCopyClassifier:
         self.posterior_ = fitted.posterior
         self.base_proba_ = np.asarray(fitted.base_probabilities)
         self.ensemble_ = fitted.ensemble
+        self.graphs_ = fitted.graphs
         self.n_features_in_ = int(features.shape[1])
         return self
 
@@ -190,10 +195,11 @@ class NodeCopyClassifier:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote."""
+        """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
         import torch
 
-        settings, arrays = read_model(path)
+        file = Path(path, MODEL_FILE) if Path(path).is_dir() else path
+        settings, arrays = read_model(file)
         try:
             parameters = settings["parameters"]
             loaded = cls(**{name: decode(value) for name, value in parameters.items()})

@@ -32,7 +32,7 @@ def export_rows(rows: Sequence[Row], path: str | os.PathLike[str], format: str) 
     """Write rows to a file, whole or not at all: "csv", "jsonl" or "parquet".
 
     Raises:
-        InputError: an unknown format; a file that is a store; DuckDB is needed but absent.
+        InputError: an unknown format; a file that is a store.
         RunError: the file cannot be written.
     """
     writers: dict[str, Callable[[Sequence[Row], Path], None]] = {
@@ -103,12 +103,8 @@ def _write_jsonl(rows: Sequence[Row], path: Path) -> None:
 
 def _write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Let DuckDB write it: of what can, it is the smallest that needs nothing else."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise InputError(
-            "Parquet needs DuckDB: pip install 'nodecopy[parquet]', or choose csv or jsonl"
-        ) from error
+    import duckdb
+
     types = ", ".join(f"{name}: '{_sql_type(name)}'" for name in _HINTS)
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         lines = Path(folder, "rows.jsonl")

@@ -16,13 +16,13 @@ _MAX_CLASSES = 30
 def inspection_lines(table: TableDataset, found: Inspection) -> list[str]:
     """Return counts, the degree law, labels and homophily, then notes and warnings."""
     return [
-        *_pairs(_counts(table, found)),
+        *aligned(_counts(table, found)),
         "",
         *_bars("degree", "nodes", _degree_rows(found)),
         *_labels(found),
         "",
-        *_listed("note", table.notes),
-        *_listed("warning", found.warnings),
+        *listed_sentences("note", table.notes),
+        *listed_sentences("warning", found.warnings),
     ]
 
 
@@ -58,18 +58,19 @@ def _degree_rows(found: Inspection) -> list[tuple[str, int]]:
 def _labels(found: Inspection) -> list[str]:
     if not any(count for _, count in found.label_counts):
         return []
-    rows = [(_printable(name), count) for name, count in found.label_counts]
+    rows = [(printable(name), count) for name, count in found.label_counts]
     lines = ["", *_bars("label", "nodes", rows[:_MAX_CLASSES])]
     if len(rows) > _MAX_CLASSES:
         lines.append(f"… and {len(rows) - _MAX_CLASSES:,} more")
     mixing = found.mixing
     if mixing.edges:
         share = f"{mixing.homophily:.2f} of {mixing.edges:,} labelled edges join equal labels"
-        lines += ["", *_pairs([("homophily", f"{share} ({mixing.by_chance:.2f} by chance)")])]
+        lines += ["", *aligned([("homophily", f"{share} ({mixing.by_chance:.2f} by chance)")])]
     return lines
 
 
-def _pairs(rows: Sequence[tuple[str, str]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return names and what they stand for, in two columns."""
     return [f"{name:<12}{text}" for name, text in rows]
 
 
@@ -86,10 +87,11 @@ def _bars(left: str, right: str, rows: Sequence[tuple[str, int]]) -> list[str]:
     return lines
 
 
-def _listed(kind: str, sentences: Sequence[str]) -> list[str]:
-    return [f"{kind}: {_printable(sentence)}" for sentence in sentences]
+def listed_sentences(kind: str, sentences: Sequence[str]) -> list[str]:
+    """Return notes or warnings, one in a line, each with its kind in front."""
+    return [f"{kind}: {printable(sentence)}" for sentence in sentences]
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text of a user's file so that it cannot steer the terminal."""
     return text if text.isprintable() else repr(text)

@@ -15,7 +15,7 @@ METHOD_TITLES = {
     "chebynet": "ChebyNet",
     "gcn": "GCNN",
     "gat": "GAT",
-    "mmsbm": "BGCN (MMSBM)",
+    "mmsbm-online": "BGCN (MMSBM)",
     "copying": "BGCN (node copying)",
 }
 

@@ -8,5 +8,6 @@ made of the rows), ``dataset`` (all of it together).
 
 from nodecopy.data.tables.dataset import TableDataset, read_tables
 from nodecopy.data.tables.edges import EdgeCounts
+from nodecopy.data.tables.labels import Labelling, read_label_table
 
-__all__ = ["EdgeCounts", "TableDataset", "read_tables"]
+__all__ = ["EdgeCounts", "Labelling", "TableDataset", "read_label_table", "read_tables"]

@@ -6,6 +6,7 @@ whole numbers -1 is unknown, too.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.nodes import PLAIN_INTEGER, refuse_near_twins
+from nodecopy.data.tables.kinds import LABELS
+from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, refuse_near_twins
 from nodecopy.data.tables.places import offenders, with_cells
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import SHOWN, counted
@@ -51,6 +53,16 @@ def read_labels(db: Database, table: TableFile, num_nodes: int) -> Labelling:
         db.run("DELETE FROM known WHERE label = '-1'")
     _check_labels(db, table, id_place, label_place)
     return Labelling(*_numbered(db, num_nodes, integers), tuple(_notes(db, table, integers)))
+
+
+def read_label_table(path: str | os.PathLike[str], ids: Ids) -> Labelling:
+    """Read a label table alone, against nodes of these ids [N]."""
+    with Database() as db:
+        table = db.open(path, LABELS)
+        texts = np.array([str(id) for id in ids], object)
+        db.register("given", {"id": texts, "i": np.arange(len(texts), dtype=np.int32)})
+        db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
+        return read_labels(db, table, len(ids))
 
 
 def _check_ids(db: Database, table: TableFile, place: int) -> None:

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0
 _FAREWELL = 1.0
 
+# What a local cluster measures about itself a hundred times a second would cost more than all the
+# rest of the runner: the profile of its threads, the delay of its event loops.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+
 _LOST = "the Dask scheduler was lost; run the same command again to go on from here"
 
 # A worker with several threads still runs one trial at a time: threads would share what a trial
@@ -162,6 +170,7 @@ def _ignore_interrupts() -> None:
 @contextmanager
 def _connected(settings: Cluster) -> Iterator[Client]:
     try:
+        import dask
         from distributed import Client, LocalCluster
         from distributed.utils import silence_logging_cmgr
     except ImportError as error:
@@ -172,6 +181,7 @@ def _connected(settings: Cluster) -> Iterator[Client]:
     with silence_logging_cmgr(logging.CRITICAL):
         if settings.address is None:
             with (
+                dask.config.set(_QUIET),  # its processes inherit it
                 LocalCluster(
                     n_workers=settings.workers,
                     threads_per_worker=1,

@@ -1,0 +1,86 @@
+"""The command line: parse, call one function, print.
+
+Heavy modules are imported inside the commands, so that ``nodecopy --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from nodecopy import __version__
+from nodecopy.cli import graphs, paper  # noqa: F401 - they add their commands
+from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
+from nodecopy.errors import InputError, RunError
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0 fine, 1 our fault, 2 the user's input.
+
+    A failure is one line on stderr; its traceback is shown with ``--debug`` only.
+
+    Args:
+        args: the words after the program's name; those of the process by default.
+    """
+    settings = _Settings()
+    try:
+        code = app(
+            args=None if args is None else list(args),
+            prog_name="nodecopy",
+            standalone_mode=False,
+            obj=settings,
+        )
+    except (KeyboardInterrupt, typer.Abort):
+        code = EXIT_INTERRUPTED
+    except (InputError, typer.TyperException) as error:
+        return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", settings)
+    except RunError as error:  # neither the user's input nor a bug: a full disk, a lost cluster
+        return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
+    except Exception as error:  # noqa: BLE001 - the last resort, where a bug becomes one line
+        what = f"internal error: {type(error).__name__}: {error}"
+        hint = "run again with --debug before the command for the traceback"
+        return _fail(EXIT_OUR_FAULT, what if settings.debug else f"{what}; {hint}", settings)
+    if code == EXIT_INTERRUPTED:  # typer turns an interrupt inside a command into this code
+        print("interrupted", file=sys.stderr)
+    return code or 0
+
+
+@app.callback(invoke_without_command=True)
+def _global_options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+) -> None:
+    context.obj.debug = debug
+    if version:
+        print(f"nodecopy {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@dataclass
+class _Settings:
+    """The global options, known to `main` even when a command fails."""
+
+    debug: bool = False
+
+
+def _fail(code: int, message: str, settings: _Settings) -> int:
+    if settings.debug:
+        traceback.print_exc()
+    print(" ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def _explain(error: InputError | typer.TyperException) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    context = getattr(error, "ctx", None)
+    hint = f" (see '{context.command_path} --help')" if context is not None else ""
+    return error.format_message() + hint

@@ -1,0 +1,267 @@
+"""Commands on a graph: show it, fit it, predict, evaluate; a built-in one, or one's own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nodecopy.cli.app import EXIT_INTERRUPTED, app
+from nodecopy.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nodecopy.data.dataset import NodeDataset
+
+PANEL = "A graph"
+
+Edges = Annotated[str, typer.Option(help="CSV, TSV or Parquet: two ids, perhaps a weight.")]
+Labels = Annotated[str | None, typer.Option(help="CSV, TSV or Parquet: id, label.")]
+Features = Annotated[
+    str | None, typer.Option(help="The same, or NPZ: id and numbers, or id, feature, value.")
+]
+_TABLES = "Your own tables"
+_BUILT_IN = "A built-in dataset"
+
+
+def _own(help: str, **checks: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_TABLES, show_default=False, **checks)
+
+
+def _built_in(help: str, **checks: Any) -> Any:
+    return typer.Option(help=help, rich_help_panel=_BUILT_IN, show_default=False, **checks)
+
+
+@app.command(rich_help_panel=PANEL)
+def fit(
+    dataset: Annotated[
+        str | None, typer.Argument(help="cora, citeseer or pubmed; none with tables of one's own.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(help="Folder to write.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of all that is random. (default: 0)", min=0)
+    ] = None,
+    graphs: Annotated[
+        int | None, typer.Option(help="Sampled graphs, a network on each. (default: 10)", min=1)
+    ] = None,
+    edges: Annotated[str | None, _own("CSV, TSV or Parquet: two ids, perhaps a weight.")] = None,
+    labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
+    features: Annotated[
+        str | None, _own("The same, or NPZ: id and numbers, or id, feature, value.")
+    ] = None,
+    config: Annotated[str | None, _own("Settings, e.g. config.toml of an earlier fit.")] = None,
+    weight_draws: Annotated[
+        int | None, _own("Predictions of each network. (default: 10)", min=1)
+    ] = None,
+    epsilon: Annotated[
+        float | None, _own("Chance that a node keeps its neighbours. (default: 0.01)", min=0, max=1)
+    ] = None,
+    weights: Annotated[str | None, _own("dropout (the paper) or point. (default: dropout)")] = None,
+    epochs: Annotated[int | None, _own("Training of each network. (default: 200)", min=1)] = None,
+    folds: Annotated[
+        int | None, _own("Parts of the labels, each hidden once. (default: 5)", min=2)
+    ] = None,
+    repeats: Annotated[int | None, _own("Times of that; 0 for none. (default: 2)", min=0)] = None,
+    suggestions: Annotated[int | None, _own("Nodes to label next. (default: 20)", min=0)] = None,
+    suspicion: Annotated[
+        float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
+    ] = None,
+    labels_per_class: Annotated[
+        int | None, _built_in("Known labels of each class. (default: 20)", min=1)
+    ] = None,
+    split: Annotated[
+        str | None, _built_in("fixed (the public one) or random. (default: fixed)")
+    ] = None,
+) -> None:
+    """Fit the Bayesian GCN by node copying, and write predictions and a report.
+
+    nodecopy fit --edges edges.csv --labels labels.csv --out run
+    """
+    from nodecopy.experiment.threads import use_one_thread
+
+    use_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
+    common = {"seed": seed, "graphs": graphs}
+    own = {
+        "edges": edges,
+        "labels": labels,
+        "features": features,
+        "config": config,
+        "weight_draws": weight_draws,
+        "epsilon": epsilon,
+        "weights": weights,
+        "epochs": epochs,
+        "folds": folds,
+        "repeats": repeats,
+        "suggestions": suggestions,
+        "suspicion": suspicion,
+    }
+    built_in = {"labels_per_class": labels_per_class, "split": split}
+    if dataset is None:
+        _refuse(built_in, "is for a built-in dataset: nodecopy fit cora")
+        _fit_tables(_given(common | own), out)
+    else:
+        _refuse(own, f"is for tables of one's own, not for the built-in {dataset}")
+        _fit_builtin(dataset, _given(common | built_in), out)
+
+
+@app.command(rich_help_panel=PANEL)
+def predict(
+    model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
+    edges: Edges,
+    out: Annotated[str, typer.Option(help="CSV file to write.")],
+    features: Features = None,
+) -> None:
+    """Apply a fitted model to other tables, e.g. a graph that has grown."""
+    from nodecopy.labelling.model_folder import ModelFolder
+    from nodecopy.report.inspection import listed_sentences
+    from nodecopy.report.labelled.tables import predictions_table
+    from nodecopy.report.whole_file import write_whole
+
+    target = Path(out)
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(f"--out must be a file in a folder that is there; got {out}")
+    loaded = ModelFolder.load(model)
+    table, posterior = loaded.predict(edges, features)
+    classes = [str(value) for value in loaded.classifier.classes_]
+    write_whole(target, predictions_table(table, posterior, classes).csv())
+    for line in listed_sentences("note", table.notes):
+        print(line)
+    print(f"{table.dataset.num_nodes:,} nodes: {out}")
+
+
+@app.command(rich_help_panel=PANEL)
+def evaluate(
+    predictions: Annotated[str, typer.Option(help="predictions.csv, or what predict wrote.")],
+    truth: Annotated[str, typer.Option(help="CSV, TSV or Parquet: id, label.")],
+) -> None:
+    """Score predictions against true labels, leaving out those the model was given."""
+    from rich.console import Console
+
+    from nodecopy.labelling.evaluation import evaluate_predictions
+    from nodecopy.report.inspection import listed_sentences
+    from nodecopy.report.labelled.summary import evaluation_lines
+
+    found = evaluate_predictions(predictions, truth)
+    Console(highlight=False, soft_wrap=True).print(
+        "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
+    )
+
+
+@app.command(rich_help_panel=PANEL)
+def inspect(edges: Edges, labels: Labels = None, features: Features = None) -> None:
+    """Read tables of one's own and show what is in them, and what to beware of."""
+    from nodecopy.data.inspection import inspect_dataset
+    from nodecopy.data.tables import read_tables
+    from nodecopy.report.inspection import inspection_lines
+
+    table = read_tables(edges, labels, features)
+    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
+
+
+@app.command(rich_help_panel=PANEL)
+def datasets(
+    classes: Annotated[bool, typer.Option("--classes", help="List the classes too.")] = False,
+) -> None:
+    """Show the built-in datasets and their counts."""
+    from rich.console import Console
+
+    from nodecopy.data import dataset_names, load_dataset
+
+    loaded = [load_dataset(name) for name in dataset_names()]
+    console = Console()
+    console.print(_counts_table(loaded))
+    if classes:
+        console.print(_classes_table(loaded))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name in _given(options):
+        raise InputError(f"--{name.replace('_', '-')} {why}")
+
+
+def _fit_tables(options: dict[str, Any], out: str | None) -> None:
+    from nodecopy.labelling import FitSettings, label_tables, read_settings
+    from nodecopy.report.labelled import check_folder, write_folder
+    from nodecopy.report.labelled.summary import fit_lines
+
+    config = options.pop("config", None)
+    for name in ("edges", "labels") if config is None else ():
+        if name not in options:
+            raise InputError(
+                f"--{name} is missing: nodecopy fit --edges FILE --labels FILE --out FOLDER, "
+                "or a built-in dataset: nodecopy fit cora"
+            )
+    if out is None:
+        raise InputError("--out is missing: the folder to write")
+    folder = check_folder(out)
+    settings = FitSettings(**options) if config is None else read_settings(config, **options)
+    found = label_tables(settings)
+    write_folder(found, folder)
+    print("\n".join(fit_lines(found, folder)))
+    if found.interrupted:
+        print("interrupted: the labels were not validated", file=sys.stderr)
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.experiment.fit import fit_builtin
+    from nodecopy.posterior import BayesianGCN
+    from nodecopy.report.fit import score_rows, write_fit_report
+
+    labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
+    seed = options.get("seed", 0)
+    model = BayesianGCN(n_zeta=options.get("graphs", 10))
+    with progress_bar(f"fitting {dataset}") as progress:
+        outcome = fit_builtin(dataset, labels, split, seed, model, progress)
+    table = Table("method", title=f"{dataset}, {labels} labels per class, {split} split")
+    for column in ("accuracy", "NLL", "ECE"):
+        table.add_column(column, justify="right")
+    for row in score_rows(outcome):
+        table.add_row(*row)
+    Console().print(table)
+    folder = out or f"runs/{dataset}-{outcome.split.name}-seed-{seed}"
+    print(f"report: {write_fit_report(outcome, folder)}")
+
+
+def _counts_table(loaded: Sequence[NodeDataset]) -> Table:
+    from rich.table import Table
+
+    table = Table("dataset")
+    for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
+        table.add_column(column, justify="right")
+    for dataset in loaded:
+        table.add_row(
+            dataset.name,
+            f"{dataset.num_nodes:,}",
+            f"{dataset.graph.num_edges:,}",
+            f"{dataset.num_features:,}",
+            f"{dataset.num_classes}",
+            f"{dataset.graph.homophily(dataset.labels):.3f}",
+            f"{(dataset.labels >= 0).sum():,}",
+        )
+    return table
+
+
+def _classes_table(loaded: Sequence[NodeDataset]) -> Table:
+    from rich.table import Table
+
+    table = Table("dataset", "class", "name")
+    table.add_column("nodes", justify="right")
+    for dataset in loaded:
+        for k, name in enumerate(dataset.class_names):
+            first = dataset.name if k == 0 else ""
+            table.add_row(first, str(k), name, f"{(dataset.labels == k).sum():,}")
+        table.add_section()
+    return table

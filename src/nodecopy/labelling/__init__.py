@@ -1,0 +1,26 @@
+"""One's own graph: from tables to labels, how far to trust them, and what to label next.
+
+Reading order: ``settings`` (what is asked for), ``run`` (the whole job), ``validation``,
+``acquisition`` and ``suspects`` (its parts), ``outcome`` (what it gives).
+"""
+
+from nodecopy.labelling.acquisition import NextLabels, next_labels
+from nodecopy.labelling.outcome import LabelledGraph
+from nodecopy.labelling.run import label_tables
+from nodecopy.labelling.settings import FitSettings, read_settings, write_settings
+from nodecopy.labelling.suspects import SuspectEdges, suspect_edges
+from nodecopy.labelling.validation import Validation, cross_validate
+
+__all__ = [
+    "FitSettings",
+    "LabelledGraph",
+    "NextLabels",
+    "SuspectEdges",
+    "Validation",
+    "cross_validate",
+    "label_tables",
+    "next_labels",
+    "read_settings",
+    "suspect_edges",
+    "write_settings",
+]

@@ -1,0 +1,148 @@
+"""Evaluation: predictions in a file against a file of true labels."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.tables import read_label_table
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.metrics import Scores, score_predictions
+
+PROBABILITY = "p_"
+_ROUNDING = 0.01
+ID, KNOWN, PREDICTED = "id", "known", "predicted"
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionTable:
+    """Predictions as `nodecopy fit` and `nodecopy predict` write them.
+
+    Attributes:
+        ids: of the nodes [N].
+        known: whether the label was known when the model was fitted [N].
+        class_names: [K].
+        probabilities: [N, K].
+    """
+
+    ids: NDArray[np.object_]
+    known: NDArray[np.bool_]
+    class_names: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """How one class fared: its true nodes, those predicted to be in it, and those in both."""
+
+    name: str
+    true: int
+    predicted: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How predictions fared against true labels.
+
+    Attributes:
+        scores: over the nodes whose label the model did not know.
+        nodes: how many these are.
+        known: how many further labels the model knew; they do not count.
+        foreign: how many nodes are of classes that the model does not know; they count as errors
+            in the accuracy and are left out of the other scores.
+        accuracy: the share of the nodes that are predicted right.
+        classes: by class.
+        notes: remarks on the file of labels.
+    """
+
+    scores: Scores
+    nodes: int
+    known: int
+    foreign: int
+    accuracy: float
+    classes: tuple[ClassScore, ...]
+    notes: tuple[str, ...]
+
+
+def evaluate_predictions(
+    predictions: str | os.PathLike[str], truth: str | os.PathLike[str]
+) -> Evaluation:
+    """Score a file of predictions against a table of id and label."""
+    table = read_predictions(predictions)
+    found = read_label_table(truth, table.ids)
+    number = {name: k for k, name in enumerate(table.class_names)}
+    names = [number.get(name, len(number)) for name in found.class_names]
+    label = np.array([*names, -1])[found.labels]  # K for classes that the model does not know
+    given = np.flatnonzero(label >= 0)
+    tested = given[~table.known[given]]
+    if len(tested) == 0:
+        raise DatasetError(
+            f"{truth}: all {len(given):,} labels were known when the model was fitted; "
+            "nothing is left to evaluate"
+        )
+    scored = tested[label[tested] < len(number)]
+    if len(scored) == 0:
+        raise DatasetError(
+            f"{truth}: none of its classes is one of the model's: {', '.join(table.class_names)}"
+        )
+    best = table.probabilities.argmax(1)
+    classes = [
+        ClassScore(
+            name,
+            int(np.count_nonzero(label[tested] == k)),
+            int(np.count_nonzero(best[tested] == k)),
+            int(np.count_nonzero((label[tested] == k) & (best[tested] == k))),
+        )
+        for k, name in enumerate(table.class_names)
+    ]
+    return Evaluation(
+        score_predictions(table.probabilities[scored], label[scored]),
+        len(tested),
+        len(given) - len(tested),
+        len(tested) - len(scored),
+        float(np.mean(best[tested] == label[tested])),
+        tuple(classes),
+        found.notes,
+    )
+
+
+def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
+    """Read a CSV file of predictions."""
+    file = Path(path)
+    try:
+        with file.open(encoding="utf-8", newline="") as stream:
+            rows = csv.DictReader(stream)
+            header = rows.fieldnames or ()
+            columns = [name for name in header if name.startswith(PROBABILITY)]
+            if ID not in header or PREDICTED not in header or not columns:
+                raise FormatError(
+                    f"{file} is not a table of predictions: it needs the columns {ID}, {PREDICTED} "
+                    f"and {PROBABILITY}… for every class, as nodecopy fit writes them"
+                )
+            ids, known, numbers = [], [], []
+            for row in rows:
+                ids.append(row[ID])
+                known.append(bool(row.get(KNOWN)))
+                numbers.append([float(row[name]) for name in columns])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FormatError(f"{file} cannot be read: {error}") from error
+    except (TypeError, ValueError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"{file}: row {len(ids)} is damaged: {error}") from error
+    if not ids:
+        raise FormatError(f"{file} has no rows")
+    probabilities = np.array(numbers)
+    total = probabilities.sum(1, keepdims=True)
+    if not np.all((probabilities >= 0) & np.isfinite(probabilities)) or np.any(
+        abs(total - 1) > 0.01
+    ):
+        raise FormatError(f"{file}: the probabilities of a node must add up to 1")
+    names = tuple(name.removeprefix(PROBABILITY) for name in columns)
+    return PredictionTable(np.array(ids, object), np.array(known), names, probabilities / total)

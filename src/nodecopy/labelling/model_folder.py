@@ -1,0 +1,143 @@
+"""A fitted model in a folder, with what it must know of tables to be used on a grown graph."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from nodecopy.data.structural import ties_to
+from nodecopy.data.tables import TableDataset, read_tables
+from nodecopy.data.tables.wording import listed
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.classifier import MODEL_FILE
+from nodecopy.posterior import Posterior
+
+TABLES_FILE = "tables.json"
+_FORMAT, _VERSION = "nodecopy tables", 1
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFolder:
+    """A model, and the features it was fitted to.
+
+    Attributes:
+        classifier: the fitted model.
+        feature_names: of the columns, in order [D].
+        structural: whether the features were ties to these nodes, for want of others.
+    """
+
+    classifier: NodeCopyClassifier
+    feature_names: tuple[str, ...]
+    structural: bool
+
+    def save(self, folder: Path) -> None:
+        """Write the folder, which must exist."""
+        self.classifier.save(folder / MODEL_FILE)
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "structural": self.structural,
+            "feature_names": self.feature_names,
+        }
+        text = json.dumps(content, ensure_ascii=False, indent=0)
+        (folder / TABLES_FILE).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> ModelFolder:
+        """Read a folder that `save` wrote."""
+        folder = Path(path)
+        if not folder.is_dir():
+            raise FormatError(f"there is no folder {folder}; nodecopy fit writes one named model")
+        classifier = NodeCopyClassifier.load(folder)
+        content = _read_json(folder / TABLES_FILE)
+        names = content["feature_names"]
+        if len(names) != classifier.n_features_in_:
+            raise FormatError(
+                f"{folder / TABLES_FILE} names {len(names)} features; the model has "
+                f"{classifier.n_features_in_}"
+            )
+        return cls(classifier, tuple(names), content["structural"])
+
+    def predict(
+        self, edges: str | Path, features: str | Path | None = None
+    ) -> tuple[TableDataset, Posterior]:
+        """Apply the trained networks to other tables, e.g. the same graph with new nodes.
+
+        Features are known by their names: columns may come in another order, and a feature that
+        the model has not seen is left out, with a note. One that it needs must be there, unless the
+        features are sparse, where what is not listed is zero.
+        """
+        if features is None and not self.structural:
+            raise DatasetError("the model was fitted to features; a file of features is missing")
+        if features is not None and self.structural:
+            raise DatasetError(
+                "the model was fitted without features; it cannot use a file of them"
+            )
+        table = read_tables(edges, None, features)
+        if features is None:
+            values, notes = self._ties(table)
+        else:
+            values, notes = self._picked(table, str(features))
+        dataset = replace(table.dataset, features=values)
+        named = replace(
+            table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
+        )
+        return named, self.classifier.posterior_on(dataset.graph, dataset.features)
+
+    def _ties(self, table: TableDataset) -> tuple[FeatureMatrix, Sequence[str]]:
+        number = {str(id): i for i, id in enumerate(table.ids)}
+        hubs = np.array([number.get(name, -1) for name in self.feature_names])
+        lost = [name for name, hub in zip(self.feature_names, hubs, strict=True) if hub < 0]
+        notes = [_note("of the nodes that describe others, not in this graph", lost)]
+        return ties_to(table.dataset.graph, hubs), notes if lost else []
+
+    def _picked(self, table: TableDataset, path: str) -> tuple[FeatureMatrix, Sequence[str]]:
+        place = {name: i for i, name in enumerate(table.feature_names)}
+        known = set(self.feature_names)
+        columns = np.array([place.get(name, -1) for name in self.feature_names])
+        lost = [name for name in self.feature_names if name not in place]
+        new = [name for name in table.feature_names if name not in known]
+        values = table.dataset.features
+        notes = [_note("that the model has not seen were left out", new)] if new else []
+        if not lost:
+            return values[:, columns], notes
+        if isinstance(values, np.ndarray):
+            raise DatasetError(f"{path}: {_note('that the model was fitted to are missing', lost)}")
+        # The last column is zero: for the features that no row of this file has.
+        shape = (values.shape[0], values.shape[1] + 1)
+        wider = sp.csr_array((values.data, values.indices, values.indptr), shape=shape)
+        return wider[:, columns], notes
+
+
+def _note(what: str, names: Sequence[str]) -> str:
+    return (
+        f"{len(names):,} features {what}: {listed([repr(n) for n in names[:_SHOWN]], len(names))}"
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"cannot read {path}: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise FormatError(f"{path} is not what nodecopy fit writes")
+    if content.get("version") != _VERSION:
+        raise FormatError(
+            f"{path} is of version {content.get('version')!r}; this release reads {_VERSION}"
+        )
+    names = content.get("feature_names")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FormatError(f"{path} lacks the names of the features")
+    if not isinstance(content.get("structural"), bool):
+        raise FormatError(f"{path} does not say whether features were given")
+    return content

@@ -1,0 +1,54 @@
+"""LabelledGraph: what a fit to one's own tables found, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.inspection import Inspection
+from nodecopy.data.tables import TableDataset
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.labelling.acquisition import NextLabels
+from nodecopy.labelling.settings import FitSettings
+from nodecopy.labelling.suspects import SuspectEdges
+from nodecopy.labelling.validation import Validation
+from nodecopy.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledGraph:
+    """Every node labelled, and what to make of it.
+
+    Attributes:
+        settings: what was asked for.
+        table: what was read: graph, features, known labels, ids, notes.
+        inspection: what the graph looks like, and warnings.
+        classifier: the fitted model.
+        validation: predictions of the known labels; None where none was wanted or possible.
+        next_labels: the nodes most worth labelling.
+        suspects: edges that may be wrong.
+        donors: for each sampled graph, the node whose neighbours each node was to receive [V, N].
+        interrupted: whether the validation was given up.
+    """
+
+    settings: FitSettings
+    table: TableDataset
+    inspection: Inspection
+    classifier: NodeCopyClassifier
+    validation: Validation | None
+    next_labels: NextLabels
+    suspects: SuspectEdges
+    donors: NDArray[np.int32]
+    interrupted: bool = False
+
+    @property
+    def posterior(self) -> Posterior:
+        """Probabilities and uncertainty of every node; columns are in the order of the classes."""
+        return self.classifier.posterior_
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes, as the label file has them [K]."""
+        return self.table.dataset.class_names

@@ -1,0 +1,102 @@
+"""From tables to labels: read, look, validate, fit, and say what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.inspection import inspect_dataset
+from nodecopy.data.tables import TableDataset, read_tables
+from nodecopy.errors import DatasetError
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.progress import progress_bar
+from nodecopy.graph_models import SampledGraphs
+from nodecopy.graph_models.copying import CopyingPosterior
+from nodecopy.labelling.acquisition import next_labels
+from nodecopy.labelling.outcome import LabelledGraph
+from nodecopy.labelling.settings import FitSettings
+from nodecopy.labelling.suspects import suspect_edges
+from nodecopy.labelling.validation import Validation, cross_validate
+from nodecopy.rng import child_seed
+
+
+def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
+    """Do the whole job on the tables that the settings name; nothing is written.
+
+    An interrupt while labels are validated gives up the validation, not the fit.
+
+    Args:
+        settings: the files, and how to fit.
+        progress: show bars; None shows them on a terminal.
+    """
+    table = read_tables(settings.edges, settings.labels, settings.features)
+    fitted = fit_table(settings.classifier(progress), table)
+    found = judge(settings, table, fitted)
+    try:
+        return replace(found, validation=_validation(settings, table.dataset, progress))
+    except KeyboardInterrupt:  # the fit is there, and worth more than its validation
+        return replace(found, interrupted=True)
+
+
+def judge(settings: FitSettings, table: TableDataset, fitted: NodeCopyClassifier) -> LabelledGraph:
+    """Say what a fitted classifier makes of a table; nothing is validated."""
+    graph, features, posterior = table.dataset.graph, table.dataset.features, fitted.posterior_
+    labelled = np.flatnonzero(table.dataset.labels >= 0)
+    return LabelledGraph(
+        settings,
+        table,
+        inspect_dataset(table.dataset),
+        fitted,
+        None,
+        next_labels(graph, features, posterior, labelled, settings.suggestions, seed=settings.seed),
+        suspect_edges(graph, posterior.probabilities, settings.suspicion),
+        _donors(fitted),
+    )
+
+
+def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
+    """Fit a classifier to a table; its classes are those of the label file, in their order."""
+    dataset = table.dataset
+    names = np.array([*class_values(dataset), None], dtype=object)
+    classifier.fit(dataset.graph, dataset.features, names[dataset.labels])
+    if [str(value) for value in classifier.classes_] != list(dataset.class_names):
+        raise DatasetError(f"labels that cannot be told apart: {', '.join(dataset.class_names)}")
+    return classifier
+
+
+def class_values(dataset: NodeDataset) -> list[int] | list[str]:
+    """Return the classes as whole numbers if all of them are, else as text."""
+    try:
+        values = [int(name) for name in dataset.class_names]
+    except ValueError:
+        return list(dataset.class_names)
+    same = all(str(v) == name for v, name in zip(values, dataset.class_names, strict=True))
+    return values if same and -1 not in values else list(dataset.class_names)
+
+
+def _validation(
+    settings: FitSettings, dataset: NodeDataset, progress: bool | None
+) -> Validation | None:
+    if settings.repeats == 0:
+        return None
+    with progress_bar("validating", progress) as report:
+        return cross_validate(
+            settings.classifier(progress=False),
+            dataset,
+            settings.folds,
+            settings.repeats,
+            child_seed(settings.seed, "validation"),
+            report,
+        )
+
+
+def _donors(classifier: NodeCopyClassifier) -> NDArray[np.int32]:
+    """Draw again the donors of every node in every sampled graph [V, N]."""
+    graphs = classifier.graphs_
+    if not isinstance(graphs, SampledGraphs) or not isinstance(graphs.posterior, CopyingPosterior):
+        return np.zeros((0, len(classifier.posterior_.probabilities)), np.int32)
+    draws = [graphs.posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
+    return np.array(draws, np.int32)

@@ -1,0 +1,166 @@
+"""What `nodecopy fit` does with one's own tables: settings, and the file that repeats them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tomllib
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from nodecopy.errors import SpecError, unknown_name
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.nn.train import TrainConfig
+from nodecopy.weights import MCDropout, PointEstimate
+
+WeightDraws = Literal["dropout", "point"]
+
+_FILES = ("edges", "labels", "features")
+_LARGEST_SEED = 2**62
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Everything that decides what a fit to tables gives; the fields are the keys of config.toml.
+
+    Args:
+        edges: file of the edges.
+        labels: file of the known labels.
+        features: file of the features; None describes nodes by their ties.
+        seed: of all that is random.
+        graphs: sampled graphs, a network on each.
+        weight_draws: predictions of each network.
+        epsilon: ε, the chance that a node keeps its own neighbours in a sampled graph.
+        weights: "dropout" (the paper) draws weights by Monte Carlo dropout; "point" does not.
+        epochs: how long each network is trained.
+        folds: parts of the known labels, each held out once, to estimate accuracy.
+        repeats: times that is done over; 0 estimates nothing.
+        suggestions: how many nodes to suggest for labelling.
+        suspicion: probability of different classes from which an edge is suspect.
+    """
+
+    edges: str
+    labels: str
+    features: str | None = None
+    seed: int = 0
+    graphs: int = 10
+    weight_draws: int = 10
+    epsilon: float = 0.01
+    weights: WeightDraws = "dropout"
+    epochs: int = 200
+    folds: int = 5
+    repeats: int = 2
+    suggestions: int = 20
+    suspicion: float = 0.9
+
+    def __post_init__(self) -> None:
+        """Check every field, so that nothing fails after the fit for what was known before."""
+        for key in _FILES:
+            _check_path(key, getattr(self, key), optional=key == "features")
+        for key, least in _LEAST.items():
+            _check_whole(key, getattr(self, key), least)
+        _check_share("epsilon", self.epsilon)
+        _check_share("suspicion", self.suspicion)
+        if self.weights not in get_args(WeightDraws):
+            raise SpecError(unknown_name("weights", self.weights, get_args(WeightDraws)))
+
+    def classifier(self, progress: bool | None = None) -> NodeCopyClassifier:
+        """Return the classifier that these settings describe, not fitted yet."""
+        return NodeCopyClassifier(
+            n_zeta=self.graphs,
+            n_weights=self.weight_draws,
+            epsilon=self.epsilon,
+            weights=MCDropout() if self.weights == "dropout" else PointEstimate(),
+            training=TrainConfig(epochs=self.epochs),
+            random_state=self.seed,
+            progress=progress,
+        )
+
+
+_LEAST = {
+    "seed": 0,
+    "graphs": 1,
+    "weight_draws": 1,
+    "epochs": 1,
+    "folds": 2,
+    "repeats": 0,
+    "suggestions": 0,
+}
+
+
+def write_settings(settings: FitSettings, folder: Path) -> str:
+    """Return settings as TOML, with the files named as seen from the folder the text is kept in."""
+    lines = ["# nodecopy fit --config config.toml --out FOLDER gives the same files again."]
+    for field in fields(FitSettings):
+        value = getattr(settings, field.name)
+        if field.name in _FILES and value is not None:
+            value = _seen_from(folder, value)
+        if value is not None:
+            lines.append(f"{field.name} = {_toml(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
+    """Read settings that `write_settings` wrote, or that were written by hand.
+
+    Args:
+        path: the TOML file; the files it names are seen from its folder.
+        changes: fields to replace.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{file} cannot be read as text: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{file} is not TOML: {error}") from error
+    for key in content:
+        if key not in _KEYS:
+            raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
+    missing = [field.name for field in fields(FitSettings) if field.default is MISSING]
+    missing = [key for key in missing if key not in content | changes]
+    if missing:
+        raise SpecError(f"{file}: the key {missing[0]} is missing; needed: {', '.join(missing)}")
+    try:
+        for key in _FILES:
+            if isinstance(content.get(key), str):
+                content[key] = os.path.normpath(file.parent / content[key])
+        return replace(FitSettings(**content), **changes)
+    except SpecError as error:
+        raise SpecError(f"{file}: {error}") from error
+
+
+_KEYS = tuple(field.name for field in fields(FitSettings))
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())
+
+
+def _toml(value: str | float) -> str:
+    # A JSON text is a TOML text, but for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _check_path(key: str, value: object, *, optional: bool) -> None:
+    if optional and value is None:
+        return
+    if not isinstance(value, str) or not value:
+        raise SpecError(f"{key} must be the name of a file; got {value!r}")
+
+
+def _check_whole(key: str, value: object, least: int) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not least <= value < _LARGEST_SEED:  # type: ignore[operator]
+        raise SpecError(f"{key} must be a whole number, at least {least}; got {value!r}")
+
+
+def _check_share(key: str, value: object) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1 or math.isnan(value):  # type: ignore[operator, arg-type]
+        raise SpecError(f"{key} must be a number from 0 to 1; got {value!r}")

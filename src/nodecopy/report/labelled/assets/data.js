@@ -1,0 +1,84 @@
+// The data of the page as typed columns, and how values are written.
+
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
+const classNames = data.classes.names;
+const manyClasses = classNames.length > 15;
+const nodes = unpackNodes(data.nodes);
+const links = {
+  offsets: unpack(Int32Array, data.links.offsets),
+  targets: unpack(Int32Array, data.links.targets),
+};
+const donors = data.donors && {
+  ...data.donors,
+  classOf: unpack(Int32Array, data.donors.classOf),
+  drawn: unpack(Int32Array, data.donors.drawn),
+};
+const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
+const suspectLinks = new Set(data.suspects.nodes.map(([u, v]) => linkKey(u, v)));
+
+// Little-endian, as every machine is that runs a browser.
+function unpack(Type, text) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return new Type(bytes.buffer);
+}
+
+function unpackNodes(columns) {
+  const unpacked = {
+    ids: columns.ids,
+    searched: columns.ids.map((id) => id.toLowerCase()),
+    known: unpack(Int32Array, columns.known),
+    predicted: unpack(Int32Array, columns.predicted),
+    probabilities: unpack(Uint16Array, columns.probabilities),
+    entropy: unpack(Float32Array, columns.entropy),
+    fromGraph: unpack(Float32Array, columns.fromGraph),
+    fromWeights: unpack(Float32Array, columns.fromWeights),
+    degree: unpack(Int32Array, columns.degree),
+  };
+  const k = classNames.length;
+  unpacked.confidence = Float32Array.from(
+    unpacked.predicted,
+    (c, i) => unpacked.probabilities[i * k + c] / 10000,
+  );
+  return unpacked;
+}
+
+function probabilitiesOf(i) {
+  const k = classNames.length;
+  return Array.from(nodes.probabilities.subarray(i * k, (i + 1) * k), (p) => p / 10000);
+}
+
+function neighboursOf(i) {
+  return links.targets.subarray(links.offsets[i], links.offsets[i + 1]);
+}
+
+function linkKey(u, v) {
+  return Math.min(u, v) * data.nodes.ids.length + Math.max(u, v);
+}
+
+// Control characters would vanish: show a sign in their place.
+function shown(text) {
+  const signs = { "\n": "↵", "\t": "⇥", "\u007f": "␡" };
+  const picture = (c) => String.fromCharCode(0x2400 + c.charCodeAt(0));
+  return text.replace(/[\u0000-\u001f\u007f]/g, (c) => signs[c] ?? picture(c));
+}
+
+function shortened(text, length) {
+  const signs = Array.from(shown(text).slice(0, 2 * length + 2));
+  return signs.length > length ? signs.slice(0, length - 1).join("") + "…" : signs.join("");
+}
+
+const whole = (n) => n.toLocaleString("en");
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const nats = (value) => value.toFixed(3);
+const counted = (n, one, many) => `${whole(n)} ${n === 1 ? one : (many ?? one + "s")}`;
+
+// Texts become text nodes: nothing from the data is ever read as markup.
+function make(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}

@@ -1,0 +1,156 @@
+// The parts of the page above the table of nodes.
+
+const LISTED_AT_FIRST = 10;
+
+function showSummary() {
+  document.title = `Node labels: ${shown(data.files)}`;
+  byId("files").append(shown(data.files));
+  byId("method").append(shown(data.method));
+  for (const { name, value, remark } of data.facts) {
+    const values = [make("dd", { class: "value" }, value), make("dd", { class: "remark" }, remark)];
+    byId("facts").append(make("div", {}, make("dt", {}, name), ...values));
+  }
+  showBox("Warnings", "box warning", data.warnings);
+  showBox("Notes on the files", "box", data.notes);
+  for (const sentence of data.summary) byId("words").append(make("p", {}, sentence));
+  if (data.leftOut) {
+    byId("left-out").append(data.leftOut);
+    byId("left-out").hidden = false;
+  }
+}
+
+function showBox(title, style, sentences) {
+  if (sentences.length === 0) return;
+  const items = sentences.map((sentence) =>
+    make("li", {}, make("bdi", { class: "wrapped" }, shown(sentence))),
+  );
+  byId("alerts").append(
+    make("div", { class: style }, make("h2", {}, title), make("ul", {}, ...items)),
+  );
+}
+
+function showClasses() {
+  const { known, predicted, expected } = data.classes;
+  byId("class-chart").style.height = `${36 + classNames.length * (manyClasses ? 40 : 56)}px`;
+  if (manyClasses) {
+    byId("class-figure").classList.add("scrolls");
+    byId("class-figure").tabIndex = 0;
+  }
+  draw(
+    byId("class-chart"),
+    "Bar chart of known, predicted and expected labels by class; a table follows",
+    classOption,
+  );
+  const rows = classNames.map((_, k) => [
+    className(k),
+    whole(known[k]),
+    whole(predicted[k]),
+    whole(Math.round(expected[k])),
+  ]);
+  byId("class-table").append(
+    plainTable(["Class", "#Known labels", "#Predicted", "#Expected"], rows),
+  );
+}
+
+function showConfidence() {
+  const counts = data.confidence.counts;
+  byId("confidence-words").append(data.confidence.sentence);
+  draw(byId("confidence-chart"), "Histogram of confidence; a table follows", confidenceOption);
+  const range = (i) => span(i / counts.length, (i + 1) / counts.length);
+  const rows = counts.map((n, i) => [range(i), whole(n)]).filter((_, i) => counts[i]);
+  byId("confidence-table").append(plainTable(["Confidence", "#Nodes"], rows));
+}
+
+function showReliability() {
+  const { points, sentence } = data.reliability;
+  byId("reliability-words").append(sentence);
+  if (points.length === 0) {
+    byId("reliability-chart").parentElement.remove();
+    byId("reliability-table").remove();
+    return;
+  }
+  draw(
+    byId("reliability-chart"),
+    "Share of right predictions by confidence, cross-validated; a table follows",
+    reliabilityOption,
+  );
+  const rows = points.map((p) => [
+    percent(p.confidence),
+    percent(p.accuracy),
+    span(p.low, p.high),
+    whole(p.count),
+  ]);
+  byId("reliability-table").append(
+    plainTable(["#Mean confidence", "#Right", "#95% interval", "#Predictions"], rows),
+  );
+}
+
+function showNext() {
+  const { nodes: chosen, gain, total, sentence } = data.next;
+  const rows = chosen.map((i, rank) => [
+    whole(rank + 1),
+    nodeButton(i),
+    className(nodes.predicted[i]),
+    percent(nodes.confidence[i]),
+    gain[rank].toFixed(2),
+  ]);
+  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain"];
+  byId("next-list").append(make("p", {}, sentence));
+  if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
+}
+
+function showSuspects() {
+  const { nodes: ends, probability, total, sentence } = data.suspects;
+  const rows = ends.map(([u, v], i) => [
+    nodeButton(u),
+    className(nodes.predicted[u]),
+    nodeButton(v),
+    className(nodes.predicted[v]),
+    percent(probability[i]),
+  ]);
+  const headings = ["Node", "Predicted", "Node", "Predicted", "#Different classes"];
+  byId("suspect-list").append(make("p", {}, sentence));
+  if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
+}
+
+// A heading that starts with # is of a column of numbers.
+function plainTable(headings, rows) {
+  const style = (heading) => (heading.startsWith("#") ? { class: "number" } : {});
+  const head = headings.map((h) => make("th", { scope: "col", ...style(h) }, h.replace("#", "")));
+  const body = rows.map((cells) =>
+    make("tr", {}, ...cells.map((cell, i) => make("td", style(headings[i]), cell))),
+  );
+  const table = make(
+    "table",
+    {},
+    make("thead", {}, make("tr", {}, ...head)),
+    make("tbody", {}, ...body),
+  );
+  return make("div", { class: "scroll" }, table);
+}
+
+// The first rows, and a button for the others; what the page does not hold is in a file.
+function growingTable(headings, rows, total, file) {
+  const table = plainTable(headings, rows.slice(0, LISTED_AT_FIRST));
+  const host = make("div", {}, table);
+  if (total > rows.length) {
+    host.append(
+      make(
+        "p",
+        { class: "quiet" },
+        `The first ${whole(rows.length)} of ${whole(total)}; ${file} has all.`,
+      ),
+    );
+  }
+  if (rows.length > LISTED_AT_FIRST) {
+    const more = make("button", { type: "button" }, `Show all ${whole(rows.length)}`);
+    more.addEventListener("click", () => {
+      const full = plainTable(headings, rows);
+      table.replaceWith(full);
+      more.remove();
+      full.querySelectorAll("tbody tr")[LISTED_AT_FIRST].querySelector("button").focus();
+    });
+    table.after(more);
+  }
+  return host;
+}

@@ -1,0 +1,256 @@
+// The table of all nodes: searched, sorted, and virtual (only rows in sight are elements).
+
+const SPARE = 8; // rows kept on either side of what is in sight
+const COLUMNS = [
+  { key: "id", title: "Node", cell: idText },
+  { key: "predicted", title: "Predicted", cell: (i) => className(nodes.predicted[i]) },
+  { key: "confidence", title: "Confidence", number: true, cell: confidenceCell },
+  { key: "known", title: "Known label", cell: knownCell },
+  { key: "entropy", title: "Entropy", number: true, cell: (i) => nats(nodes.entropy[i]) },
+  { key: "fromGraph", title: "From graph", number: true, cell: (i) => nats(nodes.fromGraph[i]) },
+  {
+    key: "fromWeights",
+    title: "From weights",
+    number: true,
+    cell: (i) => nats(nodes.fromWeights[i]),
+  },
+  { key: "degree", title: "Degree", number: true, cell: (i) => whole(nodes.degree[i]) },
+];
+const wanted = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
+const grid = { found: new Uint32Array(0), active: 0, rows: new Map() };
+
+function confidenceCell(i) {
+  const bar = make("i", { style: `width: ${100 * nodes.confidence[i]}%` });
+  const text = make("span", {}, percent(nodes.confidence[i]));
+  return make(
+    "span",
+    { class: "sure" },
+    make("span", { class: "track", "aria-hidden": "true" }, bar),
+    text,
+  );
+}
+
+function knownCell(i) {
+  return nodes.known[i] < 0 ? make("span", { class: "absent" }, "–") : className(nodes.known[i]);
+}
+
+function matching() {
+  const query = wanted.query.toLowerCase();
+  const found = [];
+  for (let i = 0; i < nodes.ids.length; i++) {
+    if (wanted.predicted >= 0 && nodes.predicted[i] !== wanted.predicted) continue;
+    if (wanted.labels && (wanted.labels === "labelled") !== nodes.known[i] >= 0) continue;
+    if (query && !nodes.searched[i].includes(query)) continue;
+    found.push(i);
+  }
+  return Uint32Array.from(found);
+}
+
+// Nodes are numbered in the order of their ids, so that number breaks ties, and sorts by id.
+function sorted(found) {
+  const { key, direction } = wanted;
+  if (key === "id") return direction > 0 ? found : found.reverse();
+  const column = nodes[key];
+  const unknown = key === "known" ? -1 : NaN; // last in either direction
+  return found.sort((a, b) => {
+    if (column[a] === column[b]) return a - b;
+    if (column[a] === unknown) return 1;
+    if (column[b] === unknown) return -1;
+    return direction * (column[a] - column[b]);
+  });
+}
+
+function buildTable() {
+  grid.scroller = make("div", {
+    class: "grid",
+    role: "grid",
+    "aria-label": "All nodes",
+    "aria-colcount": COLUMNS.length,
+  });
+  grid.body = make("div", { class: "rows", role: "rowgroup" });
+  const head = make(
+    "div",
+    { class: "row head", role: "row", "aria-rowindex": 1 },
+    ...COLUMNS.map(heading),
+  );
+  const inner = make(
+    "div",
+    { class: "inner", role: "presentation" },
+    make("div", { class: "headings", role: "rowgroup" }, head),
+    grid.body,
+  );
+  grid.scroller.append(inner);
+  byId("table").append(grid.scroller);
+  grid.scroller.addEventListener("scroll", () => requestAnimationFrame(renderRows));
+  grid.body.addEventListener("keydown", moveByKey);
+  grid.body.addEventListener("click", openClicked);
+  new ResizeObserver(renderRows).observe(grid.scroller);
+  buildControls();
+  refresh();
+}
+
+function heading(column, index) {
+  const arrow = make("span", { class: "arrow", "aria-hidden": "true" });
+  const button = make("button", { type: "button" }, column.title, arrow);
+  button.addEventListener("click", () => {
+    wanted.direction = wanted.key === column.key ? -wanted.direction : 1;
+    wanted.key = column.key;
+    refresh();
+  });
+  column.head = make(
+    "div",
+    { role: "columnheader", "aria-colindex": index + 1, class: column.number ? "number" : "" },
+    button,
+  );
+  column.arrow = arrow;
+  return column.head;
+}
+
+function buildControls() {
+  classNames.forEach((name, k) => {
+    byId("class-filter").append(make("option", { value: k }, shortened(name, 60)));
+  });
+  const listen = (id, event, change) =>
+    byId(id).addEventListener(event, ({ target }) => {
+      change(target.value);
+      refresh();
+    });
+  listen("query", "input", (value) => {
+    wanted.query = value;
+  });
+  listen("class-filter", "change", (value) => {
+    wanted.predicted = value === "" ? -1 : Number(value);
+  });
+  listen("label-filter", "change", (value) => {
+    wanted.labels = value;
+  });
+}
+
+function refresh() {
+  grid.found = sorted(matching());
+  grid.active = 0;
+  grid.scroller.scrollTop = 0;
+  grid.scroller.setAttribute("aria-rowcount", grid.found.length + 1);
+  grid.body.replaceChildren();
+  grid.rows.clear();
+  for (const { key, head, arrow } of COLUMNS) {
+    const order = key !== wanted.key ? "none" : wanted.direction > 0 ? "ascending" : "descending";
+    head.setAttribute("aria-sort", order);
+    arrow.textContent = { none: "", ascending: "↑", descending: "↓" }[order];
+  }
+  const all = nodes.ids.length;
+  byId("matches").textContent =
+    grid.found.length === all
+      ? counted(all, "node")
+      : `${whole(grid.found.length)} of ${counted(all, "node")}`;
+  renderRows();
+}
+
+function rowHeight() {
+  return COLUMNS[0].head.parentElement.offsetHeight;
+}
+
+function renderRows() {
+  const height = rowHeight();
+  const count = grid.found.length;
+  const { scrollTop, clientHeight } = grid.scroller;
+  const first = Math.max(0, Math.floor(scrollTop / height) - SPARE);
+  const last = Math.min(count, Math.ceil((scrollTop + clientHeight) / height) + SPARE);
+  grid.body.style.height = `${(count || 2) * height}px`;
+  // The active row stays, even out of sight: it may have the focus.
+  const kept = (at) => (at >= first && at < last) || at === grid.active;
+  for (const [at, row] of grid.rows) {
+    if (!kept(at)) {
+      row.remove();
+      grid.rows.delete(at);
+    }
+  }
+  for (let at = first; at < last; at++) rowAt(at, height);
+  if (count) rowAt(grid.active, height);
+  if (count === 0 && !grid.body.firstChild) {
+    grid.body.append(make("div", { class: "none" }, "No node matches."));
+  }
+}
+
+function rowAt(at, height) {
+  let row = grid.rows.get(at);
+  if (!row) {
+    const i = grid.found[at];
+    const cells = COLUMNS.map((column, c) =>
+      make(
+        "div",
+        { role: "gridcell", "aria-colindex": c + 1, class: column.number ? "number" : "" },
+        column.cell(i),
+      ),
+    );
+    row = make(
+      "div",
+      {
+        class: "row",
+        role: "row",
+        "aria-rowindex": at + 2,
+        tabindex: at === grid.active ? 0 : -1,
+        style: `top: ${at * height}px`,
+      },
+      ...cells,
+    );
+    row.dataset.at = at;
+    row.classList.toggle("open", i === opened.node);
+    grid.rows.set(at, row);
+    insertInOrder(row, at);
+  }
+  return row;
+}
+
+// In the document rows are in the order of the table, for readers that follow it.
+function insertInOrder(row, at) {
+  const next = [...grid.body.children].find((other) => Number(other.dataset.at) > at);
+  grid.body.insertBefore(row, next ?? null);
+}
+
+function moveByKey(event) {
+  const page = Math.max(1, Math.floor(grid.scroller.clientHeight / rowHeight()) - 2);
+  const end = grid.found.length - 1;
+  const at = grid.active;
+  const target = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    PageDown: at + page,
+    PageUp: at - page,
+    Home: 0,
+    End: end,
+  }[event.key];
+  if (target !== undefined && !event.ctrlKey && !event.altKey && !event.metaKey) {
+    event.preventDefault();
+    activate(Math.max(0, Math.min(end, target)));
+  } else if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    openNode(grid.found[at]);
+  }
+}
+
+function activate(at) {
+  const height = rowHeight();
+  grid.rows.get(grid.active)?.setAttribute("tabindex", -1);
+  grid.active = at;
+  const { scrollTop, clientHeight } = grid.scroller;
+  const top = at * height;
+  if (top < scrollTop) grid.scroller.scrollTop = top;
+  else if (top + 2 * height > scrollTop + clientHeight)
+    grid.scroller.scrollTop = top + 2 * height - clientHeight + 2;
+  renderRows();
+  const row = rowAt(at, height);
+  row.setAttribute("tabindex", 0);
+  row.focus({ preventScroll: true });
+}
+
+function openClicked(event) {
+  const row = event.target.closest(".row");
+  if (!row) return;
+  activate(Number(row.dataset.at));
+  openNode(grid.found[grid.active]);
+}
+
+function markOpened() {
+  for (const [at, row] of grid.rows) row.classList.toggle("open", grid.found[at] === opened.node);
+}

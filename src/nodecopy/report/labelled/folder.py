@@ -1,0 +1,88 @@
+"""The folder that `nodecopy fit` writes for one's own tables: whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nodecopy.errors import InputError, RunError
+from nodecopy.labelling import LabelledGraph, write_settings
+from nodecopy.labelling.model_folder import ModelFolder
+from nodecopy.report.labelled.page import labelled_page
+from nodecopy.report.labelled.tables import (
+    next_labels_table,
+    predictions_table,
+    suspect_edges_table,
+)
+
+CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
+PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
+NEXT_LABELS, SUSPECT_EDGES = "next_labels.csv", "suspect_edges.csv"
+_OURS = {CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET, NEXT_LABELS, SUSPECT_EDGES}
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """Return a folder that may be written: a new one, an empty one, or that of an earlier fit."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; --out needs the name of a folder")
+    held = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    if held and (CONFIG not in held or not held <= _OURS):
+        raise InputError(
+            f"the folder {folder} holds other files, {min(held - _OURS or held)!r} for one, "
+            "and is left alone; name a new or empty folder, or one that nodecopy fit wrote"
+        )
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"{folder} cannot be made: {above} is not a folder that can be written to")
+    return folder
+
+
+def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
+    """Write everything into a folder; an earlier fit in it is replaced once all is written."""
+    folder = check_folder(path)
+    try:
+        with _replaced(folder) as fresh:
+            predictions = predictions_table(found.table, found.posterior, found.class_names)
+            _write(fresh / PREDICTIONS, predictions.csv())
+            predictions.write_parquet(fresh / PARQUET)
+            _write(fresh / NEXT_LABELS, next_labels_table(found).csv())
+            _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv())
+            _write(fresh / CONFIG, write_settings(found.settings, folder))
+            _write(fresh / REPORT, labelled_page(found))
+            (fresh / MODEL).mkdir()
+            names, structural = found.table.feature_names, found.settings.features is None
+            ModelFolder(found.classifier, names, structural).save(fresh / MODEL)
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error}") from error
+    return folder
+
+
+@contextmanager
+def _replaced(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of ``folder`` if all goes well."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # In the same parent, so that it can be renamed; out of sight, should the machine stop here.
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        fresh, old = aside / "new", aside / "old"
+        fresh.mkdir()
+        yield fresh
+        if folder.exists():
+            folder.rename(old)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")

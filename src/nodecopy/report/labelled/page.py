@@ -1,0 +1,66 @@
+"""The page of a fit to one's own tables: one file that holds data, drawing library and script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from nodecopy.labelling import LabelledGraph
+from nodecopy.report.labelled.page_data import page_data
+
+_SCRIPTS = (
+    "data",
+    "marks",
+    "charts",
+    "sections",
+    "table",
+    "neighbourhood",
+    "node",
+    "donors",
+    "panel",
+    "page",
+)
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+# What could end the element that holds the data, or start another one.
+_MARKUP = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def labelled_page(found: LabelledGraph) -> str:
+    """Return the page as HTML: no network, no other file, nothing from the tables as markup.
+
+    The browser may run the two scripts whose digests the page names, and nothing else. All that
+    comes from the tables travels as JSON, and the script shows it as text.
+    """
+    library = _asset("vendor/echarts.min.js")
+    script = '"use strict";\n' + "".join(_asset(f"assets/{name}.js") for name in _SCRIPTS)
+    parts = {
+        "policy": _policy(library, script),
+        "style": _asset("assets/page.css"),
+        "data": _json(page_data(found)),
+        "library": library,
+        "script": script,
+    }
+    # In one go, so that a text that looks like a place is not taken for one.
+    return _PLACE.sub(lambda place: parts[place[1]], _asset("assets/page.html"))
+
+
+def _asset(name: str) -> str:
+    return files("nodecopy.report.labelled").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy under which only these scripts run."""
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,114 @@
+"""What the page of a fit shows, as values that JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from nodecopy.labelling import LabelledGraph, Validation
+from nodecopy.metrics import wilson_interval
+from nodecopy.report.labelled import page_words as words
+from nodecopy.report.labelled.page_nodes import (
+    MAX_LISTED,
+    MAX_NODES,
+    choose_nodes,
+    donor_columns,
+    link_columns,
+    node_columns,
+    place_of,
+)
+
+_BINS = 20
+
+
+def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any]:
+    """Return everything the page shows; long columns are packed, see `page_nodes.packed`.
+
+    Nodes are named by their place on the page, 0 … n-1, in the order of their ids.
+
+    Args:
+        found: what to show.
+        max_nodes: how many nodes the page holds at most.
+    """
+    nodes = choose_nodes(found, max_nodes)
+    labels = found.table.dataset.labels
+    return {
+        "files": words.files_read(found),
+        "method": words.method(found),
+        "facts": words.facts(found),
+        "summary": words.summary(found),
+        "warnings": words.warnings(found),
+        "notes": list(found.table.notes),
+        "leftOut": words.left_out(found, len(nodes)),
+        "classes": _classes(found),
+        "confidence": _confidence(found),
+        "reliability": _reliability(found.validation),
+        "next": _next(found, nodes),
+        "suspects": _suspects(found, nodes),
+        "nodes": node_columns(found, nodes),
+        "links": link_columns(found.table.dataset.graph, nodes, labels >= 0),
+        "donors": donor_columns(found, nodes),
+    }
+
+
+def _classes(found: LabelledGraph) -> dict[str, Any]:
+    """Return how many nodes of each class are known, predicted, and to be expected."""
+    p, k = found.posterior.probabilities, len(found.class_names)
+    labels = found.table.dataset.labels
+    return {
+        "names": list(found.class_names),
+        "known": np.bincount(labels[labels >= 0], minlength=k).tolist(),
+        "predicted": np.bincount(p.argmax(1), minlength=k).tolist(),
+        "expected": p.sum(0).round(1).tolist(),
+    }
+
+
+def _confidence(found: LabelledGraph) -> dict[str, Any]:
+    values = words.unlabelled_confidence(found)
+    counts, _ = np.histogram(values, _BINS, (0, 1))
+    return {"sentence": words.confidence(found), "counts": counts.tolist()}
+
+
+def _reliability(validation: Validation | None) -> dict[str, Any]:
+    return {
+        "sentence": words.reliability(validation),
+        "points": [] if validation is None else _points(validation),
+    }
+
+
+def _points(validation: Validation) -> list[dict[str, float]]:
+    """Return a point for each bin of confidence that is not empty."""
+    curve, points = validation.reliability(), []
+    for confidence, accuracy, count in zip(
+        curve.confidence.tolist(), curve.accuracy.tolist(), curve.count.tolist(), strict=True
+    ):
+        if count:
+            # Repeats predict the same labels again: they add nothing that is independent.
+            low, high = wilson_interval(accuracy, math.ceil(count / validation.repeats))
+            point = {"confidence": confidence, "accuracy": accuracy, "low": low, "high": high}
+            points.append({key: round(value, 4) for key, value in point.items()} | {"count": count})
+    return points
+
+
+def _next(found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:
+    chosen = found.next_labels
+    place = place_of(nodes, len(found.table.ids))
+    return {
+        "sentence": words.suggestions(found),
+        "total": len(chosen.nodes),
+        "nodes": place[chosen.nodes[:MAX_LISTED]].tolist(),
+        "gain": chosen.gain[:MAX_LISTED].round(4).tolist(),
+    }
+
+
+def _suspects(found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:
+    suspects = found.suspects
+    place = place_of(nodes, len(found.table.ids))
+    return {
+        "sentence": words.suspicion(found),
+        "total": len(suspects.nodes),
+        "nodes": place[suspects.nodes[:MAX_LISTED]].tolist(),
+        "probability": suspects.probability[:MAX_LISTED].round(4).tolist(),
+    }

@@ -1,0 +1,146 @@
+"""Which nodes and links a page holds, as columns of numbers packed into text."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.graph import Graph
+from nodecopy.labelling import LabelledGraph
+
+MAX_NODES = 50_000
+MAX_PROBABILITIES = 3_000_000  # 8 MB as text
+MAX_LINKS = 2_000_000  # 11 MB
+MAX_DONORS = 1_000_000  # 5 MB
+# Rows of the lists of suggestions and of suspect edges; the files beside the page hold all.
+MAX_LISTED = 500
+_MOST_LINKS = 512  # of one node
+
+_DIGITS = re.compile("([0-9]+)")
+
+
+def choose_nodes(
+    found: LabelledGraph, max_nodes: int = MAX_NODES, max_probabilities: int = MAX_PROBABILITIES
+) -> NDArray[np.int64]:
+    """Return the nodes that the page holds, in the order of their ids [n].
+
+    All of them, if they are few enough; else those that the page must be able to show (suggested
+    ones, ends of listed suspect edges), those with a label, and the least certain of the others.
+    """
+    p = found.posterior.probabilities
+    # Never so few that a listed suggestion or suspect edge has no node to show.
+    bound = min(max_nodes, max(3 * MAX_LISTED, max_probabilities // p.shape[1]))
+    nodes = np.arange(len(p))
+    if len(p) > bound:
+        # The smaller, the sooner a node is taken.
+        urgency = 3.0 + p.max(1)
+        urgency[found.table.dataset.labels >= 0] = 2.0
+        urgency[found.suspects.nodes[:MAX_LISTED].ravel()] = 1.0
+        urgency[found.next_labels.nodes[:MAX_LISTED]] = 0.0
+        nodes = np.argsort(urgency, kind="stable")[:bound]
+    return np.array(sorted(nodes.tolist(), key=lambda node: natural(str(found.table.ids[node]))))
+
+
+def natural(text: str) -> tuple[list[tuple[int, str]], str]:
+    """Return a key that orders texts as people do, numbers in them by their size.
+
+    >>> sorted(["n10", "n9", "N1", "a"], key=natural)
+    ['a', 'N1', 'n9', 'n10']
+    """
+    key = []
+    for i, part in enumerate(_DIGITS.split(text.casefold())):
+        # Words and numbers alternate. A number sorts by its length, then by its digits: it may be
+        # too long for an integer.
+        digits = part.lstrip("0")
+        key.append((len(digits), digits) if i % 2 else (0, part))
+    return key, text
+
+
+def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+    """Return where on the page each node of the graph is, -1 where it is not [N]."""
+    place = np.full(num_nodes, -1)
+    place[nodes] = np.arange(len(nodes))
+    return place
+
+
+def node_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what the page says of each of its nodes, column by column."""
+    posterior, labels = found.posterior.take(nodes), found.table.dataset.labels
+    return {
+        "ids": [str(found.table.ids[node]) for node in nodes],
+        "known": packed(labels[nodes], np.int32),
+        "predicted": packed(posterior.probabilities.argmax(1), np.int32),
+        # In ten-thousandths; a reader cannot tell finer ones apart.
+        "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
+        "entropy": packed(posterior.entropy, np.float32),
+        "fromGraph": packed(posterior.graph_information, np.float32),
+        "fromWeights": packed(posterior.weight_information, np.float32),
+        "degree": packed(found.table.dataset.graph.degrees[nodes], np.int32),
+    }
+
+
+def link_columns(
+    graph: Graph, nodes: NDArray[np.int64], first: NDArray[np.bool_], max_links: int = MAX_LINKS
+) -> dict[str, str]:
+    """Return the links among the nodes of the page, in compressed form.
+
+    Args:
+        graph: the observed graph.
+        nodes: on the page [n].
+        first: nodes to keep first where a node has more neighbours than can be held [N].
+        max_links: how many can be held, about.
+    """
+    place = place_of(nodes, graph.num_nodes)
+    rows = graph.take_rows(nodes)
+    start = np.repeat(np.arange(len(nodes)), np.diff(rows.indptr))
+    end = place[rows.indices]
+    here = (end >= 0) & (end != start)
+    start, end = start[here], end[here]
+    order = np.lexsort((end, ~first[nodes[end]], start))
+    start, end = start[order], end[order]
+    degrees = np.bincount(start, minlength=len(nodes))
+    begins = np.cumsum(degrees) - degrees
+    kept = np.arange(len(start)) - begins[start] < _cap(degrees, max_links)
+    counts = np.bincount(start[kept], minlength=len(nodes))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return {"offsets": packed(offsets, np.int32), "targets": packed(end[kept], np.int32)}
+
+
+def donor_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
+    total = len(found.donors)
+    if total == 0:
+        return None
+    drawn = found.donors[: max(1, MAX_DONORS // len(nodes)), nodes]
+    base = np.asarray(found.classifier.base_proba_).argmax(1)
+    place = place_of(nodes, len(base))
+    return {
+        "classOf": packed(base[nodes], np.int32),
+        "classSizes": np.bincount(base, minlength=len(found.class_names)).tolist(),
+        "graphs": len(drawn),
+        "allGraphs": total,
+        "drawn": packed(place[drawn.T], np.int32),
+        "epsilon": found.settings.epsilon,
+    }
+
+
+def packed(values: NDArray[Any], kind: type[np.generic]) -> str:
+    """Return numbers as base64 text, little-endian, for a typed array of the page.
+
+    >>> packed(np.array([1, 2]), np.uint16)
+    'AQACAA=='
+    """
+    plain = np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<"))
+    return base64.b64encode(plain.tobytes()).decode()
+
+
+def _cap(degrees: NDArray[np.int64], max_links: int) -> int:
+    """Return how many links of one node are held, so that all fit, about; never under 16."""
+    cap = _MOST_LINKS
+    while cap > 16 and np.minimum(degrees, cap).sum() > max_links:
+        cap //= 2
+    return cap

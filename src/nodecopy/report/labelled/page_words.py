@@ -1,0 +1,189 @@
+"""What the page of a fit says in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nodecopy.data.tables.wording import counted
+from nodecopy.labelling import LabelledGraph, Validation
+
+# Below this many hidden labels, a reliability diagram shows chance more than calibration.
+FEW_VALIDATED = 100
+
+
+def files_read(found: LabelledGraph) -> str:
+    """Name the tables."""
+    files = (found.settings.edges, found.settings.labels, found.settings.features)
+    return ", ".join(Path(file).name for file in files if file is not None)
+
+
+def summary(found: LabelledGraph) -> list[str]:
+    """Say what was read, what was predicted and how good it can be expected to be."""
+    labels = found.table.dataset.labels
+    known = int(np.count_nonzero(labels >= 0))
+    left = len(labels) - known
+    predicted = (
+        f"the other {counted(left, 'node')}" if left else "all of them, though none is left,"
+    )
+    return [
+        f"The graph has {counted(len(labels), 'node')} and "
+        f"{counted(found.table.dataset.graph.num_edges, 'edge')}. "
+        f"{counted(known, 'node')} came with a label, of "
+        f"{_classes(len(found.class_names))} in all. From these, {predicted} got a probability "
+        "for every class; the most probable class of a node is its prediction, and the "
+        "probability of that class its confidence.",
+        accuracy(found),
+    ]
+
+
+def accuracy(found: LabelledGraph) -> str:
+    """Say how often predictions can be expected to be right, and how that is known."""
+    validation = found.validation
+    if validation is None:
+        why = (
+            "cross-validation was switched off (repeats = 0)"
+            if found.settings.repeats == 0
+            else "that takes two classes with labels, one of them with two at least"
+        )
+        return f"How often predictions are right was not estimated: {why}."
+    low, high = validation.interval
+    times = "once" if validation.repeats == 1 else f"{validation.repeats} times over"
+    return (
+        f"About {validation.scores.accuracy:.0%} of the predictions can be expected to be right "
+        f"(95% interval: {low:.0%} to {high:.0%}). This was estimated by cross-validation: "
+        f"{counted(len(validation.nodes), 'known label')} in {validation.folds} parts, each part "
+        f"hidden in turn and predicted from the others, {times}. Those models saw fewer labels "
+        "than the final one, so the estimate leans to the pessimistic side; and it holds for "
+        "nodes like those that were labelled."
+    )
+
+
+def facts(found: LabelledGraph) -> list[dict[str, str]]:
+    """Return the figures of the summary, each with its name and a remark."""
+    labels, graph = found.table.dataset.labels, found.table.dataset.graph
+    validation = found.validation
+    isolated = int(np.count_nonzero(graph.degrees == 0))
+    parts = len(found.inspection.components)
+    if validation is None:
+        estimate, remark = "unknown", "not estimated"
+    else:
+        low, high = validation.interval
+        estimate, remark = f"{validation.scores.accuracy:.0%}", f"95% interval {low:.0%}–{high:.0%}"
+    return [
+        {
+            "name": "Nodes",
+            "value": f"{len(labels):,}",
+            "remark": f"{isolated:,} without an edge" if isolated else "all with an edge",
+        },
+        {
+            "name": "Edges",
+            "value": f"{graph.num_edges:,}",
+            "remark": counted(parts, "connected part"),
+        },
+        {
+            "name": "Known labels",
+            "value": f"{np.count_nonzero(labels >= 0):,}",
+            "remark": f"of {_classes(len(found.class_names))}",
+        },
+        {"name": "Estimated accuracy", "value": estimate, "remark": remark},
+    ]
+
+
+def warnings(found: LabelledGraph) -> list[str]:
+    """Return what to beware of, as sentences."""
+    return [f"{text[:1].upper()}{text[1:]}." for text in found.inspection.warnings]
+
+
+def method(found: LabelledGraph) -> str:
+    """Say how the labels were found."""
+    settings = found.settings
+    draws = counted(settings.weight_draws, "weight draw")
+    return (
+        f"nodecopy: {counted(settings.graphs, 'sampled graph')}, {draws} each, "
+        f"ε = {settings.epsilon:g}, {counted(settings.epochs, 'epoch')}, seed {settings.seed}"
+    )
+
+
+def left_out(found: LabelledGraph, shown: int) -> str | None:
+    """Say which nodes the page does not hold; None if it holds all."""
+    total = len(found.table.ids)
+    if shown == total:
+        return None
+    return (
+        f"The page holds {shown:,} of {total:,} nodes: those suggested, the ends of suspect edges, "
+        "those with a label, and the least certain of the others. Charts count all nodes, and "
+        "predictions.csv lists them."
+    )
+
+
+def confidence(found: LabelledGraph) -> str:
+    """Say how many predictions are sure, and how many are not."""
+    shown = unlabelled_confidence(found)
+    if len(shown) == 0:
+        return "Every node has a known label."
+    high, low = np.count_nonzero(shown >= 0.9), np.count_nonzero(shown < 0.5)
+    return (
+        f"Of {counted(len(shown), 'node')} without a label, {high:,} ({high / len(shown):.0%}) are "
+        f"predicted with a confidence of 90% or more, and {low:,} ({low / len(shown):.0%}) "
+        "with less than 50%."
+    )
+
+
+def unlabelled_confidence(found: LabelledGraph) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the confidence of the nodes without a label [n]."""
+    best: np.ndarray[tuple[int], np.dtype[np.float64]] = found.posterior.probabilities.max(1)
+    return best[found.table.dataset.labels < 0]
+
+
+def reliability(validation: Validation | None) -> str:
+    """Say whether confidence can be taken at its word."""
+    if validation is None:
+        return "Nothing was cross-validated, so nothing can be said about reliability."
+    n = len(validation.nodes)
+    mean = float(validation.probabilities.max(-1).mean())
+    low, high = validation.interval
+    if mean < low:
+        verdict = "predictions are right more often than their confidence says"
+    elif mean > high:
+        verdict = "predictions are right less often than their confidence says"
+    else:
+        verdict = "the two agree within the uncertainty of so many labels"
+    compared = (
+        f"Over the {counted(n, 'hidden label')}, mean confidence was {mean:.0%} and "
+        f"{validation.scores.accuracy:.0%} were right: {verdict}."
+    )
+    if n < FEW_VALIDATED:
+        return (
+            f"{compared} With fewer than {FEW_VALIDATED} labels to check, the diagram is a hint at "
+            "most: single points are within what chance does."
+        )
+    return compared
+
+
+def suggestions(found: LabelledGraph) -> str:
+    """Say what the list of nodes to label next is."""
+    if len(found.next_labels.nodes) == 0:
+        return "No node is suggested: either none was asked for, or every node has a label."
+    return (
+        "The nodes whose labels would tell most about all the others, the best first. The gain is "
+        "the uncertainty, in nats summed over all nodes, that a label can be expected to reach and "
+        "that those above it do not."
+    )
+
+
+def suspicion(found: LabelledGraph) -> str:
+    """Say what the list of suspect edges is."""
+    count, level = len(found.suspects.nodes), f"{found.settings.suspicion:.0%}"
+    kind = f"nodes that are of different classes with a probability of {level} or more."
+    if count == 0:
+        return f"No edge joins {kind}"
+    return (
+        f"{count:,} {'edge joins' if count == 1 else 'edges join'} {kind} Such an edge may be an "
+        "error in the file; it may as well be a true link between classes."
+    )
+
+
+def _classes(count: int) -> str:
+    return "1 class" if count == 1 else f"{count:,} classes"

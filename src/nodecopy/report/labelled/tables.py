@@ -1,0 +1,121 @@
+"""What a fit to one's own tables found, as tables: predictions, what to label, what to doubt."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.tables import TableDataset
+from nodecopy.labelling import LabelledGraph
+from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY
+from nodecopy.posterior import Posterior
+
+_DIGITS = 6
+
+
+class Table(NamedTuple):
+    """Columns by name, all of one length: whole numbers, real numbers or text."""
+
+    columns: dict[str, NDArray[Any]]
+
+    def csv(self) -> str:
+        """Return the table as CSV; real numbers have six digits after the point."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*map(_texts, self.columns.values()), strict=True))
+        return text.getvalue()
+
+    def write_parquet(self, path: Path) -> None:
+        """Write the table as Parquet: numbers as numbers, an empty text as missing."""
+        import duckdb
+
+        names = list(self.columns)
+        # Columns get plain names on the way: the names of classes may be anything.
+        plain = {f"c{i}": _rounded(column) for i, column in enumerate(self.columns.values())}
+        picked = ", ".join(
+            f"{_missing(f'c{i}', plain[f'c{i}'])} AS {_identifier(name)}"
+            for i, name in enumerate(names)
+        )
+        target = "'" + str(path).replace("'", "''") + "'"
+        with duckdb.connect() as connection:
+            connection.register("plain", plain)
+            connection.execute(f"COPY (SELECT {picked} FROM plain) TO {target} (FORMAT parquet)")
+
+
+def predictions_table(
+    table: TableDataset, posterior: Posterior, class_names: Sequence[str]
+) -> Table:
+    """Return a row for each node: what is known, what is predicted, and how surely."""
+    names = np.array([*class_names, ""], object)
+    own = np.array([*table.dataset.class_names, ""], object)
+    p = posterior.probabilities
+    return Table(
+        {
+            ID: table.ids,
+            KNOWN: own[table.dataset.labels],
+            PREDICTED: names[p.argmax(1)],
+            "confidence": p.max(1),
+            "entropy": posterior.entropy,
+            "graph_information": posterior.graph_information,
+            "weight_information": posterior.weight_information,
+            **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(class_names)},
+        }
+    )
+
+
+def next_labels_table(found: LabelledGraph) -> Table:
+    """Return the nodes most worth labelling, the best first."""
+    nodes, p = found.next_labels.nodes, found.posterior.probabilities
+    return Table(
+        {
+            "rank": np.arange(1, len(nodes) + 1),
+            ID: found.table.ids[nodes],
+            PREDICTED: _classes(found)[p[nodes].argmax(1)],
+            "confidence": p[nodes].max(1),
+            "gain": found.next_labels.gain,
+        }
+    )
+
+
+def suspect_edges_table(found: LabelledGraph) -> Table:
+    """Return the edges that may be wrong, the most suspect first; most probable labels."""
+    p, names = found.posterior.probabilities, _classes(found)
+    source, target = found.suspects.nodes.T
+    return Table(
+        {
+            "source": found.table.ids[source],
+            "target": found.table.ids[target],
+            "source_label": names[p[source].argmax(1)],
+            "target_label": names[p[target].argmax(1)],
+            "source_confidence": p[source].max(1),
+            "target_confidence": p[target].max(1),
+            "probability": found.suspects.probability,
+        }
+    )
+
+
+def _classes(found: LabelledGraph) -> NDArray[np.object_]:
+    return np.array(found.class_names, object)
+
+
+def _texts(column: NDArray[Any]) -> Sequence[Any]:
+    return [f"{x:.{_DIGITS}f}" for x in column] if column.dtype.kind == "f" else column.tolist()
+
+
+def _rounded(column: NDArray[Any]) -> NDArray[Any]:
+    return column.round(_DIGITS) if column.dtype.kind == "f" else column
+
+
+def _missing(name: str, column: NDArray[Any]) -> str:
+    return name if column.dtype.kind != "O" else f"nullif(CAST({name} AS VARCHAR), '')"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

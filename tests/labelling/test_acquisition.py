@@ -1,0 +1,110 @@
+"""What to label next: where doubt is, what is typical, and not twice in one place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy.graph import Graph
+from nodecopy.labelling import acquisition
+from nodecopy.labelling.acquisition import embedding, next_labels, similarity
+from nodecopy.posterior import Posterior
+
+
+def posterior(entropy: list[float] | np.ndarray) -> Posterior:
+    zero = np.zeros(len(entropy))
+    half = np.full((len(entropy), 2), 0.5)
+    return Posterior(half, np.array(entropy, float), zero, zero, 1, 1)
+
+
+# Two groups of six alike, and an odd one out.
+GROUPS = Graph.from_edges(
+    13, [(u, v) for r in (0, 6) for u in range(r, r + 6) for v in range(r, u)]
+)
+FEATURES = np.eye(3)[[0] * 6 + [1] * 6 + [2]]
+DOUBT = [1.0] * 13
+
+
+def group(nodes: np.ndarray) -> list[int]:
+    return [node // 6 for node in nodes.tolist()]
+
+
+def test_labels_spread_over_groups_before_a_group_gets_a_second():
+    found = next_labels(GROUPS, FEATURES, posterior(DOUBT), [], 3)
+    assert sorted(group(found.nodes)[:2]) == [0, 1]
+    assert group(found.nodes)[2] == 2
+    assert np.all(np.diff(found.gain) <= 0)
+
+
+def test_a_group_with_a_known_label_comes_last():
+    found = next_labels(GROUPS, FEATURES, posterior(DOUBT), [3], 2)
+    assert group(found.nodes) == [1, 2]
+
+
+def test_a_group_without_doubt_comes_last():
+    doubts = [0.0] * 6 + [0.1] * 7
+    assert group(next_labels(GROUPS, FEATURES, posterior(doubts), [], 1).nodes) == [1]
+
+
+def random_problem() -> tuple[Graph, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(40, rng.integers(40, size=(70, 2)))
+    return graph, rng.random((40, 5)), rng.random(40)
+
+
+def test_choices_match_the_formula_written_out():
+    graph, X, H = random_problem()
+    A = graph.to_scipy().toarray().astype(float) + np.eye(40)
+    A /= A.sum(1, keepdims=True)
+    Z = A @ A @ X
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    S = np.maximum(Z @ Z.T, 0) ** 4
+    chosen = [4, 7]
+    found = next_labels(graph, X, posterior(H), chosen, 5)
+    for node, gain in zip(found.nodes, found.gain, strict=True):
+        gains = H @ np.maximum(S - S[:, chosen].max(1, keepdims=True), 0)
+        gains[chosen] = -1
+        assert node == gains.argmax()
+        assert gain == pytest.approx(gains.max(), rel=1e-3, abs=1e-5)
+        chosen.append(int(node))
+
+
+def test_the_embedding_keeps_angles_where_it_can_hold_them_all_and_takes_sparse_features():
+    graph, X, _ = random_problem()
+    dense = embedding(graph, X, np.random.default_rng(0))
+    sparse = embedding(graph, sp.csr_array(X), np.random.default_rng(0))
+    assert dense.shape == (40, 5)
+    assert np.allclose(dense @ dense.T, sparse @ sparse.T, atol=1e-5)
+    assert np.allclose(np.linalg.norm(dense, axis=1), 1, atol=1e-5)
+
+
+def test_a_node_without_features_or_edges_is_like_nothing():
+    seen = embedding(Graph.from_edges(3, [(0, 1)]), np.eye(3)[[0, 1, 2]] * [[1], [1], [0]], rng())
+    assert np.allclose(similarity(seen, seen)[2], 0)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_known_and_forbidden_nodes_are_never_chosen_and_there_may_be_too_few():
+    allowed = np.zeros(13, bool)
+    allowed[[0, 1, 2]] = True
+    found = next_labels(GROUPS, FEATURES, posterior(DOUBT), [0], 5, allowed=allowed)
+    assert sorted(found.nodes.tolist()) == [1, 2]
+    assert next_labels(GROUPS, FEATURES, posterior(DOUBT), [], 0).nodes.tolist() == []
+    assert next_labels(GROUPS, FEATURES, posterior(DOUBT), range(13), 3).nodes.tolist() == []
+
+
+def test_on_large_graphs_a_sample_stands_for_all(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 20)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 10)
+    graph, X, H = random_problem()
+    found = next_labels(graph, X, posterior(H), range(15), 12)
+    again = next_labels(graph, X, posterior(H), range(15), 12)
+    assert len(found.nodes) == 10
+    assert found.nodes.min() >= 15
+    assert np.array_equal(found.nodes, again.nodes)
+    other = next_labels(graph, X, posterior(H), range(15), 12, seed=1)
+    assert not np.array_equal(found.nodes, other.nodes)

@@ -1,0 +1,219 @@
+"""`nodecopy fit`, `predict` and `evaluate` on one's own tables: the files they write and refuse."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier, cli
+from nodecopy.report.labelled import folder as folder_module
+
+FILES = {
+    "config.toml",
+    "model",
+    "next_labels.csv",
+    "predictions.csv",
+    "predictions.parquet",
+    "report.html",
+    "suspect_edges.csv",
+}
+QUICK = ["--graphs=2", "--weight-draws=2", "--epochs=20", "--folds=2", "--repeats=1"]
+
+
+@pytest.fixture
+def here(own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the files in it."""
+    for file in own_folder.iterdir():
+        shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fit(*options: str) -> int:
+    files = ["--edges=edges.csv", "--labels=labels.csv", "--features=features.csv"]
+    return cli.main(["fit", *files, *QUICK, "--out=run", *options])
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline="")))
+
+
+def hidden(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def test_fit_writes_every_file_and_says_what_was_found(here, capsys):
+    assert fit("--suspicion=0.5") == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == f"report: {Path('run', 'report.html')}"
+    assert "nodes       20, 7 of them with a known label" in out
+    assert "from 7 known labels, each hidden in turn" in out
+    assert set(os.listdir("run")) == FILES
+    assert hidden(here) == []
+    rows = read(here / "run" / "predictions.csv")
+    assert len(rows) == 20
+    clf = NodeCopyClassifier.load("run/model")
+    for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):
+        assert row["predicted"] == label
+        assert [float(row["p_=red"]), float(row["p_blue"])] == pytest.approx(p, abs=1e-6)
+        assert float(row["confidence"]) == pytest.approx(p.max(), abs=1e-6)
+    parts = [float(rows[0][name]) for name in ("graph_information", "weight_information")]
+    assert 0 <= sum(parts) <= float(rows[0]["entropy"]) + 1e-6
+    assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
+
+
+def test_parquet_holds_what_csv_holds(here):
+    assert fit("--repeats=0") == 0
+    rows = read(here / "run" / "predictions.csv")
+    found = duckdb.sql("SELECT * FROM 'run/predictions.parquet'").fetchnumpy()
+    assert list(found) == list(rows[0])
+    assert found["id"].tolist() == [row["id"] for row in rows]
+    known = np.ma.filled(found["known"].astype(object), "")
+    assert known.tolist() == [row["known"] for row in rows]
+    for name in ("confidence", "p_blue"):
+        assert found[name].tolist() == pytest.approx([float(row[name]) for row in rows], abs=1e-9)
+
+
+def test_the_configuration_gives_the_same_files_again(here):
+    assert fit() == 0
+    assert cli.main(["fit", "--config", "run/config.toml", "--out", "deep/again"]) == 0
+    for name in sorted(FILES - {"model", "config.toml"}):
+        assert Path("run", name).read_bytes() == Path("deep/again", name).read_bytes(), name
+    for file in Path("run/model").iterdir():
+        assert file.read_bytes() == Path("deep/again/model", file.name).read_bytes()
+
+
+def test_an_earlier_fit_is_replaced_and_anything_else_is_left_alone(here, capsys):
+    assert fit("--repeats=0") == 0
+    before = Path("run/predictions.csv").read_bytes()
+    assert fit("--repeats=0", "--seed=1") == 0
+    assert Path("run/predictions.csv").read_bytes() != before
+    Path("run/notes.txt").write_text("mine")
+    capsys.readouterr()
+    assert fit("--repeats=0") == 2
+    assert "holds other files, 'notes.txt' for one" in capsys.readouterr().err
+    Path("run2").mkdir()
+    Path("run2/config.toml").write_text("")
+    assert fit("--out=edges.csv") == 2
+    assert "is a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", ["labelled_page", "suspect_edges_table"])
+def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch, moment):
+    assert fit("--repeats=0") == 0
+    before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
+
+    def full(found: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder_module, moment, full)
+    capsys.readouterr()
+    assert fit("--repeats=0", "--seed=1") == 1
+    assert (
+        capsys.readouterr().err == "error: cannot write run: [Errno 28] No space left on device\n"
+    )
+    assert {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()} == before
+    assert hidden(here) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["fit"], "--edges is missing"),
+        (["fit", "--edges=edges.csv", "--out=run"], "--labels is missing"),
+        (["fit", "--edges=edges.csv", "--labels=labels.csv"], "--out is missing"),
+        (["fit", "cora", "--epsilon=0.1"], "--epsilon is for tables of one's own"),
+        (["fit", "--split=fixed", "--edges=edges.csv"], "--split is for a built-in dataset"),
+        (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--weights=x", "--out=run"],
+            "unknown weights 'x'",
+        ),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=edges.csv/run"],
+            "cannot be made",
+        ),
+        (["fit", "--edges=none.csv", "--labels=labels.csv", "--out=run"], "none.csv does not"),
+        (
+            ["predict", "--model=none", "--edges=edges.csv", "--out=x.csv"],
+            "there is no folder none",
+        ),
+        (
+            ["predict", "--model=none", "--edges=edges.csv", "--out=no/x.csv"],
+            "--out must be a file",
+        ),
+        (["evaluate", "--predictions=edges.csv", "--truth=labels.csv"], "not a table of predict"),
+    ],
+)
+def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, message):
+    before = sorted(os.listdir("."))
+    assert cli.main(args) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(os.listdir(".")) == before
+
+
+def test_predict_and_evaluate(here, capsys):
+    assert fit("--repeats=0") == 0
+    with Path("edges.csv").open("a", encoding="utf-8") as file:
+        file.write("new,b3\n")
+    with Path("features.csv").open("a", encoding="utf-8") as file:
+        file.write("new,-1,0\n")
+    capsys.readouterr()
+    tables = ["--edges=edges.csv", "--features=features.csv"]
+    assert cli.main(["predict", "--model=run/model", *tables, "--out=new.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "21 nodes: new.csv"
+    assert {row["id"] for row in read(Path("new.csv"))} >= {"new", "b3"}
+    Path("truth.csv").write_text("id,label\nnew,blue\nb3,blue\nb1,blue\nZoë,=red\n", "utf-8")
+    assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 2
+    assert "'new'" in capsys.readouterr().err
+    assert cli.main(["evaluate", "--predictions=new.csv", "--truth=truth.csv"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "nodes       4"
+    assert out[1].startswith("accuracy    ")
+    Path("truth.csv").write_text("id,label\nb3,blue\nb1,blue\nb4,green\n", "utf-8")
+    assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "1 more were known to the model" in first
+    assert "1 of classes that the model does not know" in first
+
+
+def test_without_features_and_with_whole_number_ids(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ring = [(k, (k + step) % 12) for k in range(12) for step in (1, 2)]
+    large = 2**53 + 1  # more digits than a float holds
+    text = "\n".join(f"{large + u}\t{large + v}" for u, v in ring)
+    Path("edges.tsv").write_text(text)
+    labels = "\n".join(f"{large + k}\t{k // 6}" for k in (0, 1, 2, 6, 7, 8))
+    Path("labels.tsv").write_text(labels)
+    args = ["--edges=edges.tsv", "--labels=labels.tsv", "--out=run", *QUICK]
+    assert cli.main(["fit", *args]) == 0
+    assert "note: no features given" in capsys.readouterr().out
+    rows = read(Path("run/predictions.csv"))
+    assert [int(row["id"]) for row in rows] == [large + k for k in range(12)]
+    assert {row["predicted"] for row in rows} <= {"0", "1"}
+    assert cli.main(["predict", "--model=run/model", "--edges=edges.tsv", "--out=same.csv"]) == 0
+    same = read(Path("same.csv"))
+    assert [row["p_0"] for row in same] == [row["p_0"] for row in rows]
+
+
+def test_an_interrupted_validation_still_writes_the_fit(here, capsys, monkeypatch):
+    from nodecopy.labelling import run
+
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "cross_validate", interrupted)
+    assert fit() == 130
+    captured = capsys.readouterr()
+    assert "accuracy    not estimated" in captured.out
+    assert "the labels were not validated" in captured.err
+    assert set(os.listdir("run")) == FILES

@@ -1,0 +1,127 @@
+"""A model in a folder, applied to a graph that has grown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.labelling import FitSettings, label_tables
+from nodecopy.labelling.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
+
+
+@pytest.fixture
+def saved(labelled, tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    ModelFolder(labelled.classifier, labelled.table.feature_names, structural=False).save(folder)
+    return folder
+
+
+def read(path: str | Path) -> list[tuple[str, ...]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return [tuple(row) for row in csv.reader(file)]
+
+
+def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
+    table, posterior = ModelFolder.load(saved).predict(settings.edges, settings.features)
+    assert table.ids.tolist() == labelled.table.ids.tolist()
+    assert np.array_equal(posterior.probabilities, labelled.posterior.probabilities)
+
+
+def test_the_estimator_loads_the_folder(saved, labelled):
+    loaded = NodeCopyClassifier.load(saved)
+    assert loaded.classes_.tolist() == ["=red", "blue"]
+    assert np.array_equal(loaded.predict_proba(), labelled.posterior.probabilities)
+
+
+def test_a_grown_graph_with_columns_in_another_order_and_one_more(saved, settings, rows_file):
+    edges = rows_file("edges.csv", [*read(settings.edges), ("new", "b3")])
+    head, *rows = read(settings.features)
+    wider = [("id", "second", "third", "first"), *((i, b, "9", a) for i, a, b in rows)]
+    features = rows_file("features.csv", [*wider, ("new", "0.5", "9", "-1.0")])
+    table, posterior = ModelFolder.load(saved).predict(edges, features)
+    assert "new" in table.ids.tolist()
+    assert table.feature_names == head[1:]
+    assert table.notes[-1] == "1 features that the model has not seen were left out: 'third'"
+    straight = [*read(settings.features), ("new", "-1.0", "0.5")]
+    _, same = ModelFolder.load(saved).predict(edges, rows_file("straight.csv", straight))
+    assert np.array_equal(posterior.probabilities, same.probabilities)
+
+
+def test_a_missing_column_is_an_error_that_names_it(saved, settings, rows_file):
+    features = rows_file("few.csv", [row[:2] for row in read(settings.features)])
+    with pytest.raises(DatasetError, match="1 features that the model was fitted to .*'second'"):
+        ModelFolder.load(saved).predict(settings.edges, features)
+
+
+def test_a_missing_sparse_feature_is_zero(settings, rows_file, tmp_path):
+    head, *rows = read(settings.features)
+    triples = [(i, name, x) for i, *xs in rows for name, x in zip(head[1:], xs, strict=True)]
+    sparse = rows_file("triples.csv", [("id", "feature", "value"), *triples])
+    quick = FitSettings(settings.edges, settings.labels, sparse, graphs=1, epochs=5, repeats=0)
+    found = label_tables(quick, progress=False)
+    folder = ModelFolder(found.classifier, found.table.feature_names, structural=False)
+    less = [row for row in triples if row[1] == "second"]
+    zeros = [(i, name, x if name == "second" else "0") for i, name, x in triples]
+    one = folder.predict(settings.edges, rows_file("a.csv", [("id", "feature", "value"), *less]))[1]
+    two = folder.predict(settings.edges, rows_file("b.csv", [("id", "feature", "value"), *zeros]))[
+        1
+    ]
+    assert np.array_equal(one.probabilities, two.probabilities)
+
+
+def test_without_features_the_ties_keep_their_meaning(settings, rows_file):
+    quick = FitSettings(settings.edges, settings.labels, graphs=1, epochs=5, repeats=0)
+    found = label_tables(quick, progress=False)
+    folder = ModelFolder(found.classifier, found.table.feature_names, structural=True)
+    _, same = folder.predict(settings.edges)
+    assert np.array_equal(same.probabilities, found.posterior.probabilities)
+    fewer = rows_file("fewer.csv", [row for row in read(settings.edges) if "ß" not in row])
+    table, _ = folder.predict(fewer)
+    assert table.notes[-1].endswith("not in this graph: 'ß'")
+
+
+def test_features_where_none_were_or_none_where_some_were_is_refused(saved, settings, labelled):
+    with pytest.raises(DatasetError, match="a file of features is missing"):
+        ModelFolder.load(saved).predict(settings.edges)
+    bare = ModelFolder(labelled.classifier, labelled.table.feature_names, structural=True)
+    with pytest.raises(DatasetError, match="fitted without features"):
+        bare.predict(settings.edges, settings.features)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "[]",
+        '{"format": "nodecopy tables", "version": 2}',
+        '{"format": "nodecopy tables", "version": 1}',
+        '{"format": "nodecopy tables", "version": 1, "feature_names": ["a"]}',
+        '{"format": "nodecopy tables", "version": 1, "feature_names": ["a"], "structural": true}',
+    ],
+)
+def test_a_damaged_folder_is_refused_in_one_line(saved, content):
+    (saved / TABLES_FILE).write_text(content)
+    with pytest.raises(FormatError, match=TABLES_FILE):
+        ModelFolder.load(saved)
+
+
+def test_a_folder_that_is_not_there_or_holds_no_model_is_refused(saved, tmp_path):
+    with pytest.raises(FormatError, match="there is no folder"):
+        ModelFolder.load(tmp_path / "none")
+    (saved / MODEL_FILE).unlink()
+    with pytest.raises(FormatError, match="cannot read the model"):
+        ModelFolder.load(saved)
+
+
+def test_the_names_of_features_are_kept_as_they_are(saved):
+    assert json.loads((saved / TABLES_FILE).read_text("utf-8"))["feature_names"] == [
+        "first",
+        "second",
+    ]

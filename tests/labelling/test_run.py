@@ -1,0 +1,72 @@
+"""The whole job on tables: what comes out fits what went in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodecopy.data import planted_partition
+from nodecopy.errors import ModelError
+from nodecopy.labelling import label_tables, run
+from nodecopy.labelling.run import class_values
+
+
+def test_everything_is_there_and_of_the_right_size(labelled, settings):
+    n = labelled.table.dataset.num_nodes
+    assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
+    assert labelled.class_names == ("=red", "blue")
+    assert labelled.donors.shape == (settings.graphs, n)
+    assert labelled.validation.probabilities.shape == (1, 7, 2)
+    assert len(labelled.next_labels.nodes) == 13  # all that have no label
+    assert not labelled.interrupted
+
+
+def test_donors_are_of_the_class_that_the_base_predicted(labelled):
+    predicted = labelled.classifier.base_proba_.argmax(1)
+    assert np.array_equal(predicted[labelled.donors], np.tile(predicted, (2, 1)))
+
+
+def test_the_same_settings_give_the_same_result(labelled, settings):
+    again = label_tables(settings, progress=False)
+    assert np.array_equal(again.posterior.probabilities, labelled.posterior.probabilities)
+    assert np.array_equal(again.validation.probabilities, labelled.validation.probabilities)
+    assert np.array_equal(again.next_labels.nodes, labelled.next_labels.nodes)
+    other = label_tables(replace(settings, seed=1, repeats=0), progress=False)
+    assert not np.array_equal(other.posterior.probabilities, labelled.posterior.probabilities)
+    assert other.validation is None
+
+
+def test_an_interrupt_gives_up_the_validation_and_keeps_the_fit(labelled, settings, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "cross_validate", interrupted)
+    found = label_tables(settings, progress=False)
+    assert found.interrupted
+    assert found.validation is None
+    assert np.array_equal(found.posterior.probabilities, labelled.posterior.probabilities)
+
+
+def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
+    rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
+    numbers = replace(settings, labels=rows_file("l.csv", rows), repeats=0)
+    found = label_tables(numbers, progress=False)
+    assert found.class_names == ("9", "10")
+    assert found.classifier.classes_.tolist() == [9, 10]
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [(("1", "2"), [1, 2]), (("01", "2"), ["01", "2"]), (("-1", "a"), ["-1", "a"])],
+)
+def test_classes_are_numbers_only_if_nothing_is_lost(names, values):
+    dataset = replace(planted_partition(20, 2, seed=0).dataset, class_names=names)
+    assert class_values(dataset) == values
+
+
+def test_labels_of_one_class_are_refused(settings, rows_file):
+    one = rows_file("l.csv", [("id", "label"), ("b1", "x"), ("b2", "x")])
+    with pytest.raises(ModelError, match="at least two classes are needed"):
+        label_tables(replace(settings, labels=one), progress=False)

@@ -1,0 +1,82 @@
+"""Settings of a fit to tables: checked when made, written to a file and read back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import SpecError
+from nodecopy.labelling import FitSettings, read_settings, write_settings
+from nodecopy.weights import MCDropout, PointEstimate
+
+
+def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_path: Path):
+    run = tmp_path / "deep" / "run"
+    run.mkdir(parents=True)
+    given = FitSettings(
+        str(tmp_path / "e.csv"), str(tmp_path / 'l "x\x7f\t.csv'), seed=3, epsilon=0.5
+    )
+    text = write_settings(given, run)
+    assert 'edges = "../../e.csv"' in text
+    (run / "config.toml").write_text(text, encoding="utf-8")
+    assert read_settings(run / "config.toml") == given
+    assert read_settings(run / "config.toml", seed=4).seed == 4
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("seed", v) for v in (-1, 1.5, True, "0", 2**70)),
+        *(("graphs", v) for v in (0, 2.0)),
+        *(("folds", v) for v in (1, 0)),
+        *(("epsilon", v) for v in (-0.1, 1.1, float("nan"), "a", True)),
+        *(("suspicion", v) for v in (2, None)),
+        *(("edges", v) for v in ("", None, 3)),
+        ("features", 3),
+    ],
+)
+def test_an_impossible_setting_is_named_with_what_was_found(key, value):
+    with pytest.raises(SpecError, match=rf"^{key} must be .*; got "):
+        FitSettings(**{"edges": "e", "labels": "l", key: value})
+
+
+def test_unknown_weights_are_refused_with_what_is_accepted():
+    with pytest.raises(SpecError, match="'dropout'"):
+        FitSettings("e", "l", weights="droput")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('edges = "e"\nlabls = "l"', "unknown key 'labls'; did you mean 'labels'"),
+        ('edges = "e"', "the key labels is missing"),
+        ("edges = ", "is not TOML"),
+        ('edges = "e"\nlabels = "l"\nseed = "x"', "seed must be a whole number"),
+        ('edges = 3\nlabels = "l"', "edges must be the name of a file"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text, message):
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        read_settings(file)
+    assert str(caught.value).startswith(str(file))
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
+    with pytest.raises(SpecError, match="cannot be read"):
+        read_settings(tmp_path / "none.toml")
+
+
+def test_every_setting_reaches_the_classifier():
+    given = FitSettings("e", "l", seed=5, graphs=3, weight_draws=4, epsilon=0.2, epochs=7)
+    made = given.classifier(progress=False)
+    assert (made.random_state, made.n_zeta, made.n_weights, made.epsilon) == (5, 3, 4, 0.2)
+    assert made.training.epochs == 7
+    assert made.progress is False
+    assert made.weights == MCDropout()
+    point = FitSettings(**{**asdict(given), "weights": "point"}).classifier()
+    assert point.weights == PointEstimate()

@@ -1,0 +1,151 @@
+"""Whatever the files hold: an answer or one clear line, and a whole folder or none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from nodecopy import cli
+
+CELLS = [
+    "a",
+    "b",
+    "c",
+    "007",
+    "7",
+    "-1",
+    "",
+    " ",
+    "nan",
+    "1e400",
+    "0.5",
+    "ß",
+    '"',
+    "\0",
+    "id",
+    "label",
+]
+CELLS += ["source", "target", "weight", "feature", "value", "<b>", "=1", "\u2028", "1,2", "x" * 300]
+JOINTS = [",", "\t", ";", "|", " ", ",,"]
+
+cell = st.sampled_from(CELLS)
+row = st.builds(
+    lambda joint, cells: joint.join(cells), st.sampled_from(JOINTS), st.lists(cell, max_size=4)
+)
+table = st.builds(
+    lambda head, rows, end: (end.join([head, *rows])).encode(),
+    st.sampled_from(["source,target", "id,label", "id,feature,value", "id,f1,f2", "", "a,b"]),
+    st.lists(row, max_size=8),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+content = st.one_of(table, st.binary(max_size=60))
+
+EDGES = b"source,target\na,b\nb,c\nc,a\nc,d\nd,e\ne,f\nf,d\n"
+LABELS = b"id,label\na,x\nb,x\nd,y\ne,y\n"
+FEATURES = b"id,f1,f2\na,1,0\nb,1,0\nc,1,1\nd,0,1\ne,0,1\nf,0,1\n"
+GOOD = {"edges": EDGES, "labels": LABELS, "features": FEATURES}
+COMPLETE = 7  # files of a whole folder
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> dict[str, bytes]:
+    """Return good files, one of them replaced or damaged at one place."""
+    name = draw(st.sampled_from(sorted(GOOD)))
+    if draw(st.booleans()):
+        return GOOD | {name: draw(content)}
+    good = GOOD[name]
+    place = draw(st.integers(0, len(good)))
+    inserted = draw(st.one_of(cell.map(str.encode), st.binary(max_size=3)))
+    return GOOD | {name: good[:place] + inserted + good[place + draw(st.integers(0, 5)) :]}
+
+
+def run(folder: str, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]) -> None:
+    for name, data in files.items():
+        Path(folder, f"{name}.csv").write_bytes(data)
+    out = Path(folder, "run")
+    options = [f"--{name}={Path(folder, f'{name}.csv')}" for name in files]
+    cheap = ["--graphs=1", "--weight-draws=1", "--epochs=1", "--repeats=0"]
+    code = cli.main(["fit", *options, *cheap, f"--out={out}"])
+    captured = capsys.readouterr()
+    assert code in (0, 2), captured.err
+    if code == 0:
+        assert len(os.listdir(out)) == COMPLETE
+    else:
+        assert captured.err.startswith("error: ")
+        assert captured.err.count("\n") == 1
+        assert not out.exists()
+    left = {f"{name}.csv" for name in files} | ({"run"} if code == 0 else set())
+    assert set(os.listdir(folder)) == left
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(files=damaged())
+@example(files=GOOD)
+@example(files=GOOD | {"labels": b"id,label\na,x\nb,y\n"})
+@example(files=GOOD | {"labels": b"id,label\na,x\xff\n"})
+@example(files=GOOD | {"features": b"id,f1\na,1e400\n"})
+def test_no_input_gives_a_traceback_or_half_a_folder(files, capsys):
+    folder = tempfile.mkdtemp()
+    try:
+        run(folder, files, capsys)
+    finally:
+        shutil.rmtree(folder)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    config=st.one_of(
+        st.binary(max_size=80),
+        st.builds(
+            lambda lines: "\n".join(lines).encode(),
+            st.lists(
+                st.builds(
+                    "{} = {}".format,
+                    st.sampled_from(
+                        [
+                            "edges",
+                            "labels",
+                            "seed",
+                            "graphs",
+                            "epsilon",
+                            "weights",
+                            "nonsense",
+                            "[x]",
+                        ]
+                    ),
+                    st.sampled_from(
+                        ['"e.csv"', "1", "-1", "nan", "true", "[]", "''", "1979-05-27"]
+                    ),
+                ),
+                max_size=6,
+            ),
+        ),
+    )
+)
+def test_no_configuration_gives_a_traceback(config, capsys):
+    folder = tempfile.mkdtemp()
+    try:
+        file = Path(folder, "config.toml")
+        file.write_bytes(config)
+        code = cli.main(["fit", "--config", str(file), "--out", str(Path(folder, "run"))])
+        err = capsys.readouterr().err
+        assert code == 2
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        assert os.listdir(folder) == ["config.toml"]
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,109 @@
+"""Fits to tables for tests of the page: a real one with awkward names, and made-up large ones."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.inspection import inspect_dataset
+from nodecopy.data.tables import TableDataset
+from nodecopy.data.tables.edges import EdgeCounts
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.graph import Graph
+from nodecopy.labelling import (
+    FitSettings,
+    LabelledGraph,
+    NextLabels,
+    SuspectEdges,
+    Validation,
+    label_tables,
+)
+from nodecopy.posterior import Posterior
+
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE_IDS = (
+    SCRIPT,
+    "</script><img src=x onerror=alert(2)>",
+    "<!--<script>",
+    "{{style}} &lt;b&gt; 'q' \"Q\"",
+    "two\nlines",
+    "שלום עולם",
+    "🙂 #node=%zz",
+    "long" * 75,
+    "9007199254740993",  # beyond what a number of JavaScript can hold
+)
+HOSTILE_CLASSES = ("</script>" + SCRIPT, "عربي", "name " * 60)
+
+
+def fit_awkward_tables(folder: Path) -> LabelledGraph:
+    """Fit three classes of 20 nodes each, then an isolated one; every name tries to break out."""
+    ids = [*HOSTILE_IDS, *(f"v{i}" for i in range(61 - len(HOSTILE_IDS)))]
+    kind = np.arange(60) % 3
+    rng = np.random.default_rng(0)
+    ring = [(i, (i + 3) % 60) for i in range(60)]
+    chords = [(i, int(rng.choice(np.flatnonzero(kind == kind[i])))) for i in range(60)]
+    star = [(0, 3 * i) for i in range(1, 20)]
+    edges = [(a, b) for a, b in [*ring, *chords, *star, (1, 2)] if a != b]
+    noise = rng.random((61, 6))
+    features = noise + np.vstack([np.repeat(np.eye(3)[kind], 2, axis=1), np.zeros(6)])
+    _write(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
+    known = [(ids[i], HOSTILE_CLASSES[kind[i]]) for i in range(24)]
+    _write(folder / "labels.csv", ["id", "label"], known)
+    names = ["id", *(f"f{d}" for d in range(6))]
+    _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
+    files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
+    settings = FitSettings(*files, graphs=2, weight_draws=2, epochs=10, repeats=1, folds=2)
+    return label_tables(settings, progress=False)
+
+
+def make_found(
+    num_nodes: int,
+    num_classes: int = 3,
+    *,
+    ids: Sequence[str] | None = None,
+    edges: Iterable[tuple[int, int]] | None = None,
+    validation: Validation | None = None,
+    graphs: int = 3,
+    suggestions: int = 5,
+    suspects: int = 4,
+) -> LabelledGraph:
+    """Make up a fit: a ring of nodes, the first of which are labelled, and random predictions."""
+    rng = np.random.default_rng(1)
+    ring = [(i, (i + 1) % num_nodes) for i in range(num_nodes)] if edges is None else list(edges)
+    graph = Graph.from_edges(num_nodes, np.array(ring).reshape(-1, 2))
+    labels = np.where(np.arange(num_nodes) < 2 * num_classes, np.arange(num_nodes), -1)
+    labels = np.where(labels >= 0, labels % num_classes, -1)
+    names = tuple(f"class {k}" for k in range(num_classes))
+    dataset = NodeDataset("edges", graph, np.ones((num_nodes, 1)), labels, names)
+    given = [f"n{i}" for i in range(num_nodes)] if ids is None else ids
+    table = TableDataset(
+        dataset, np.array(given, object), ("one",), EdgeCounts(len(ring), 0, 0, 0, len(ring)), ()
+    )
+    classifier = NodeCopyClassifier()
+    classifier.posterior_ = _posterior(num_nodes, num_classes, rng)
+    classifier.base_proba_ = classifier.posterior_.probabilities
+    return LabelledGraph(
+        FitSettings("edges.csv", "labels.csv", repeats=0 if validation is None else 1),
+        table,
+        inspect_dataset(dataset),
+        classifier,
+        validation,
+        NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
+        SuspectEdges(graph.edges()[:suspects], np.full(suspects, 0.95)),
+        rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32),
+    )
+
+
+def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:
+    p = rng.dirichlet(np.full(k, 0.5), n)
+    entropy = -(p * np.log(np.maximum(p, 1e-12))).sum(1)
+    return Posterior(p, 0.5 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2)
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,0 +1,95 @@
+"""The page as a text: nothing leaves it, nothing breaks out of it, only its own scripts run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from nodecopy.labelling import LabelledGraph
+from nodecopy.report.labelled.page import labelled_page
+from tests.report.labelled.fabricated import HOSTILE_CLASSES, HOSTILE_IDS, make_found
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text of each script, as a browser finds them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._in_script = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self._in_script = tag == "script"
+        if self._in_script:
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self._in_script:
+            self.scripts[-1] += data
+
+    def handle_endtag(self, tag):
+        self._in_script = False
+
+
+@pytest.fixture(scope="module")
+def page(found: LabelledGraph) -> str:
+    return labelled_page(found)
+
+
+def test_the_policy_names_the_digests_of_the_scripts_and_nothing_else(page):
+    elements = Elements(page)
+    (policy,) = [
+        attributes["content"] or ""
+        for tag, attributes in elements.found
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    data, *run = elements.scripts
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in run]
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert len(run) == 2
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert json.loads(data)["classes"]["names"]
+
+
+def test_the_page_refers_to_nothing_outside(page):
+    for tag, attributes in Elements(page).found:
+        for name in ("src", "href", "action", "srcset", "data"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+    style = page.split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_names_travel_as_data_and_arrive_unharmed(page):
+    data = json.loads(Elements(page).scripts[0])
+    assert set(HOSTILE_IDS) <= set(data["nodes"]["ids"])
+    assert sorted(data["classes"]["names"]) == sorted(HOSTILE_CLASSES)
+    raw = page.split('id="data">')[1].split("</script>")[0]
+    assert not re.search("[<>&\u2028\u2029]", raw)
+    assert "alert(1)" in raw  # it is there, as a text
+
+
+def test_a_text_like_a_place_of_the_template_is_left_alone(page):
+    assert any("{{style}}" in i for i in json.loads(Elements(page).scripts[0])["nodes"]["ids"])
+    assert page.count("color-scheme: light dark;") == 1
+
+
+def test_the_library_comes_with_its_licence(page):
+    assert "Licensed to the Apache Software Foundation" in page
+
+
+@pytest.mark.parametrize("num_classes", [2, 40])
+def test_the_page_of_20_000_nodes_is_of_bearable_size(num_classes):
+    assert len(labelled_page(make_found(20_000, num_classes, graphs=10))) < 6_000_000

@@ -1,0 +1,376 @@
+"""The page in a real browser: search, sort, keys, the panel of a node, light, dark and narrow."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from nodecopy.labelling import LabelledGraph
+from nodecopy.report.labelled.page import labelled_page
+from tests.report.labelled.fabricated import HOSTILE_IDS, SCRIPT, make_found
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or DRIVER is None, reason="Chromium and its driver are not installed"
+)
+webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+WATCH = "window.alerted = 0; window.alert = () => { window.alerted += 1; };"
+ROWS = "#table .rows .row"
+
+
+class Page:
+    """A page that is open in the browser, and what a reader does with it."""
+
+    def __init__(self, driver: Any, path: Path) -> None:
+        self.driver, self.path = driver, path
+
+    def open(self, fragment: str = "", width: int = 1300, scheme: str = "light") -> None:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        self.driver.get("about:blank")
+        self.driver.get(self.path.as_uri() + fragment)
+        # On a busy machine the driver may still look at the blank page.
+        loaded = "document.readyState === 'complete' && location.href.startsWith(arguments[0])"
+        self.until(lambda: self.run(loaded, self.path.as_uri()))
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector: str) -> Any:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def until(self, condition: Callable[[], Any]) -> Any:
+        return WebDriverWait(self.driver, 20, 0.02).until(lambda _: condition())
+
+    def column(self, number: int) -> list[str]:
+        """Return the texts of a column of the rows that are elements, in their order."""
+        return self.run(
+            "[...document.querySelectorAll(arguments[0])].map("
+            "row => row.children[arguments[1]].textContent)",
+            ROWS,
+            number,
+        )
+
+    def sort(self, title: str) -> None:
+        (button,) = [b for b in self.all(".head button") if b.text.startswith(title)]
+        button.click()
+
+    def title(self) -> str:
+        """Return the id in the panel, without the word above it; nothing if it is closed."""
+        script = "document.querySelector('#panel[open] #panel-title bdi')?.textContent ?? ''"
+        return self.run(script)
+
+    def errors(self) -> list[Any]:
+        return self.driver.get_log("browser")
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, LabelledGraph], Path]:
+    folder = tmp_path_factory.mktemp("pages")
+
+    def write(name: str, found: LabelledGraph) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(labelled_page(found), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def page(driver: Any, written: Any, found: LabelledGraph) -> Iterator[Page]:
+    """The page of a small fit with awkward names; a word on the console fails the test."""
+    shown = Page(driver, written("awkward", found))
+    shown.errors()
+    yield shown
+    assert shown.errors() == []
+    assert shown.run("window.alerted") == 0
+
+
+@pytest.fixture
+def large(driver: Any, written: Any) -> Page:
+    return Page(driver, written("large", make_found(20_000, 40)))
+
+
+def test_the_watch_on_alerts_and_on_the_console_would_notice(driver, tmp_path):
+    path = tmp_path / "broken.html"
+    path.write_text("<!DOCTYPE html><script>alert(1); nothing.here()</script>")
+    broken = Page(driver, path)
+    broken.open()
+    assert broken.run("window.alerted") == 1
+    assert "nothing is not defined" in str(broken.errors())
+
+
+def test_everything_is_drawn_and_nothing_is_fetched(page, found):
+    page.open()
+    edges = str(found.table.dataset.graph.num_edges)
+    assert [fact.text for fact in page.all("#facts .value")][:3] == ["61", edges, "24"]
+    assert len(page.all(".chart svg")) == 3
+    assert all(chart.size["height"] > 100 for chart in page.all(".chart svg"))
+    assert "1 of 61 nodes have no edge" in page.one(".warning").text
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_script_that_is_not_ours_does_not_run(page):
+    page.open()
+    page.run(
+        "document.body.append(Object.assign(document.createElement('script'), "
+        "{textContent: 'alert(3)'}))"
+    )
+    assert page.run("window.alerted") == 0
+    assert "Content Security Policy" in str(page.errors())
+
+
+def test_awkward_ids_are_shown_as_text(page):
+    page.open()
+    shown = page.column(0)
+    assert SCRIPT in shown
+    assert "two↵lines" in shown
+    assert "9007199254740993" in shown
+    for node_id in HOSTILE_IDS:
+        page.run("openNode(placeOfId.get(arguments[0]))", node_id)
+        page.until(lambda wanted=node_id: page.title() == wanted.replace("\n", "↵"))
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_search_and_filters(page, found):
+    page.open()
+    page.one("#query").send_keys("SCRIPT")
+    assert page.one("#matches").text == "3 of 61 nodes"
+    assert page.one(".grid").get_attribute("aria-rowcount") == "4"
+    assert len(page.all(ROWS)) == 3
+    page.one("#query").send_keys(" no such node")
+    assert page.one("#matches").text == "0 of 61 nodes"
+    assert "No node matches" in page.one(".grid").text
+    page.one("#query").send_keys(Keys.CONTROL + "a", Keys.DELETE)
+    Select(page.one("#label-filter")).select_by_value("unlabelled")
+    assert page.one("#matches").text == "37 of 61 nodes"
+    assert set(page.column(3)) == {"–"}
+    Select(page.one("#label-filter")).select_by_value("labelled")
+    assert page.one("#matches").text == "24 of 61 nodes"
+    known = found.table.dataset.labels >= 0
+    chosen = found.posterior.probabilities[known].argmax(1)[0]
+    Select(page.one("#class-filter")).select_by_value(str(chosen))
+    assert set(page.column(1)) == {found.class_names[chosen]}
+    assert "–" not in page.column(3)
+
+
+def test_a_heading_sorts_both_ways(page):
+    page.open()
+    page.sort("Degree")
+    rising = [int(text) for text in page.column(7)]
+    assert rising == sorted(rising)
+    assert rising[0] == 0
+    (heading,) = page.all('[aria-sort="ascending"]')
+    assert heading.text.startswith("Degree")
+    page.sort("Degree")
+    falling = [int(text) for text in page.column(7)]
+    assert falling == sorted(falling, reverse=True)
+    assert page.one('[aria-sort="descending"]').text.startswith("Degree")
+    page.sort("Known label")
+    assert page.column(3)[0] != "–"
+    page.sort("Known label")
+    assert page.column(3)[0] != "–"  # unknown labels are last either way
+
+
+def test_a_click_opens_a_node_and_its_neighbours_lead_on(page):
+    page.open()
+    page.one("#query").send_keys("<script>alert")
+    page.one(ROWS).click()
+    assert page.until(page.title) == SCRIPT
+    panel = page.one("#panel").text
+    assert "Class probabilities" in panel
+    assert "From the graph" in panel
+    assert "keeps its own with probability 0.01" in panel
+    assert len(page.all("#neighbourhood svg")) == 1
+    buttons = page.all("#panel .list button")
+    first = page.run("arguments[0].querySelector('bdi').textContent", buttons[0])
+    assert first != SCRIPT
+    buttons[0].click()
+    page.until(lambda: page.title() == first)
+    page.driver.back()
+    page.until(lambda: page.title() == SCRIPT)
+    page.driver.forward()
+    page.until(lambda: page.title() == first)
+    page.driver.back()
+    page.driver.back()
+    page.until(lambda: page.title() == "")
+
+
+def test_two_steps_show_more_nodes(page):
+    page.open("#node=v20")
+    near = len(page.all("#panel .list button"))
+    page.one("#two-steps").click()
+    assert len(page.all("#panel .list button")) > near
+    assert "Two steps away" in page.one("#panel").text
+
+
+def test_a_mark_in_the_drawing_opens_its_node(page):
+    page.open("#node=v20")
+    spot = page.run(
+        "(() => { const host = byId('neighbourhood'), chart = echarts.getInstanceByDom(host); "
+        "const [, node] = chart.getOption().series[0].data; "
+        "const [x, y] = chart.convertToPixel({seriesIndex: 0}, node.value); "
+        "host.scrollIntoView({block: 'center'}); const box = host.getBoundingClientRect(); "
+        "return [box.x + x, box.y + y, nodes.ids[node.node]]; })()"
+    )
+    for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+        event = {"type": kind, "x": spot[0], "y": spot[1], "button": "left", "clickCount": 1}
+        page.driver.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+    page.until(lambda: page.title() == spot[2])
+
+
+def test_keys_move_through_the_table_and_close_the_panel(page):
+    page.open()
+    page.sort("Node")
+    page.sort("Node")
+    page.run("document.querySelector(arguments[0] + '[tabindex=\"0\"]').focus()", ROWS)
+    focused = lambda: page.run("document.activeElement.getAttribute('aria-rowindex')")  # noqa: E731
+    page.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    assert focused() == "4"
+    assert len(page.all(f'{ROWS}[tabindex="0"]')) == 1
+    page.press(Keys.END)
+    assert focused() == "62"
+    page.press(Keys.PAGE_UP)
+    assert 40 < int(focused()) < 62
+    page.press(Keys.HOME)
+    assert focused() == "2"
+    page.press(Keys.PAGE_DOWN, Keys.ARROW_UP)
+    at = focused()
+    page.press(Keys.ENTER)
+    assert page.until(page.title) == page.column(0)[int(at) - 2]
+    assert page.run("document.activeElement.id") == "panel-title"
+    page.press(Keys.ESCAPE)
+    page.until(lambda: page.title() == "")
+    assert focused() == at
+    assert page.run("location.hash") == ""
+
+
+def test_closing_the_panel_returns_to_where_it_was_opened(page):
+    page.open()
+    button = page.one("#next-list td button")
+    button.click()
+    page.until(page.title)
+    page.one("#close").click()
+    page.until(lambda: page.title() == "")
+    assert page.driver.switch_to.active_element == button
+
+
+def test_every_control_is_reached_by_tab(page):
+    page.open()
+    reached: list[str] = []
+    while len(reached) < 60 and "row" not in reached:
+        page.press(Keys.TAB)
+        name, style = page.run(
+            "(e => [e.id || e.className, getComputedStyle(e).outlineStyle])(document.activeElement)"
+        )
+        assert style in ("solid", "auto"), f"{name} shows no focus"
+        reached.append(name)
+    wanted = ["skip", "theme", "query", "class-filter", "label-filter", "row"]
+    assert [name for name in reached if name in wanted] == wanted
+
+
+def test_a_link_leads_to_a_node(page):
+    page.open(f"#node={quote(SCRIPT, safe='')}")
+    assert page.until(page.title) == SCRIPT
+
+
+def test_a_link_to_no_node_says_so(page):
+    page.open("#node=%zz")
+    assert page.title() == ""
+    assert page.one("#matches").text == "No node “%zz” on this page."
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_schemes_and_the_switch_between_them(page, scheme):
+    page.open(scheme=scheme)
+    ground = lambda: sum(  # noqa: E731
+        map(int, page.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
+    )
+    axis = lambda: page.one("#confidence-chart svg text").get_attribute("fill")  # noqa: E731
+    dark = scheme == "dark"
+    before = axis()
+    assert (ground() < 150) is dark
+    page.one("#theme").click()
+    assert (ground() < 150) is not dark
+    assert axis() != before  # the charts changed with the page
+
+
+@pytest.mark.parametrize("fragment", ["", "#node=v20", f"#node={'long' * 75}"])
+def test_a_phone_needs_no_sideways_scrolling(page, fragment):
+    page.open(fragment, width=360)
+    assert page.run("document.documentElement.scrollWidth") <= page.run("innerWidth") == 360
+    panel = page.one("#panel")
+    assert panel.is_displayed() is bool(fragment)
+    if fragment:
+        for part in (panel, page.one("#panel-title")):
+            assert page.run("arguments[0].scrollWidth <= arguments[0].clientWidth", part)
+        page.press(Keys.ESCAPE)
+        page.until(lambda: not panel.is_displayed())
+
+
+def test_20_000_rows_are_few_elements(large):
+    large.open()
+    assert large.one("#matches").text == "20,000 nodes"
+    assert 10 < len(large.all(ROWS)) < 100
+    large.run("document.querySelector('.grid').scrollTo(0, 300000)")
+    large.until(lambda: "n7500" in large.column(0))
+    assert 10 < len(large.all(ROWS)) < 100
+    large.sort("Confidence")
+    large.run("(grid.scroller.scrollTop = 1e9)")
+    large.until(lambda: large.run("grid.body.lastChild.getAttribute('aria-rowindex')") == "20001")
+    most = make_found(20_000, 40).posterior.probabilities.max()
+    assert large.column(2)[-1] == f"{most:.1%}"
+    assert large.errors() == []
+
+
+def test_many_classes_are_listed_on_demand(large):
+    large.open("#node=n5")
+    assert len(large.all(".bars li")) == 8
+    (more,) = [b for b in large.all("#panel button") if b.text == "Show all 40 classes"]
+    more.click()
+    assert len(large.all(".bars li")) == 40
+
+
+def test_a_fit_with_nothing_to_show_says_so(driver, written):
+    bare = make_found(12, 2, graphs=0, suggestions=0, suspects=0, edges=[(0, 1)])
+    page = Page(driver, written("bare", bare))
+    page.open("#node=n7")
+    assert "No edge leads to it" in page.one("#panel").text
+    assert "there are no donors" in page.one("#panel").text
+    assert "No node is suggested" in page.one("#next").text
+    assert "No edge joins" in page.one("#suspects").text
+    assert "Nothing was cross-validated" in page.one("#trust").text
+    assert page.errors() == []
