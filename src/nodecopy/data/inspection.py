@@ -159,8 +159,9 @@ def _mixing_warnings(mixing: Mixing, counts: NDArray[np.int64]) -> list[str]:
         return []
     if mixing.edges < _FEW_EDGES:
         return [
-            f"only {mixing.edges} edges join two labelled nodes: too few to tell whether neighbours"
-            " tend to be alike, as the method needs them to be"
+            f"only {mixing.edges} {'edge joins' if mixing.edges == 1 else 'edges join'} two labelled "
+            "nodes: too few to tell whether neighbours tend to be alike, as the method needs them "
+            "to be"
         ]
     # Few edges leave room for chance: warn only where even a lucky reading is heterophilous.
     likely = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])

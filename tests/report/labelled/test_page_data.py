@@ -120,6 +120,8 @@ def test_without_validation_the_page_says_why():
     asked = make_found(20)
     impossible = replace(asked, settings=replace(asked.settings, repeats=2))
     assert "two classes with labels" in page_data(impossible)["summary"][1]
+    interrupted = replace(impossible, interrupted=True)
+    assert "was interrupted" in page_data(interrupted)["summary"][1]
 
 
 def test_nodes_are_ordered_as_people_order_ids():

@@ -42,12 +42,7 @@ def accuracy(found: LabelledGraph) -> str:
     """Say how often predictions can be expected to be right, and how that is known."""
     validation = found.validation
     if validation is None:
-        why = (
-            "cross-validation was switched off (repeats = 0)"
-            if found.settings.repeats == 0
-            else "that takes two classes with labels, one of them with two at least"
-        )
-        return f"How often predictions are right was not estimated: {why}."
+        return f"How often predictions are right was not estimated: {_why_not(found)}."
     low, high = validation.interval
     times = "once" if validation.repeats == 1 else f"{validation.repeats} times over"
     return (
@@ -167,9 +162,9 @@ def suggestions(found: LabelledGraph) -> str:
     if len(found.next_labels.nodes) == 0:
         return "No node is suggested: either none was asked for, or every node has a label."
     return (
-        "The nodes whose labels would tell most about all the others, the best first. The gain is "
-        "the uncertainty, in nats summed over all nodes, that a label can be expected to reach and "
-        "that those above it do not."
+        "The nodes whose labels would tell most about the others, the best first: each is like "
+        "many nodes in doubt, and unlike those above it. The gain is the doubt, in nats summed "
+        "over all nodes, that a label speaks for and that the labels before it do not."
     )
 
 
@@ -183,6 +178,14 @@ def suspicion(found: LabelledGraph) -> str:
         f"{count:,} {'edge joins' if count == 1 else 'edges join'} {kind} Such an edge may be an "
         "error in the file; it may as well be a true link between classes."
     )
+
+
+def _why_not(found: LabelledGraph) -> str:
+    if found.settings.repeats == 0:
+        return "cross-validation was switched off (repeats = 0)"
+    if found.interrupted:
+        return "cross-validation was interrupted"
+    return "that takes two classes with labels, one of them with two at least"
 
 
 def _classes(count: int) -> str:
