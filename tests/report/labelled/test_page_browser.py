@@ -2,98 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 from nodecopy.labelling import LabelledGraph
 from nodecopy.report.labelled.page import labelled_page
+from tests.browser import NEEDED, ROWS, Page, browser
 from tests.report.labelled.fabricated import HOSTILE_IDS, SCRIPT, make_found
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None, reason="Chromium and its driver are not installed"
-)
-webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not installed")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
-
-WATCH = "window.alerted = 0; window.alert = () => { window.alerted += 1; };"
-ROWS = "#table .rows .row"
-
-
-class Page:
-    """A page that is open in the browser, and what a reader does with it."""
-
-    def __init__(self, driver: Any, path: Path) -> None:
-        self.driver, self.path = driver, path
-
-    def open(self, fragment: str = "", width: int = 1300, scheme: str = "light") -> None:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        self.driver.get("about:blank")
-        self.driver.get(self.path.as_uri() + fragment)
-        # On a busy machine the driver may still look at the blank page.
-        loaded = "document.readyState === 'complete' && location.href.startsWith(arguments[0])"
-        self.until(lambda: self.run(loaded, self.path.as_uri()))
-
-    def run(self, script: str, *arguments: Any) -> Any:
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def all(self, selector: str) -> list[Any]:
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
-
-    def one(self, selector: str) -> Any:
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
-
-    def until(self, condition: Callable[[], Any]) -> Any:
-        return WebDriverWait(self.driver, 20, 0.02).until(lambda _: condition())
-
-    def column(self, number: int) -> list[str]:
-        """Return the texts of a column of the rows that are elements, in their order."""
-        return self.run(
-            "[...document.querySelectorAll(arguments[0])].map("
-            "row => row.children[arguments[1]].textContent)",
-            ROWS,
-            number,
-        )
-
-    def sort(self, title: str) -> None:
-        (button,) = [b for b in self.all(".head button") if b.text.startswith(title)]
-        button.click()
-
-    def title(self) -> str:
-        """Return the id in the panel, without the word above it; nothing if it is closed."""
-        script = "document.querySelector('#panel[open] #panel-title bdi')?.textContent ?? ''"
-        return self.run(script)
-
-    def errors(self) -> list[Any]:
-        return self.driver.get_log("browser")
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
-    yield browser
-    browser.quit()
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
