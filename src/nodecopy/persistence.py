@@ -87,10 +87,18 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(_in_order(save(arrays, metadata=header)))
+        os.chmod(temporary, 0o666 & ~_mask())  # as any new file, not private as temporary ones
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _mask() -> int:
+    """Return the permissions that new files do not get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _in_order(content: bytes) -> bytes:

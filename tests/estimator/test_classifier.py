@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
+from nodecopy.data import planted_partition
 from nodecopy.errors import GraphError, InputError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
@@ -285,3 +286,20 @@ def test_a_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == ""
     small(progress=True).fit(TASK.graph, X, Y)
     assert "fitting" in capsys.readouterr().err
+
+
+def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):
+    data = planted_partition(60, 2, seed=0).dataset
+    X = np.abs(np.asarray(data.features.todense() if sp.issparse(data.features) else data.features))
+    y = np.where(np.arange(60) < 20, data.labels, -1)
+    clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=5), random_state=0)
+    clf.fit(data.graph, X, y)
+    clf.save(tmp_path / "model")
+    changed = X.copy()
+    changed[0, 0] = -0.1
+    far = np.setdiff1d(np.arange(60), data.graph.k_hop([0], 2))
+    assert len(far)
+    for model in (clf, NodeCopyClassifier.load(tmp_path / "model")):
+        assert model.normalised_
+        before, after = model.posterior_on(data.graph, X), model.posterior_on(data.graph, changed)
+        assert np.array_equal(before.probabilities[far], after.probabilities[far])

@@ -177,13 +177,51 @@ def test_predict_and_evaluate(here, capsys):
     assert "'new'" in capsys.readouterr().err
     assert cli.main(["evaluate", "--predictions=new.csv", "--truth=truth.csv"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[0] == "nodes       4"
+    assert out[0] == "nodes       2; 2 more were known to the model and do not count"
     assert out[1].startswith("accuracy    ")
     Path("truth.csv").write_text("id,label\nb3,blue\nb1,blue\nb4,green\n", "utf-8")
     assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 more were known to the model" in first
     assert "1 of classes that the model does not know" in first
+
+
+@pytest.mark.parametrize("target", ["edges.csv", "link.csv", "/dev/null"])
+def test_predict_overwrites_nothing_but_predictions(here, capsys, target):
+    assert fit("--repeats=0") == 0
+    Path("link.csv").symlink_to("edges.csv")
+    before = Path("edges.csv").read_bytes()
+    tables = ["--edges=edges.csv", "--features=features.csv"]
+    assert cli.main(["predict", "--model=run/model", *tables, f"--out={target}"]) == 2
+    assert "is not overwritten" in capsys.readouterr().err
+    assert Path("edges.csv").read_bytes() == before
+    for _ in range(2):
+        assert cli.main(["predict", "--model=run/model", *tables, "--out=new.csv"]) == 0
+    known = [row["known"] for row in read(Path("new.csv"))]
+    assert known == [row["known"] for row in read(here / "run" / "predictions.csv")]
+    assert cli.main(["predict", "--model=run", *tables, "--out=new.csv"]) == 2
+    assert f"the model is in the folder {Path('run', 'model')}" in capsys.readouterr().err
+
+
+def test_a_link_to_a_folder_is_followed(here):
+    Path("disk").mkdir()
+    Path("run").symlink_to("disk")
+    assert fit("--repeats=0") == 0
+    assert Path("run").is_symlink()
+    assert set(os.listdir("disk")) == FILES
+
+
+def test_a_full_disk_is_one_line_without_the_word_internal(here, capsys, monkeypatch):
+    assert fit("--repeats=0") == 0
+    capsys.readouterr()
+
+    def full(self: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    tables = ["--edges=edges.csv", "--features=features.csv"]
+    assert cli.main(["predict", "--model=run/model", *tables, "--out=new.csv"]) == 1
+    assert capsys.readouterr().err == "error: [Errno 28] No space left on device\n"
 
 
 def test_without_features_and_with_whole_number_ids(tmp_path, monkeypatch, capsys):

@@ -19,7 +19,7 @@ from nodecopy.labelling.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
 def saved(labelled, tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     folder.mkdir()
-    ModelFolder(labelled.classifier, labelled.table.feature_names, structural=False).save(folder)
+    ModelFolder.of(labelled).save(folder)
     return folder
 
 
@@ -85,6 +85,14 @@ def test_without_features_the_ties_keep_their_meaning(settings, rows_file):
     fewer = rows_file("fewer.csv", [row for row in read(settings.edges) if "ß" not in row])
     table, _ = folder.predict(fewer)
     assert table.notes[-1].endswith("not in this graph: 'ß'")
+
+
+def test_a_graph_without_any_known_node_is_refused_where_ties_are_the_features(settings, rows_file):
+    quick = FitSettings(settings.edges, settings.labels, graphs=1, epochs=5, repeats=0)
+    folder = ModelFolder.of(label_tables(quick, progress=False))
+    other = rows_file("other.csv", [("source", "target"), ("p", "q"), ("q", "r")])
+    with pytest.raises(DatasetError, match="none of the nodes that the model knows is in this"):
+        folder.predict(other)
 
 
 def test_features_where_none_were_or_none_where_some_were_is_refused(saved, settings, labelled):

@@ -18,7 +18,10 @@ def test_edges_match_the_formula_and_come_in_order():
     expected = {
         (u, v): 1 - p[u] @ p[v]
         for u, v in graph.edges().tolist()
-        if u != v and p[u].argmax() != p[v].argmax() and 1 - p[u] @ p[v] >= 0.7
+        if u != v
+        and p[u].argmax() != p[v].argmax()
+        and 1 - p[u] @ p[v] >= 0.7
+        and min(p[u].max(), p[v].max()) > 0.5
     }
     assert {tuple(edge) for edge in found.nodes.tolist()} == set(expected)
     assert np.all(np.diff(found.probability) <= 0)
@@ -39,6 +42,12 @@ def test_planted_wrong_edges_are_found_among_few_suspects():
     hits = [tuple(sorted(edge)) in planted for edge in found.nodes.tolist()]
     assert sum(hits) >= 20  # of 30 planted
     assert np.mean(hits) > 0.8
+
+
+def test_two_guesses_among_many_classes_are_no_suspicion():
+    pair = Graph.from_edges(2, [(0, 1)])
+    guesses = np.full((2, 20), 0.05) + np.eye(20)[:2] * 0.001
+    assert len(suspect_edges(pair, guesses / guesses.sum(1, keepdims=True), 0.9).nodes) == 0
 
 
 def test_no_edges_no_suspects():

@@ -41,6 +41,8 @@ def main(args: Sequence[str] | None = None) -> int:
         return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", settings)
     except RunError as error:  # neither the user's input nor a bug: a full disk, a lost cluster
         return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
+    except OSError as error:  # a full disk, a folder that cannot be written
+        return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
     except Exception as error:  # noqa: BLE001 - the last resort, where a bug becomes one line
         what = f"internal error: {type(error).__name__}: {error}"
         hint = "run again with --debug before the command for the traceback"

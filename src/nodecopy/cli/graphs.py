@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -60,6 +59,15 @@ def fit(
     epsilon: Annotated[
         float | None, _own("Chance that a node keeps its neighbours. (default: 0.01)", min=0, max=1)
     ] = None,
+    standardise: Annotated[
+        bool | None,
+        typer.Option(
+            "--standardise/--raw",
+            help="Bring dense columns of features to one scale, or not. (default: standardise)",
+            rich_help_panel=_TABLES,
+            show_default=False,
+        ),
+    ] = None,
     weights: Annotated[str | None, _own("dropout (the paper) or point. (default: dropout)")] = None,
     epochs: Annotated[int | None, _own("Training of each network. (default: 200)", min=1)] = None,
     folds: Annotated[
@@ -92,6 +100,7 @@ def fit(
         "config": config,
         "weight_draws": weight_draws,
         "epsilon": epsilon,
+        "standardise": standardise,
         "weights": weights,
         "epochs": epochs,
         "folds": folds,
@@ -118,12 +127,10 @@ def predict(
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
     from nodecopy.report.inspection import listed_sentences
-    from nodecopy.report.labelled.tables import predictions_table
+    from nodecopy.report.labelled.tables import check_predictions_file, predictions_table
     from nodecopy.report.whole_file import write_whole
 
-    target = Path(out)
-    if target.is_dir() or not target.parent.is_dir():
-        raise InputError(f"--out must be a file in a folder that is there; got {out}")
+    target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     table, posterior = loaded.predict(edges, features)
     classes = [str(value) for value in loaded.classifier.classes_]

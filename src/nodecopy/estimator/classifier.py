@@ -60,6 +60,7 @@ class NodeCopyClassifier:
         ensemble_: the trained networks.
         graphs_: the graphs they were trained on, drawn on demand; not saved.
         n_features_in_: D.
+        normalised_: whether rows of features are scaled to sum to one, then and ever after.
 
     >>> from nodecopy.data import planted_partition
     >>> data = planted_partition(200, 2, seed=0).dataset
@@ -116,6 +117,8 @@ class NodeCopyClassifier:
                 base uses it; they are not trained on.
         """
         given, features, labels = self._read(graph, X, y)
+        scales = _scales_rows(features, self.normalise)
+        features = _scaled(given.graph, features, scales)
         encoded = encode_labels(labels)
         held = np.asarray(validation, np.int64)
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
@@ -130,6 +133,7 @@ class NodeCopyClassifier:
         self.ensemble_ = fitted.ensemble
         self.graphs_ = fitted.graphs
         self.n_features_in_ = int(features.shape[1])
+        self.normalised_ = scales
         return self
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
@@ -173,7 +177,8 @@ class NodeCopyClassifier:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
-        return self._model().average(self.ensemble_, given.graph, features)
+        scaled = _scaled(given.graph, features, self.normalised_)
+        return self._model().average(self.ensemble_, given.graph, scaled)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code."""
@@ -185,6 +190,7 @@ class NodeCopyClassifier:
             "model": encode(self._model()),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "features": self.n_features_in_,
+            "normalised": self.normalised_,
             "members": list(self.ensemble_.seeds),
             "draws": [self.posterior_.num_members, self.posterior_.num_draws],
         }
@@ -207,6 +213,7 @@ class NodeCopyClassifier:
                 settings["classes"]["values"], dtype=settings["classes"]["dtype"]
             )
             loaded.n_features_in_ = settings["features"]
+            loaded.normalised_ = settings["normalised"]
             loaded.base_proba_ = arrays["base_proba"]
             parts = {name: arrays[f"posterior.{name}"] for name in _POSTERIOR}
             members, draws = settings["draws"]
@@ -314,23 +321,28 @@ class NodeCopyClassifier:
             raise ModelError("X is missing: features [N, D], dense or sparse")
         if hasattr(features, "detach"):
             features = features.detach().cpu().numpy()
-        return given, _prepared(given.graph, features, self.normalise)
+        return given, _checked(given.graph, features).features
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "posterior_"):
             raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
 
 
-def _prepared(graph: Graph, X: Any, normalise: bool | str) -> FeatureMatrix:
-    """Check the features against the graph, and scale their rows."""
+def _checked(graph: Graph, X: Any) -> NodeDataset:
+    """Check the features against the graph."""
+    return NodeDataset("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
+
+
+def _scales_rows(features: FeatureMatrix, normalise: bool | str) -> bool:
+    """Decide whether rows are scaled: as told, or unless some values are negative."""
     if normalise not in (True, False, "auto"):
         raise ModelError(f"normalise must be True, False or 'auto'; got {normalise!r}")
-    unknown = np.full(graph.num_nodes, -1)
-    dataset = NodeDataset("input", graph, X, unknown, ("any",))
-    values = dataset.features.data if sp.issparse(dataset.features) else dataset.features
-    negative = bool(np.any(values < 0))
-    scale = not negative if normalise == "auto" else normalise
-    return dataset.row_normalised() if scale else dataset.features
+    values = features.data if sp.issparse(features) else features
+    return not bool(np.any(values < 0)) if normalise == "auto" else bool(normalise)
+
+
+def _scaled(graph: Graph, features: FeatureMatrix, scales: bool) -> FeatureMatrix:
+    return _checked(graph, features).row_normalised() if scales else features
 
 
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:

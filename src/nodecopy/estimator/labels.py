@@ -48,7 +48,7 @@ def encode_labels(labels: Any) -> EncodedLabels:
     if len(classes) == 0:
         raise ModelError("no labelled node: every label is unknown")
     if len(classes) == 1:
-        raise ModelError(f"all labels are {classes[0]!r}; at least two classes are needed")
+        raise ModelError(f"all labels are {str(classes[0])!r}; at least two classes are needed")
     return EncodedLabels(numbers, classes)
 
 

@@ -115,6 +115,8 @@ def evaluate_predictions(
 def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     """Read a CSV file of predictions."""
     file = Path(path)
+    if file.suffix == ".parquet" or file.is_dir():
+        raise FormatError(f"{file} is not a CSV file; give predictions.csv")
     try:
         with file.open(encoding="utf-8", newline="") as stream:
             rows = csv.DictReader(stream)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from nodecopy.data.structural import ties_to
 from nodecopy.data.tables import TableDataset, read_tables
@@ -18,6 +19,8 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import MODEL_FILE
+from nodecopy.labelling.outcome import LabelledGraph
+from nodecopy.labelling.scaling import Scaling
 from nodecopy.posterior import Posterior
 
 TABLES_FILE = "tables.json"
@@ -33,11 +36,15 @@ class ModelFolder:
         classifier: the fitted model.
         feature_names: of the columns, in order [D].
         structural: whether the features were ties to these nodes, for want of others.
+        known: the labels it was fitted to, by id.
+        scaling: how the features were brought to one scale, if they were.
     """
 
     classifier: NodeCopyClassifier
     feature_names: tuple[str, ...]
     structural: bool
+    known: Mapping[str, str] = field(default_factory=dict)
+    scaling: Scaling | None = None
 
     def save(self, folder: Path) -> None:
         """Write the folder, which must exist."""
@@ -47,6 +54,9 @@ class ModelFolder:
             "version": _VERSION,
             "structural": self.structural,
             "feature_names": self.feature_names,
+            "known": self.known,
+            "shift": None if self.scaling is None else self.scaling.shift.tolist(),
+            "scale": None if self.scaling is None else self.scaling.scale.tolist(),
         }
         text = json.dumps(content, ensure_ascii=False, indent=0)
         (folder / TABLES_FILE).write_text(text, encoding="utf-8")
@@ -57,6 +67,8 @@ class ModelFolder:
         folder = Path(path)
         if not folder.is_dir():
             raise FormatError(f"there is no folder {folder}; nodecopy fit writes one named model")
+        if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
+            raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
         classifier = NodeCopyClassifier.load(folder)
         content = _read_json(folder / TABLES_FILE)
         names = content["feature_names"]
@@ -65,7 +77,21 @@ class ModelFolder:
                 f"{folder / TABLES_FILE} names {len(names)} features; the model has "
                 f"{classifier.n_features_in_}"
             )
-        return cls(classifier, tuple(names), content["structural"])
+        scaling = None
+        if content["shift"] is not None:
+            scaling = Scaling(np.array(content["shift"]), np.array(content["scale"]))
+        return cls(classifier, tuple(names), content["structural"], content["known"], scaling)
+
+    @classmethod
+    def of(cls, found: LabelledGraph) -> ModelFolder:
+        """Return what is to be kept of a fit to tables."""
+        dataset = found.table.dataset
+        known = {
+            str(found.table.ids[node]): dataset.class_names[dataset.labels[node]]
+            for node in np.flatnonzero(dataset.labels >= 0)
+        }
+        names, structural = found.table.feature_names, found.settings.features is None
+        return cls(found.classifier, names, structural, known, found.scaling)
 
     def predict(
         self, edges: str | Path, features: str | Path | None = None
@@ -74,7 +100,8 @@ class ModelFolder:
 
         Features are known by their names: columns may come in another order, and a feature that
         the model has not seen is left out, with a note. One that it needs must be there, unless the
-        features are sparse, where what is not listed is zero.
+        features are sparse, where what is not listed is zero. Labels of the answer are those that
+        the model was fitted to.
         """
         if features is None and not self.structural:
             raise DatasetError("the model was fitted to features; a file of features is missing")
@@ -87,16 +114,32 @@ class ModelFolder:
             values, notes = self._ties(table)
         else:
             values, notes = self._picked(table, str(features))
-        dataset = replace(table.dataset, features=values)
+        if self.scaling is not None:
+            values = self.scaling.apply(values)
+        dataset = replace(
+            table.dataset,
+            features=values,
+            labels=self._known_labels(table),
+            class_names=tuple(str(value) for value in self.classifier.classes_),
+        )
         named = replace(
             table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
         )
         return named, self.classifier.posterior_on(dataset.graph, dataset.features)
 
+    def _known_labels(self, table: TableDataset) -> NDArray[np.int64]:
+        number = {str(value): k for k, value in enumerate(self.classifier.classes_)}
+        return np.array([number.get(self.known.get(str(id), ""), -1) for id in table.ids])
+
     def _ties(self, table: TableDataset) -> tuple[FeatureMatrix, Sequence[str]]:
         number = {str(id): i for i, id in enumerate(table.ids)}
         hubs = np.array([number.get(name, -1) for name in self.feature_names])
         lost = [name for name, hub in zip(self.feature_names, hubs, strict=True) if hub < 0]
+        if len(lost) == len(hubs):
+            raise DatasetError(
+                "none of the nodes that the model knows is in this graph; without features it can "
+                "only be applied to the graph it was fitted to, grown or changed"
+            )
         notes = [_note("of the nodes that describe others, not in this graph", lost)]
         return ties_to(table.dataset.graph, hubs), notes if lost else []
 
@@ -135,6 +178,9 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path} is of version {content.get('version')!r}; this release reads {_VERSION}"
         )
+    for key in ("known", "shift", "scale"):
+        if key not in content:
+            raise FormatError(f"{path} lacks {key!r}")
     names = content.get("feature_names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise FormatError(f"{path} lacks the names of the features")

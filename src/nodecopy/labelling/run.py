@@ -17,6 +17,7 @@ from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.acquisition import next_labels
 from nodecopy.labelling.outcome import LabelledGraph
+from nodecopy.labelling.scaling import STANDARDISED, Scaling, scaling_of
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
 from nodecopy.labelling.validation import Validation, cross_validate
@@ -32,13 +33,23 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
         settings: the files, and how to fit.
         progress: show bars; None shows them on a terminal.
     """
-    table = read_tables(settings.edges, settings.labels, settings.features)
+    table, scaling = read_scaled(settings)
     fitted = fit_table(settings.classifier(progress), table)
-    found = judge(settings, table, fitted)
+    found = replace(judge(settings, table, fitted), scaling=scaling)
     try:
         return replace(found, validation=_validation(settings, table.dataset, progress))
     except KeyboardInterrupt:  # the fit is there, and worth more than its validation
         return replace(found, interrupted=True)
+
+
+def read_scaled(settings: FitSettings) -> tuple[TableDataset, Scaling | None]:
+    """Read the tables, and bring their features to one scale where that is wanted."""
+    table = read_tables(settings.edges, settings.labels, settings.features)
+    scaling = scaling_of(table.dataset.features) if settings.standardise else None
+    if scaling is None:
+        return table, None
+    dataset = replace(table.dataset, features=scaling.apply(table.dataset.features))
+    return replace(table, dataset=dataset, notes=(*table.notes, STANDARDISED)), scaling
 
 
 def judge(settings: FitSettings, table: TableDataset, fitted: NodeCopyClassifier) -> LabelledGraph:

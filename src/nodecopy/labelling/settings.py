@@ -33,6 +33,8 @@ class FitSettings:
         graphs: sampled graphs, a network on each.
         weight_draws: predictions of each network.
         epsilon: ε, the chance that a node keeps its own neighbours in a sampled graph.
+        standardise: bring dense columns of features to mean 0 and deviation 1, unless all are 0 or
+            1.
         weights: "dropout" (the paper) draws weights by Monte Carlo dropout; "point" does not.
         epochs: how long each network is trained.
         folds: parts of the known labels, each held out once, to estimate accuracy.
@@ -48,6 +50,7 @@ class FitSettings:
     graphs: int = 10
     weight_draws: int = 10
     epsilon: float = 0.01
+    standardise: bool = True
     weights: WeightDraws = "dropout"
     epochs: int = 200
     folds: int = 5
@@ -63,6 +66,8 @@ class FitSettings:
             _check_whole(key, getattr(self, key), least)
         _check_share("epsilon", self.epsilon)
         _check_share("suspicion", self.suspicion)
+        if not isinstance(self.standardise, bool):
+            raise SpecError(f"standardise must be true or false; got {self.standardise!r}")
         if self.weights not in get_args(WeightDraws):
             raise SpecError(unknown_name("weights", self.weights, get_args(WeightDraws)))
 

@@ -9,5 +9,8 @@ from pathlib import Path
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name, then rename it: a reader never sees half of it."""
     temporary = path.with_name(f".{path.name}.part")
-    temporary.write_bytes(content.encode() if isinstance(content, str) else content)
-    os.replace(temporary, path)
+    try:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
     """Write everything into a folder; an earlier fit in it is replaced once all is written."""
     folder = check_folder(path)
     try:
-        with _replaced(folder) as fresh:
+        with _replaced(Path(os.path.realpath(folder))) as fresh:
             predictions = predictions_table(found.table, found.posterior, found.class_names)
             _write(fresh / PREDICTIONS, predictions.csv())
             predictions.write_parquet(fresh / PARQUET)
@@ -55,8 +55,7 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
             _write(fresh / CONFIG, write_settings(found.settings, folder))
             _write(fresh / REPORT, labelled_page(found))
             (fresh / MODEL).mkdir()
-            names, structural = found.table.feature_names, found.settings.features is None
-            ModelFolder(found.classifier, names, structural).save(fresh / MODEL)
+            ModelFolder.of(found).save(fresh / MODEL)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
     return folder

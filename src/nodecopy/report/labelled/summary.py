@@ -40,7 +40,7 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                 ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
                 (
                     "suspect",
-                    f"{len(found.suspects.nodes):,} edges join different classes"
+                    f"{len(found.suspects.nodes):,} edges seem to join different classes"
                     f"  ({folder / SUSPECT_EDGES})",
                 ),
             ]

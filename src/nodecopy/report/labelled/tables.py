@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
+from nodecopy.errors import InputError
 from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY
 from nodecopy.posterior import Posterior
@@ -47,6 +49,22 @@ class Table(NamedTuple):
         with duckdb.connect() as connection:
             connection.register("plain", plain)
             connection.execute(f"COPY (SELECT {picked} FROM plain) TO {target} (FORMAT parquet)")
+
+
+def check_predictions_file(path: str) -> Path:
+    """Return a file that may be written: a new one, or one that holds predictions."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(f"--out must be a file in a folder that is there; got {path}")
+    head = f"{ID},{KNOWN},{PREDICTED},".encode()
+    if target.exists() and (not target.is_file() or not _starts_with(target, head)):
+        raise InputError(f"{path} holds something else than predictions and is not overwritten")
+    return target
+
+
+def _starts_with(file: Path, head: bytes) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(len(head)) in (head, b"")
 
 
 def predictions_table(

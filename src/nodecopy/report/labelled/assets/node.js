@@ -73,7 +73,7 @@ function uncertainty(node) {
   const parts = [
     ["stays", "Stays", "classes that overlap, whatever the graph", stays],
     ["graph", "From the graph", "sampled graphs disagree", fromGraph[node]],
-    ["weights", "From the weights", "networks on the same graph disagree", fromWeights[node]],
+    ["weights", "From the weights", "a network whose weights are drawn anew disagrees", fromWeights[node]],
   ];
   const width = (value) => `width: ${(100 * value) / total}%`;
   const bars = parts.map(([style, , , value]) => make("i", { class: style, style: width(value) }));

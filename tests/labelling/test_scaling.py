@@ -1,0 +1,52 @@
+"""Features in different units: brought to one scale, the same one when predicting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy.labelling import label_tables
+from nodecopy.labelling.model_folder import ModelFolder
+from nodecopy.labelling.scaling import STANDARDISED, scaling_of
+from tests.labelling.test_model_folder import read
+
+
+def test_columns_get_mean_0_and_deviation_1_and_constant_ones_become_0():
+    X = np.random.default_rng(0).normal([5, 1000, 3], [1, 300, 0], (50, 3)).astype(np.float32)
+    scaled = scaling_of(X).apply(X)
+    assert np.allclose(scaled.mean(0), 0, atol=1e-4)
+    assert np.allclose(scaled.std(0), [1, 1, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize("features", [sp.csr_array(np.eye(3)), np.eye(3), np.zeros((3, 2))])
+def test_marks_and_sparse_features_are_left_alone(features):
+    assert scaling_of(features) is None
+
+
+def test_units_do_not_matter(settings, labelled, rows_file):
+    head, *rows = read(settings.features)
+    large = [(id, str(float(a) * 1000), b) for id, a, b in rows]
+    thousands = replace(settings, features=rows_file("f.csv", [head, *large]))
+    found = label_tables(thousands, progress=False)
+    difference = found.posterior.probabilities - labelled.posterior.probabilities
+    assert np.abs(difference).max() < 1e-3
+    assert found.table.notes[-1] == STANDARDISED
+    raw = label_tables(replace(thousands, standardise=False, repeats=0), progress=False)
+    assert raw.scaling is None
+    assert np.abs(raw.posterior.probabilities - labelled.posterior.probabilities).max() > 0.01
+
+
+def test_one_new_value_changes_nothing_far_away(settings, labelled, rows_file):
+    """The scale, and whether rows are scaled, are those of the fit, not of the new file."""
+    folder = ModelFolder.of(labelled)
+    edges = rows_file("e.csv", [*read(settings.edges), ("new", "new2")])
+    both = []
+    for value in ("0.5", "-5000"):
+        rows = [*read(settings.features), ("new", value, "0"), ("new2", "0", "0")]
+        table, posterior = folder.predict(edges, rows_file("f.csv", rows))
+        old = [place for place, id in enumerate(table.ids) if not str(id).startswith("new")]
+        both.append(posterior.probabilities[old])
+    assert np.array_equal(*both)
