@@ -22,8 +22,9 @@ from nodecopy.data import Task, load_dataset
 from nodecopy.experiment import Trial, build_method
 from nodecopy.experiment.measure import Cost, peak_megabytes, score_trial, split_of
 from nodecopy.experiment.store import Row, Store
-from nodecopy.report.paper import DATASET_TITLES, LABELS, paper_cells
+from nodecopy.report.paper import DATASET_TITLES, LABELS, TRIALS, paper_cells
 from nodecopy.report.source import read_source
+from nodecopy.report.statistics import Summary, WelchTest, holm, summarise, welch_test
 from nodecopy.rng import child_seed
 
 SCHEDULES = ("mmsbm", "mmsbm-online")
@@ -96,24 +97,26 @@ def print_table(rows: list[Row]) -> None:
             found[cell][trial.method].append(result.accuracy * 100)
     print("| dataset | split | L | trials | paper | " + " | ".join(COMBINATIONS.values()) + " |")
     print("|---" * (5 + len(COMBINATIONS)) + "|")
-    away: dict[str, list[float]] = defaultdict(list)
+    away: dict[str, list[WelchTest]] = defaultdict(list)
     for cell in sorted(found, key=lambda c: (list(DATASET_TITLES).index(c[0]), *c[1:])):
         dataset, split, labels = cell
         paper = paper_cells()[dataset, split, "mmsbm-online", labels]
         shown = []
         for method in COMBINATIONS:
             values = found[cell][method]
-            difference = np.mean(values) - paper.mean
-            away[method].append(difference)
-            shown.append(f"{np.mean(values):.1f} ± {np.std(values):.1f} ({difference:+.1f})")
+            ours = summarise(values)
+            test = welch_test(ours, Summary(TRIALS, paper.mean, paper.deviation))
+            away[method].append(test)
+            shown.append(f"{ours.mean:.1f} ± {ours.deviation:.1f} ({test.difference:+.1f})")
         first = f"{DATASET_TITLES[dataset]} | {split} | {labels} | {len(values)}"
         print(f"| {first} | {paper.mean} ± {paper.deviation} | " + " | ".join(shown) + " |")
     print()
     for method, title in COMBINATIONS.items():
-        off = np.array(away[method])
+        off = np.array([test.difference for test in away[method]])
+        differ = sum(p < 0.05 for p in holm([test.p for test in away[method]]))
         print(
-            f"{title}: mean difference {off.mean():+.2f}, mean absolute {np.abs(off).mean():.2f}, "
-            f"largest {off[np.abs(off).argmax()]:+.1f}"
+            f"- {title}: {differ} of {len(off)} cells differ (Welch's t-test, 5 %, Holm); mean "
+            f"difference {off.mean():+.2f}, mean absolute difference {np.abs(off).mean():.2f}"
         )
 
 
