@@ -70,3 +70,13 @@ def test_labels_of_one_class_are_refused(settings, rows_file):
     one = rows_file("l.csv", [("id", "label"), ("b1", "x"), ("b2", "x")])
     with pytest.raises(ModelError, match="at least two classes are needed"):
         label_tables(replace(settings, labels=one), progress=False)
+
+
+def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
+    good = labelled.validation
+    assert labelled.warnings == labelled.inspection.warnings
+    useless = replace(good, probabilities=np.roll(good.probabilities, 1, axis=-1))
+    found = replace(labelled, validation=useless)
+    assert useless.scores.accuracy < 4 / 7
+    assert found.warnings[-1].endswith("(57%): do not trust these predictions")
+    assert replace(labelled, validation=None).warnings == labelled.inspection.warnings

@@ -52,6 +52,25 @@ class LabelledGraph:
         return self.classifier.posterior_
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to beware of, in the graph and in what was made of it."""
+        return (*self.inspection.warnings, *_doubts(self.validation))
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         """The classes, as the label file has them [K]."""
         return self.table.dataset.class_names
+
+
+def _doubts(validation: Validation | None) -> list[str]:
+    """Say so if hidden labels were predicted no better than by naming the commonest class."""
+    if validation is None:
+        return []
+    accuracy = validation.scores.accuracy
+    commonest = np.bincount(validation.truth).max() / len(validation.truth)
+    if accuracy > commonest:
+        return []
+    return [
+        f"hidden labels were predicted right in {accuracy:.0%} of the cases, no more often than by "
+        f"always naming the commonest class ({commonest:.0%}): do not trust these predictions"
+    ]

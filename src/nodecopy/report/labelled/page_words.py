@@ -88,7 +88,7 @@ def facts(found: LabelledGraph) -> list[dict[str, str]]:
 
 def warnings(found: LabelledGraph) -> list[str]:
     """Return what to beware of, as sentences."""
-    return [f"{text[:1].upper()}{text[1:]}." for text in found.inspection.warnings]
+    return [f"{text[:1].upper()}{text[1:]}." for text in found.warnings]
 
 
 def method(found: LabelledGraph) -> str:

@@ -26,7 +26,7 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
     suggested = f"{', '.join(nodes)}{', …' if len(found.next_labels.nodes) > _SHOWN else ''}"
     return [
         *listed_sentences("note", found.table.notes),
-        *listed_sentences("warning", found.inspection.warnings),
+        *listed_sentences("warning", found.warnings),
         *aligned(
             [
                 ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
