@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0
 _FAREWELL = 1.0
 
-# What a local cluster measures about itself a hundred times a second would cost more than all the
-# rest of the runner: the profile of its threads, the delay of its event loops.
+# What a local cluster measures about itself many times a second would cost more than all the rest
+# of the runner: the profile of its threads, the delay of its event loops, the memory of its workers.
 _QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
+    "distributed.worker.memory.monitor-interval": "1s",
 }
 
 _LOST = "the Dask scheduler was lost; run the same command again to go on from here"
