@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
 from nodecopy.data import planted_partition
+from nodecopy.data.structural import structural_features, ties_to
 from nodecopy.errors import GraphError, InputError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
@@ -213,7 +215,6 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X[:80], Y), r"one row per node, \[90, D\]; got \[80, 24\]"),
         ((TASK.graph, X, Y[:80]), "90 nodes but there are 80 labels"),
         ((TASK.graph, X, None), "y is missing"),
-        ((TASK.graph, None, Y), "X is missing"),
         ((TASK.graph, np.where(X > 0, np.nan, X), Y), "nan"),
         ((TASK.graph, X, np.full(90, -1)), "every label is unknown"),
         ((TASK.graph, X, np.where(Y < 0, -1, 3)), "all labels are .*3.*; at least two classes"),
@@ -274,9 +275,31 @@ def test_new_nodes(fitted: NodeCopyClassifier) -> None:
         fitted.posterior_on(grown, features[:, :23])
 
 
-def test_an_edge_index_without_features_counts_its_own_nodes() -> None:
-    with pytest.raises(InputError, match="X is missing"):
-        small().fit(edge_index(), None, Y)
+def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="no features given"):
+        fitted = small().fit(TASK.graph, None, Y)
+    values, hubs = structural_features(TASK.graph)
+    same = small().fit(TASK.graph, values, Y)
+    np.testing.assert_array_equal(fitted.predict_proba(), same.predict_proba())
+    fitted.save(tmp_path / "model.safetensors")
+    loaded = NodeCopyClassifier.load(tmp_path)
+    grown = Graph.from_edges(91, [*TASK.graph.edges(), (0, 90)])
+    expected = same.posterior_on(grown, ties_to(grown, hubs))
+    for model in (fitted, loaded):
+        found = model.posterior_on(grown)
+        np.testing.assert_array_equal(found.probabilities, expected.probabilities)
+    assert same.hubs_ is None
+    with pytest.raises(ModelError, match="X is missing: the model was fitted to features"):
+        same.posterior_on(grown)
+
+
+def test_labels_say_how_many_nodes_an_edge_index_without_features_has() -> None:
+    with pytest.warns(UserWarning, match="no features given"):
+        fitted = small().fit(edge_index(), None, np.append(Y, [-1, -1]))
+    assert fitted.predict_proba().shape == (92, 3)
+
+
+def test_an_edge_index_counts_its_own_nodes() -> None:
     with pytest.raises(GraphError, match="out of range"):
         small().fit(edge_index(), X[:50], Y[:50])
 

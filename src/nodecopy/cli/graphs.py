@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,15 @@ Edges = Annotated[str, typer.Option(help="CSV, TSV or Parquet: two ids, perhaps 
 Labels = Annotated[str | None, typer.Option(help="CSV, TSV or Parquet: id, label.")]
 Features = Annotated[
     str | None, typer.Option(help="The same, or NPZ: id and numbers, or id, feature, value.")
+]
+EdgeColumns = Annotated[
+    str | None, typer.Option(help="Names of the columns of --edges to read: id,id or id,id,weight.")
+]
+LabelColumns = Annotated[
+    str | None, typer.Option(help="Names of the columns of the labels to read: id,label.")
+]
+FeatureColumns = Annotated[
+    str | None, typer.Option(help="Names of the columns of --features to read: the id, features.")
 ]
 _TABLES = "Your own tables"
 _BUILT_IN = "A built-in dataset"
@@ -51,6 +61,15 @@ def fit(
     labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
     features: Annotated[
         str | None, _own("The same, or NPZ: id and numbers, or id, feature, value.")
+    ] = None,
+    edge_columns: Annotated[
+        str | None, _own("Names of the columns of --edges to read: id,id or id,id,weight.")
+    ] = None,
+    label_columns: Annotated[
+        str | None, _own("Names of the columns of --labels to read: id,label.")
+    ] = None,
+    feature_columns: Annotated[
+        str | None, _own("Names of the columns of --features: the id and, if not all, features.")
     ] = None,
     config: Annotated[str | None, _own("Settings, e.g. config.toml of an earlier fit.")] = None,
     weight_draws: Annotated[
@@ -97,6 +116,9 @@ def fit(
         "edges": edges,
         "labels": labels,
         "features": features,
+        "edge_columns": _names(edge_columns),
+        "label_columns": _names(label_columns),
+        "feature_columns": _names(feature_columns),
         "config": config,
         "weight_draws": weight_draws,
         "epsilon": epsilon,
@@ -123,6 +145,8 @@ def predict(
     edges: Edges,
     out: Annotated[str, typer.Option(help="CSV file to write.")],
     features: Features = None,
+    edge_columns: EdgeColumns = None,
+    feature_columns: FeatureColumns = None,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
@@ -132,7 +156,12 @@ def predict(
 
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
-    table, posterior = loaded.predict(edges, features)
+    table, posterior = loaded.predict(
+        edges,
+        features,
+        edge_columns=_names(edge_columns),
+        feature_columns=_names(feature_columns),
+    )
     classes = [str(value) for value in loaded.classifier.classes_]
     write_whole(target, predictions_table(table, posterior, classes).csv())
     for line in listed_sentences("note", table.notes):
@@ -144,6 +173,7 @@ def predict(
 def evaluate(
     predictions: Annotated[str, typer.Option(help="predictions.csv, or what predict wrote.")],
     truth: Annotated[str, typer.Option(help="CSV, TSV or Parquet: id, label.")],
+    label_columns: LabelColumns = None,
 ) -> None:
     """Score predictions against true labels, leaving out those the model was given."""
     from rich.console import Console
@@ -152,20 +182,34 @@ def evaluate(
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.summary import evaluation_lines
 
-    found = evaluate_predictions(predictions, truth)
+    found = evaluate_predictions(predictions, truth, _names(label_columns))
     Console(highlight=False, soft_wrap=True).print(
         "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
     )
 
 
 @app.command(rich_help_panel=PANEL)
-def inspect(edges: Edges, labels: Labels = None, features: Features = None) -> None:
+def inspect(
+    edges: Edges,
+    labels: Labels = None,
+    features: Features = None,
+    edge_columns: EdgeColumns = None,
+    label_columns: LabelColumns = None,
+    feature_columns: FeatureColumns = None,
+) -> None:
     """Read tables of one's own and show what is in them, and what to beware of."""
     from nodecopy.data.inspection import inspect_dataset
     from nodecopy.data.tables import read_tables
     from nodecopy.report.inspection import inspection_lines
 
-    table = read_tables(edges, labels, features)
+    table = read_tables(
+        edges,
+        labels,
+        features,
+        edge_columns=_names(edge_columns),
+        label_columns=_names(label_columns),
+        feature_columns=_names(feature_columns),
+    )
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
@@ -183,6 +227,13 @@ def datasets(
     console.print(_counts_table(loaded))
     if classes:
         console.print(_classes_table(loaded))
+
+
+def _names(columns: str | None) -> list[str] | None:
+    """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
+    if columns is None:
+        return None
+    return next(csv.reader([columns], skipinitialspace=True), [])
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

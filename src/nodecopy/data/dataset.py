@@ -93,6 +93,7 @@ class NodeDataset:
         edges: str | os.PathLike[str],
         labels: str | os.PathLike[str] | None = None,
         features: str | os.PathLike[str] | None = None,
+        **reading: Any,
     ) -> NodeDataset:
         """Read CSV, TSV, Parquet or NPZ files; see `nodecopy.data.tables.read_tables`.
 
@@ -104,7 +105,7 @@ class NodeDataset:
 
         if features is None:
             warnings.warn(NO_FEATURES, UserWarning, stacklevel=2)
-        return read_tables(edges, labels, features).dataset
+        return read_tables(edges, labels, features, **reading).dataset
 
     @classmethod
     def from_scipy(

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.classifiers import NodeClassifier
-from nodecopy.data.convert import GraphInput, read_graph
-from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
+from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
+from nodecopy.estimator.inputs import read_described, read_labelled, scaled, scales_rows
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
-from nodecopy.graph import Graph
 from nodecopy.graph_models import GraphModel, NodeCopying
 from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
@@ -60,6 +58,8 @@ class NodeCopyClassifier:
         ensemble_: the trained networks.
         graphs_: the graphs they were trained on, drawn on demand; not saved.
         n_features_in_: D.
+        hubs_: the nodes that each column of `structural_features` stands for [D]; None where
+            features were given.
         normalised_: whether rows of features are scaled to sum to one, then and ever after.
 
     >>> from nodecopy.data import planted_partition
@@ -110,15 +110,20 @@ class NodeCopyClassifier:
 
         Args:
             graph: see `nodecopy.data.convert.read_graph`.
-            X: features [N, D], dense or sparse; from a PyTorch Geometric Data if None.
+            X: features [N, D], dense or sparse. None takes those of a PyTorch Geometric Data, or,
+                where there are none, `structural_features` of the graph, with a warning.
             y: one label per node [N] of any type; -1, None or NaN where unknown. From a PyTorch
                 Geometric Data if None, hidden outside its ``train_mask``.
             validation: labelled nodes to hold out for early stopping, where ``training`` or the
                 base uses it; they are not trained on.
         """
-        given, features, labels = self._read(graph, X, y)
-        scales = _scales_rows(features, self.normalise)
-        features = _scaled(given.graph, features, scales)
+        given, labels = read_labelled(graph, X, y)
+        features, hubs = given.features, None
+        if features is None:
+            warnings.warn(NO_FEATURES, stacklevel=2)
+            features, hubs = structural_features(given.graph)
+        scales = scales_rows(features, self.normalise)
+        features = scaled(given.graph, features, scales)
         encoded = encode_labels(labels)
         held = np.asarray(validation, np.int64)
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
@@ -134,6 +139,7 @@ class NodeCopyClassifier:
         self.graphs_ = fitted.graphs
         self.n_features_in_ = int(features.shape[1])
         self.normalised_ = scales
+        self.hubs_ = hubs
         return self
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
@@ -172,13 +178,18 @@ class NodeCopyClassifier:
     def posterior_on(self, graph: Any, X: Any = None) -> Posterior:
         """Apply the trained networks to another graph, e.g. this one with new nodes."""
         self._check_fitted()
-        given, features = self._read_features(graph, X)
+        given = read_described(graph, X)
+        features = given.features
+        if features is None:
+            if self.hubs_ is None:
+                raise ModelError("X is missing: the model was fitted to features [N, D]")
+            features = ties_to(given.graph, self.hubs_)
         if features.shape[1] != self.n_features_in_:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
-        scaled = _scaled(given.graph, features, self.normalised_)
-        return self._model().average(self.ensemble_, given.graph, scaled)
+        features = scaled(given.graph, features, self.normalised_)
+        return self._model().average(self.ensemble_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code."""
@@ -196,6 +207,7 @@ class NodeCopyClassifier:
         }
         arrays: dict[str, NDArray[Any]] = {"base_proba": self.base_proba_}
         arrays |= {f"posterior.{name}": getattr(self.posterior_, name) for name in _POSTERIOR}
+        arrays |= {} if self.hubs_ is None else {"hubs": self.hubs_}
         arrays |= {f"weights.{n}": w.numpy() for n, w in self.ensemble_.weights.items()}
         write_model(path, SavedModel(settings, arrays))
 
@@ -215,6 +227,7 @@ class NodeCopyClassifier:
             loaded.n_features_in_ = settings["features"]
             loaded.normalised_ = settings["normalised"]
             loaded.base_proba_ = arrays["base_proba"]
+            loaded.hubs_ = arrays.get("hubs")
             parts = {name: arrays[f"posterior.{name}"] for name in _POSTERIOR}
             members, draws = settings["draws"]
             loaded.posterior_ = Posterior(**parts, num_members=members, num_draws=draws)
@@ -298,51 +311,9 @@ class NodeCopyClassifier:
         kind = type(self.random_state).__name__
         raise ModelError(f"random_state must be an integer, None or a NumPy Generator; got {kind}")
 
-    def _read(self, graph: Any, X: Any, y: Any) -> tuple[GraphInput, FeatureMatrix, Any]:
-        given, features = self._read_features(graph, X)
-        labels = y
-        if y is None:
-            labels = given.labels
-            if labels is not None and given.train_mask is not None:
-                labels = np.where(given.train_mask, labels, -1)
-        if labels is None:
-            raise ModelError("y is missing: one label per node, -1 or None where unknown")
-        if len(labels) != given.graph.num_nodes:
-            raise ModelError(
-                f"the graph has {given.graph.num_nodes} nodes but there are {len(labels)} labels"
-            )
-        return given, features, labels
-
-    def _read_features(self, graph: Any, X: Any) -> tuple[GraphInput, FeatureMatrix]:
-        rows = None if X is None else len(X) if not hasattr(X, "shape") else int(X.shape[0])
-        given = read_graph(graph, rows)
-        features = given.features if X is None else X
-        if features is None:
-            raise ModelError("X is missing: features [N, D], dense or sparse")
-        if hasattr(features, "detach"):
-            features = features.detach().cpu().numpy()
-        return given, _checked(given.graph, features).features
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "posterior_"):
             raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
-
-
-def _checked(graph: Graph, X: Any) -> NodeDataset:
-    """Check the features against the graph."""
-    return NodeDataset("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
-
-
-def _scales_rows(features: FeatureMatrix, normalise: bool | str) -> bool:
-    """Decide whether rows are scaled: as told, or unless some values are negative."""
-    if normalise not in (True, False, "auto"):
-        raise ModelError(f"normalise must be True, False or 'auto'; got {normalise!r}")
-    values = features.data if sp.issparse(features) else features
-    return not bool(np.any(values < 0)) if normalise == "auto" else bool(normalise)
-
-
-def _scaled(graph: Graph, features: FeatureMatrix, scales: bool) -> FeatureMatrix:
-    return _checked(graph, features).row_normalised() if scales else features
 
 
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:

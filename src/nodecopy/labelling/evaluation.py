@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import read_label_table
+from nodecopy.data.tables.wording import listed
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.metrics import Scores, score_predictions
 
 PROBABILITY = "p_"
 _ROUNDING = 0.01
+_SHOWN = 10
 ID, KNOWN, PREDICTED = "id", "known", "predicted"
 
 
@@ -56,6 +59,7 @@ class Evaluation:
         known: how many further labels the model knew; they do not count.
         foreign: how many nodes are of classes that the model does not know; they count as errors
             in the accuracy and are left out of the other scores.
+        foreign_classes: these classes.
         accuracy: the share of the nodes that are predicted right.
         classes: by class.
         notes: remarks on the file of labels.
@@ -65,17 +69,26 @@ class Evaluation:
     nodes: int
     known: int
     foreign: int
+    foreign_classes: tuple[str, ...]
     accuracy: float
     classes: tuple[ClassScore, ...]
     notes: tuple[str, ...]
 
 
 def evaluate_predictions(
-    predictions: str | os.PathLike[str], truth: str | os.PathLike[str]
+    predictions: str | os.PathLike[str],
+    truth: str | os.PathLike[str],
+    label_columns: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Score a file of predictions against a table of id and label."""
+    """Score a file of predictions against a table of id and label.
+
+    Args:
+        predictions: CSV file, as `nodecopy fit` and `nodecopy predict` write it.
+        truth: file of the labels.
+        label_columns: names of its columns of the id and of the label; None finds them.
+    """
     table = read_predictions(predictions)
-    found = read_label_table(truth, table.ids)
+    found = read_label_table(truth, table.ids, label_columns)
     number = {name: k for k, name in enumerate(table.class_names)}
     names = [number.get(name, len(number)) for name in found.class_names]
     label = np.array([*names, -1])[found.labels]  # K for classes that the model does not know
@@ -89,7 +102,8 @@ def evaluate_predictions(
     scored = tested[label[tested] < len(number)]
     if len(scored) == 0:
         raise DatasetError(
-            f"{truth}: none of its classes is one of the model's: {', '.join(table.class_names)}"
+            f"{truth}: none of its classes, {_some(found.class_names)}, is one of the model's: "
+            f"{_some(table.class_names)}"
         )
     best = table.probabilities.argmax(1)
     classes = [
@@ -106,10 +120,15 @@ def evaluate_predictions(
         len(tested),
         len(given) - len(tested),
         len(tested) - len(scored),
+        tuple(name for name in found.class_names if name not in number),
         float(np.mean(best[tested] == label[tested])),
         tuple(classes),
         found.notes,
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names[:_SHOWN]], len(names))
 
 
 def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
@@ -143,7 +162,7 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     probabilities = np.array(numbers)
     total = probabilities.sum(1, keepdims=True)
     if not np.all((probabilities >= 0) & np.isfinite(probabilities)) or np.any(
-        abs(total - 1) > 0.01
+        abs(total - 1) > _ROUNDING
     ):
         raise FormatError(f"{file}: the probabilities of a node must add up to 1")
     names = tuple(name.removeprefix(PROBABILITY) for name in columns)

@@ -94,7 +94,7 @@ class ModelFolder:
         return cls(found.classifier, names, structural, known, found.scaling)
 
     def predict(
-        self, edges: str | Path, features: str | Path | None = None
+        self, edges: str | Path, features: str | Path | None = None, **columns: Any
     ) -> tuple[TableDataset, Posterior]:
         """Apply the trained networks to other tables, e.g. the same graph with new nodes.
 
@@ -102,6 +102,11 @@ class ModelFolder:
         the model has not seen is left out, with a note. One that it needs must be there, unless the
         features are sparse, where what is not listed is zero. Labels of the answer are those that
         the model was fitted to.
+
+        Args:
+            edges: file of the edges.
+            features: file of the features, if the model was fitted to any.
+            columns: ``edge_columns`` and ``feature_columns``, see `read_tables`.
         """
         if features is None and not self.structural:
             raise DatasetError("the model was fitted to features; a file of features is missing")
@@ -109,7 +114,7 @@ class ModelFolder:
             raise DatasetError(
                 "the model was fitted without features; it cannot use a file of them"
             )
-        table = read_tables(edges, None, features)
+        table = read_tables(edges, None, features, **columns)
         if features is None:
             values, notes = self._ties(table)
         else:

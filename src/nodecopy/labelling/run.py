@@ -44,7 +44,14 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
 
 def read_scaled(settings: FitSettings) -> tuple[TableDataset, Scaling | None]:
     """Read the tables, and bring their features to one scale where that is wanted."""
-    table = read_tables(settings.edges, settings.labels, settings.features)
+    table = read_tables(
+        settings.edges,
+        settings.labels,
+        settings.features,
+        edge_columns=settings.edge_columns,
+        label_columns=settings.label_columns,
+        feature_columns=settings.feature_columns,
+    )
     scaling = scaling_of(table.dataset.features) if settings.standardise else None
     if scaling is None:
         return table, None

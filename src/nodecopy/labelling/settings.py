@@ -6,6 +6,7 @@ import json
 import math
 import os
 import tomllib
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -18,7 +19,7 @@ from nodecopy.weights import MCDropout, PointEstimate
 WeightDraws = Literal["dropout", "point"]
 
 _FILES = ("edges", "labels", "features")
-_LARGEST_SEED = 2**62
+_COLUMNS = ("edge_columns", "label_columns", "feature_columns")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,9 @@ class FitSettings:
         edges: file of the edges.
         labels: file of the known labels.
         features: file of the features; None describes nodes by their ties.
+        edge_columns: names of the columns to read there; None finds them, see `read_tables`.
+        label_columns: likewise, of the labels.
+        feature_columns: likewise, of the features.
         seed: of all that is random.
         graphs: sampled graphs, a network on each.
         weight_draws: predictions of each network.
@@ -46,6 +50,9 @@ class FitSettings:
     edges: str
     labels: str
     features: str | None = None
+    edge_columns: Sequence[str] | None = None
+    label_columns: Sequence[str] | None = None
+    feature_columns: Sequence[str] | None = None
     seed: int = 0
     graphs: int = 10
     weight_draws: int = 10
@@ -62,8 +69,10 @@ class FitSettings:
         """Check every field, so that nothing fails after the fit for what was known before."""
         for key in _FILES:
             _check_path(key, getattr(self, key), optional=key == "features")
-        for key, least in _LEAST.items():
-            _check_whole(key, getattr(self, key), least)
+        for key in _COLUMNS:
+            _check_names(key, getattr(self, key))
+        for key, (least, most) in _RANGE.items():
+            _check_whole(key, getattr(self, key), least, most)
         _check_share("epsilon", self.epsilon)
         _check_share("suspicion", self.suspicion)
         if not isinstance(self.standardise, bool):
@@ -84,14 +93,14 @@ class FitSettings:
         )
 
 
-_LEAST = {
-    "seed": 0,
-    "graphs": 1,
-    "weight_draws": 1,
-    "epochs": 1,
-    "folds": 2,
-    "repeats": 0,
-    "suggestions": 0,
+_RANGE = {
+    "seed": (0, 2**62),
+    "graphs": (1, 10_000),
+    "weight_draws": (1, 10_000),
+    "epochs": (1, 1_000_000),
+    "folds": (2, 1_000),
+    "repeats": (0, 1_000),
+    "suggestions": (0, 1_000_000_000),
 }
 
 
@@ -147,7 +156,7 @@ def _seen_from(folder: Path, path: str) -> str:
         return str(Path(path).absolute())
 
 
-def _toml(value: str | float) -> str:
+def _toml(value: str | float | Sequence[str]) -> str:
     # A JSON text is a TOML text, but for one character that TOML wants escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -159,10 +168,17 @@ def _check_path(key: str, value: object, *, optional: bool) -> None:
         raise SpecError(f"{key} must be the name of a file; got {value!r}")
 
 
-def _check_whole(key: str, value: object, least: int) -> None:
+def _check_names(key: str, value: object) -> None:
+    if value is None:
+        return
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+        raise SpecError(f"{key} must be a list of names of columns; got {value!r}")
+
+
+def _check_whole(key: str, value: object, least: int, most: int) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not least <= value < _LARGEST_SEED:  # type: ignore[operator]
-        raise SpecError(f"{key} must be a whole number, at least {least}; got {value!r}")
+    if not whole or not least <= value <= most:  # type: ignore[operator]
+        raise SpecError(f"{key} must be a whole number from {least} to {most:,}; got {value!r}")
 
 
 def _check_share(key: str, value: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -46,12 +47,13 @@ def read(put) -> Callable[..., TableDataset]:
         features: Content = None,
         *,
         names: tuple[str, str, str] = ("edges.csv", "labels.csv", "features.csv"),
+        **reading: Any,
     ) -> TableDataset:
         contents = (edges, labels, features)
         paths = [
             put(name, content) if isinstance(content, (str, bytes)) else content
             for name, content in zip(names, contents, strict=True)
         ]
-        return read_tables(*paths, threads=1)
+        return read_tables(*paths, threads=1, **reading)
 
     return read

@@ -113,12 +113,19 @@ def test_the_largest_weight_of_an_edge_counts(read):
 
 
 def test_a_self_loop_keeps_its_node(read):
-    assert read("a,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
+    assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
 
 
-def test_a_first_row_that_may_be_a_header_is_noted(read):
-    (note,) = [n for n in read("cites,cited by\na,b\nb,c\n").notes if "first row" in n]
-    assert note.startswith("edges.csv: the first row, 'cites', 'cited by', was read as an edge;")
+def test_a_first_row_that_may_be_a_header_is_refused(read):
+    with pytest.raises(DatasetError, match="'cites', 'cited by', may be a header or an edge, as "):
+        read("cites,cited by\na,b\nb,c\n")
+    # A label says that it is a node.
+    assert len(read("cites,cited by\na,b\nb,c\n", "id,label\ncites,1\na,2\n").ids) == 5
+
+
+def test_a_first_row_that_is_hardly_a_header_is_noted(read):
+    (note,) = [n for n in read("ann,bob\neve,joe\n").notes if "first row" in n]
+    assert note == "edges.csv: the first row, 'ann', 'bob', was read as an edge, not as a header"
     assert not [n for n in read("a,b\nb,c\n").notes if "first row" in n]
     (note,) = [n for n in read("paper,cites\n1,2\n").notes if "first row" in n]
     assert note == "edges.csv: the first row, 'paper', 'cites', was taken for a header"
@@ -162,13 +169,18 @@ def test_a_first_row_that_may_be_a_header_is_noted(read):
         ("source,from\na,b\n", DatasetError, "more than one column can be the 'source'"),
         ("a,b,c,d\n", DatasetError, "has 4 columns and no header; accepted: the columns source, t"),
         (",source,target\n0,a,b\n", DatasetError, "cannot tell what column 1 stands for"),
-        ("a, b\nb, c\n", DatasetError, "nothing but spaces around them: ' b' and 'b'; write each"),
+        ("a, b\nb, c\n", DatasetError, "nothing but spaces around them or .*: ' b' and 'b'; "),
+        (
+            "caf\u00e9,b\ncafe\u0301,b\n".encode(),
+            DatasetError,
+            r"the encoding of accents: 'cafe\\u0301' and 'caf\\xe9'; write each in one way",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
-    latin = content.encode("latin-1") if "\xe9" in content else content
+    latin = isinstance(content, str) and "\xe9" in content
     with pytest.raises(error, match=message):
-        read(latin)
+        read(content.encode("latin-1") if latin else content)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which column of a table is what: by name where there is a header, else by place."""
+"""Which column of a table is what: as asked for, by name where there is a header, or by place."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def feature_columns(table: TableFile) -> FeatureColumns:
     is an error.
     """
     everything = range(len(table.names))
+    if table.chosen:
+        return _chosen_features(table)
     if table.header:
         _refuse_repeats(table, [name.strip() for name in table.names])
         roles = table.kind.roles_of(table.names)
@@ -64,18 +66,29 @@ def feature_columns(table: TableFile) -> FeatureColumns:
     return FeatureColumns(0, tuple(everything[1:]), triples=False)
 
 
+def _chosen_features(table: TableFile) -> FeatureColumns:
+    at, *others = table.chosen
+    roles = [table.kind.role(table.names[place]) for place in others]
+    if roles == ["feature", "value"]:
+        return FeatureColumns(at, (others[0], others[1]), triples=True)
+    rest = [place for place in range(len(table.names)) if place != at]
+    return FeatureColumns(at, tuple(others or rest), triples=False)
+
+
 def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] = ()) -> list[int]:
     """Return the position of each required role, then of each optional one that is there.
 
     A header need not name every role: required ones that it leaves out are taken by the columns
     that have no role, in order, if there are just as many.
     """
+    if table.chosen:
+        return list(table.chosen)
     roles = [*required, *optional]
     if not table.header:
         if not len(required) <= len(table.names) <= len(roles):
             raise DatasetError(
                 f"{table.path} has {len(table.names)} columns and no header; "
-                f"accepted: {_listed(required, optional)}"
+                f"accepted: {_listed(table, required, optional)}"
             )
         return list(range(len(table.names)))
     found = table.kind.roles_of(table.names)
@@ -88,7 +101,7 @@ def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] =
         what = (
             f"cannot tell what {names} stands for" if names else f"no column for the {missing[0]}"
         )
-        raise DatasetError(f"{table.path}: {what}; accepted: {_listed(required, optional)}")
+        raise DatasetError(f"{table.path}: {what}; accepted: {_listed(table, required, optional)}")
     place |= dict(zip(missing, unknown, strict=True))
     return [place[role] for role in roles if role in place]
 
@@ -102,6 +115,7 @@ def _refuse_repeats(table: TableFile, words: Sequence[str]) -> None:
         )
 
 
-def _listed(required: Sequence[str], optional: Sequence[str]) -> str:
+def _listed(table: TableFile, required: Sequence[str], optional: Sequence[str]) -> str:
     extra = f", and perhaps {', '.join(optional)}" if optional else ""
-    return f"the columns {', '.join(required)}{extra}"
+    named = f"those that --{table.kind.what}-columns names"
+    return f"the columns {', '.join(required)}{extra}, or {named}"

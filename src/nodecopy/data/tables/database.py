@@ -61,11 +61,23 @@ class Database:
         self._connection.close()
         self._folder.cleanup()
 
-    def open(self, path: str | os.PathLike[str], kind: Kind) -> TableFile:
-        """Look at a file and say how to read it; see `nodecopy.data.tables.files`."""
-        table = open_table(path, kind)
-        if not table.is_parquet:
-            return table
+    def open(
+        self, path: str | os.PathLike[str], kind: Kind, columns: Sequence[str] | None = None
+    ) -> TableFile:
+        """Look at a file and say how to read it; see `nodecopy.data.tables.files`.
+
+        Args:
+            path: the file.
+            kind: edges, labels or features.
+            columns: the names of those to read, in order; None finds them.
+        """
+        wanted = kind.checked(columns)
+        table = open_table(path, kind, wanted)
+        if table.is_parquet:
+            table = self._described(table)
+        return table.choose(wanted)
+
+    def _described(self, table: TableFile) -> TableFile:
         source = parquet_source(table)
         try:
             found = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import NO_FEATURES, structural_features
+from nodecopy.data.tables import columns
 from nodecopy.data.tables.arrays import FeatureArrays, read_arrays
-from nodecopy.data.tables.columns import edge_columns, feature_columns, label_columns
 from nodecopy.data.tables.database import MEMORY_LIMIT, Database
 from nodecopy.data.tables.dense import DenseTable
 from nodecopy.data.tables.edges import (
@@ -20,6 +20,7 @@ from nodecopy.data.tables.edges import (
     fetch_edges,
     first_row_alone,
     load_edges,
+    lone_rows,
 )
 from nodecopy.data.tables.features import FEATURE_IDS, FeatureMatrix, FeatureSource
 from nodecopy.data.tables.files import TableFile
@@ -58,6 +59,9 @@ def read_tables(
     labels: PathLike | None = None,
     features: PathLike | None = None,
     *,
+    edge_columns: Sequence[str] | None = None,
+    label_columns: Sequence[str] | None = None,
+    feature_columns: Sequence[str] | None = None,
     memory_limit: int = MEMORY_LIMIT,
     threads: int | None = None,
 ) -> TableDataset:
@@ -73,6 +77,10 @@ def read_tables(
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
         features: an id and its numbers in each row; or id, feature and value; or an ``.npz`` file
             like the built-in sets. None takes `structural_features`.
+        edge_columns: names of the two columns of ids and, perhaps, of the weights, where they are
+            not found by themselves or the table has others; in a file without a header, numbers.
+        label_columns: names of the columns of the id and of the label, likewise.
+        feature_columns: name of the column of the id, and of the features unless all others are.
         memory_limit: bytes that DuckDB may use before it writes to temporary files.
         threads: how many DuckDB may use; None for one per core.
 
@@ -93,19 +101,31 @@ def read_tables(
     >>> table.notes[1]
     'edges.csv: dropped 1 self-loop'
     """
+    for what, names, path in (
+        ("label", label_columns, labels),
+        ("feature", feature_columns, features),
+    ):
+        if names is not None and path is None:
+            raise DatasetError(f"{what} columns are named, but no file of {what}s is given")
     with Database(memory_limit, threads) as db:
-        edge_file = db.open(edges, EDGES)
-        label_file = None if labels is None else db.open(labels, LABELS)
+        edge_file = db.open(edges, EDGES, edge_columns)
+        label_file = None if labels is None else db.open(labels, LABELS, label_columns)
         load_edges(db, edge_file)
-        source = None if features is None else _load_features(db, features)
+        source = None if features is None else _load_features(db, features, feature_columns)
         ids = _number_nodes(db, edge_file, source)
         known = no_labels(len(ids)) if label_file is None else read_labels(db, label_file, len(ids))
         matrix = None if source is None else source.fetch(db, edge_file, len(ids))
         rows = fetch_edges(db, edge_file)
-        headers = [(edge_file, edge_columns(edge_file)[:2])]
-        headers += [] if label_file is None else [(label_file, label_columns(label_file)[:1])]
+        headers = [(edge_file, columns.edge_columns(edge_file)[:2])]
+        headers += (
+            [] if label_file is None else [(label_file, columns.label_columns(label_file)[:1])]
+        )
         headers += [] if source is None or source.header is None else [source.header]
-        doubts = [*_header_doubts(db, headers), *_row_doubts(db, edge_file, source, ids)]
+        doubts = [*_header_doubts(db, headers)]
+        others = [] if label_file is None else ["labels"]
+        others += [] if source is None else ["features"]
+        doubts += _first_row_doubts(db, edge_file, others)
+        doubts += [] if source is None else _isolation(db, source, ids)
     graph, counts = build_graph(len(ids), rows)
     if matrix is None:
         values, hubs = structural_features(graph)
@@ -120,14 +140,18 @@ def read_tables(
     )
 
 
-def _load_features(db: Database, path: PathLike) -> FeatureSource:
+def _load_features(
+    db: Database, path: PathLike, feature_columns: Sequence[str] | None
+) -> FeatureSource:
     source: FeatureArrays | TripleTable | DenseTable
     if Path(path).suffix.casefold() == ".npz":
+        if feature_columns is not None:
+            raise DatasetError(f"{path} has no columns to name: it is an .npz file")
         source = read_arrays(Path(path))
     else:
-        table = db.open(path, FEATURES)
-        columns = feature_columns(table)
-        source = (TripleTable if columns.triples else DenseTable)(table, columns)
+        table = db.open(path, FEATURES, feature_columns)
+        found = columns.feature_columns(table)
+        source = (TripleTable if found.triples else DenseTable)(table, found)
     source.load(db)
     return source
 
@@ -162,22 +186,34 @@ def _header_doubts(
     return found
 
 
-def _row_doubts(
-    db: Database, edges: TableFile, source: FeatureSource | None, ids: Ids
-) -> Sequence[str]:
-    """Return notes on rows that may not be what they were taken for."""
-    found = []
-    first = first_row_alone(db, edges)
-    if first:
-        found.append(
-            f"{edges.path.name}: the first row, {', '.join(map(repr, first))}, was read as an "
-            "edge; its ids occur nowhere else: a header names its columns source and target"
+def _first_row_doubts(db: Database, edges: TableFile, others: Sequence[str]) -> Sequence[str]:
+    """Return a note on a first row that was read as an edge; refuse it if it must be a header.
+
+    Args:
+        db: holds the tables.
+        edges: the file of the edges.
+        others: names of further tables that have ids.
+    """
+    first = first_row_alone(db, edges, others)
+    if not first:
+        return ()
+    row = ", ".join(map(repr, first))
+    if lone_rows(db) == 1 and db.rows("SELECT count(*) FROM edges")[0][0] > 1:
+        raise DatasetError(
+            f"{edges.path}: the first row, {row}, may be a header or an edge, as its ids occur "
+            f"nowhere else; say --edge-columns {','.join(first)} if it is a header, "
+            "--edge-columns 1,2 if not, or write source,target above or instead of it"
         )
-    isolated = without_edges(db) if source is not None else ()
-    if source is not None and len(isolated):
-        some = [str(ids[node]) for node in isolated[:SHOWN]]
-        found.append(
-            f"{source.path.name}: {counted(len(isolated), 'id')} in no edge, kept as isolated "
-            f"nodes: {source.where(db, some, len(isolated))}"
-        )
-    return found
+    return [f"{edges.path.name}: the first row, {row}, was read as an edge, not as a header"]
+
+
+def _isolation(db: Database, source: FeatureSource, ids: Ids) -> Sequence[str]:
+    """Return a note on nodes that are in no edge."""
+    isolated = without_edges(db)
+    if not len(isolated):
+        return ()
+    some = [str(ids[node]) for node in isolated[:SHOWN]]
+    return [
+        f"{source.path.name}: {counted(len(isolated), 'id')} in no edge, kept as isolated "
+        f"nodes: {source.where(db, some, len(isolated))}"
+    ]

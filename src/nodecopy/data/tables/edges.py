@@ -88,7 +88,7 @@ def load_edges(db: Database, table: TableFile) -> None:
 
 def fetch_edges(db: Database, table: TableFile) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    weighted = len(table.names) == 3
+    weighted = len(edge_columns(table)) == 3
     found = db.arrays(
         f"SELECT s.i AS source, t.i AS target {', weight' if weighted else ''} FROM edges "
         "JOIN nodes AS s ON s.id = edges.source JOIN nodes AS t ON t.id = edges.target"
@@ -105,18 +105,37 @@ def build_graph(num_nodes: int, rows: EdgeRows) -> tuple[Graph, EdgeCounts]:
     return Graph.from_edges(num_nodes, rows.pairs, rows.weights), counts
 
 
-def first_row_alone(db: Database, table: TableFile) -> Sequence[str]:
+def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Sequence[str]:
     """Return the first row of a text without header if it may be a header after all.
 
-    That is so when it is not numbers, and neither of its ids occurs in any other row.
+    That is so when it is not numbers, and its ids occur nowhere else.
+
+    Args:
+        db: holds the tables.
+        table: the file of the edges.
+        others: names of further tables that have ids.
     """
-    first = table.sample[0][:2] if table.sample and not table.header else ()
+    guessed = not table.header and not table.chosen
+    first = table.sample[0][:2] if table.sample and guessed else ()
     if len(set(first)) < 2 or any(map(is_number, first)):
         return ()
     ids = list(first)
     same = "SELECT count(*) FROM edges WHERE source IN (?, ?) OR target IN (?, ?)"
     rows = db.rows(same, ids + ids)[0][0]
-    return first if rows == 1 else ()
+    elsewhere = any(
+        db.rows(f"SELECT count(*) FROM {other} WHERE id IN (?, ?)", ids)[0][0] for other in others
+    )
+    return first if rows == 1 and not elsewhere else ()
+
+
+def lone_rows(db: Database) -> int:
+    """Count the rows whose two ids occur in no other row."""
+    (count,) = db.rows(
+        "WITH ends AS (SELECT source AS id FROM edges UNION ALL SELECT target FROM edges), "
+        "once AS (SELECT id FROM ends GROUP BY id HAVING count(*) = 1) SELECT count(*) FROM edges "
+        "SEMI JOIN once AS s ON s.id = source SEMI JOIN once AS t ON t.id = target"
+    )[0]
+    return int(count)
 
 
 def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> None:

@@ -42,7 +42,10 @@ def explained(table: TableFile, columns: Sequence[Column], error: Exception) -> 
         many = counted(count, "line") if count < _COUNTED else f"{_COUNTED:,} or more lines"
         return FormatError(f"{table.path}: {many} cannot be read: {shown}")
     if line is not None:
-        return FormatError(f"{table.path}: line {line} ends in another way than the first")
+        return FormatError(
+            f"{table.path}: line {line} ends in another way than the first; accepted: all lines "
+            "end alike, in LF or in CR LF"
+        )
     return unreadable(table, error)
 
 
@@ -88,8 +91,9 @@ def _fault(table: TableFile, numbers: Sequence[int], row: Sequence[str]) -> str:
         return f"has {counted(len(row), 'cell')} instead of {len(table.names)}"
     for place in numbers:
         if row and row[place] and not is_number(row[place]):
-            name = table.named(place)
-            return f"has {shortened(row[place], 40)!r} for {name}, which is not a number"
+            name, comma = table.named(place), is_number(row[place].replace(",", "."))
+            hint = "; decimals take a point" if comma else ""
+            return f"has {shortened(row[place], 40)!r} for {name}, which is not a number{hint}"
     return ""
 
 

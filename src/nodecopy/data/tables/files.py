@@ -4,7 +4,8 @@ Content decides, not the name: Parquet and gzip are known by their first bytes. 
 delimiter is the first of comma, tab, semicolon and bar (tab first where the name says TSV) that
 splits all of the first hundred rows into the same number of cells, two or more; a space, where
 none of these splits the first row. Quotes are ``"``, doubled inside. Lines at the top that begin
-with ``# `` are comments. Whether the first row is a header: `Kind.is_header`.
+with ``# `` are comments. The first row is a header if it holds the columns that were asked for, or
+if `Kind.is_header` says so.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import itertools
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from nodecopy.errors import DatasetError, FormatError
 
 MAX_LINE = 2_000_000
 _SAMPLED_ROWS = 100
+_SHOWN_NAMES = 10
 _ACCEPTED = "CSV or TSV text (also .gz) in UTF-8, or Parquet"
 _SEPARATORS = "comma, tab, semicolon, | or space"
 _FOREIGN = {
@@ -56,6 +58,7 @@ class TableFile:
         skip: lines before the first row of data.
         sample: its first rows, for text.
         types: of its columns in DuckDB's words, for Parquet.
+        chosen: places of the columns that were asked for by name; empty where none was.
     """
 
     path: Path
@@ -67,11 +70,13 @@ class TableFile:
     skip: int = 0
     sample: tuple[Row, ...] = ()
     types: tuple[str, ...] = ()
+    chosen: tuple[int, ...] = ()
 
     @property
     def is_guess(self) -> bool:
         """Whether the first row was taken for a header without saying what its columns are."""
-        return self.header and not self.is_parquet and not self.kind.is_named(self.names)
+        named = self.chosen or self.kind.is_named(self.names)
+        return self.header and not self.is_parquet and not named
 
     @property
     def is_parquet(self) -> bool:
@@ -83,9 +88,33 @@ class TableFile:
         name = self.names[position].strip()
         return repr(name) if self.header and name else f"column {position + 1}"
 
+    def choose(self, columns: Sequence[str]) -> TableFile:
+        """Return the same table, of which only these columns matter, in this order.
 
-def open_table(path: str | os.PathLike[str], kind: Kind) -> TableFile:
-    """Look at the beginning of a file and say how to read it, or what is wrong with it."""
+        A column goes by its name, or by its number, from 1, in a file without a header.
+        """
+        names = [name.strip() for name in self.names]
+        for column in columns:
+            if names.count(column) != 1:
+                cells = names if self.header else self.sample[0]
+                found = ", ".join(map(repr, cells[:_SHOWN_NAMES]))
+                more = ", …" if len(cells) > _SHOWN_NAMES else ""
+                what = "no column" if column not in names else "more than one column"
+                raise DatasetError(
+                    f"{self.path}: {what} {column!r}; its first row is {found}{more}"
+                    + ("" if self.header else "; accepted: one of these, or its number")
+                )
+        return replace(self, chosen=tuple(names.index(column) for column in columns))
+
+
+def open_table(path: str | os.PathLike[str], kind: Kind, columns: Sequence[str] = ()) -> TableFile:
+    """Look at the beginning of a file and say how to read it, or what is wrong with it.
+
+    Args:
+        path: the file.
+        kind: edges, labels or features.
+        columns: names that make a first row that has them a header.
+    """
     source = Path(path)
     start = first_bytes(source)
     if not start:
@@ -97,7 +126,7 @@ def open_table(path: str | os.PathLike[str], kind: Kind) -> TableFile:
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
             raise FormatError(f"{source} is {what}; accepted: {_ACCEPTED}")
-    return _open_text(source, kind, packed=start.startswith(b"\x1f\x8b"))
+    return _open_text(source, kind, columns, packed=start.startswith(b"\x1f\x8b"))
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
@@ -126,7 +155,7 @@ def open_lines(path: Path, *, packed: bool) -> Iterator[Iterator[str]]:
         yield iter(functools.partial(file.readline, MAX_LINE), "")
 
 
-def _open_text(path: Path, kind: Kind, *, packed: bool) -> TableFile:
+def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) -> TableFile:
     text = _beginning(path, packed=packed)
     comments = list(itertools.takewhile(_is_comment, io.StringIO(text, newline="")))
     body = text[sum(map(len, comments)) :]
@@ -137,7 +166,8 @@ def _open_text(path: Path, kind: Kind, *, packed: bool) -> TableFile:
         raise FormatError(f"{path}: {error}; accepted: {_ACCEPTED}") from error
     first_end, first = rows[0]
     sample = tuple(row for _, row in rows)
-    header = kind.is_header(first, sample[1:])
+    wanted = bool(columns) and {cell.strip() for cell in first} >= set(columns)
+    header = wanted or kind.is_header(first, sample[1:])
     if header and len(rows) == 1:
         raise DatasetError(f"{path} has a header, {', '.join(map(repr, first))}, but no rows")
     names = (first[0].lstrip("#"), *first[1:]) if header else _numbers(len(first))

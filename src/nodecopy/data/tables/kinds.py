@@ -10,13 +10,43 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nodecopy.errors import DatasetError
+
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: what it is called, and the names that give a column its role."""
+    """A kind of table.
+
+    Attributes:
+        what: it is called.
+        roles: of its columns, and the names that give a column each role.
+        choice: how many columns one may ask for by name: at least, at most; 0 for any number.
+        wanted: what these are, in words.
+    """
 
     what: str
     roles: Mapping[str, frozenset[str]]
+    choice: tuple[int, int]
+    wanted: str
+
+    def checked(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the columns that were asked for by name, without spaces around them.
+
+        >>> LABELS.checked(["customer", " segment"]), LABELS.checked(None)
+        (('customer', 'segment'), ())
+        """
+        if columns is None:
+            return ()
+        given = (columns,) if isinstance(columns, str) else tuple(columns)
+        if not all(isinstance(name, str) for name in given):
+            raise DatasetError(f"{self.what} columns must be names; got {list(given)!r}")
+        names = tuple(name.strip() for name in given)
+        least, most = self.choice
+        fits = least <= len(names) <= (most or len(names))
+        if not fits or len(set(names)) < len(names) or "" in names:
+            got = ", ".join(map(repr, names)) or "none"
+            raise DatasetError(f"{self.what} columns must be {self.wanted}; got {got}")
+        return names
 
     def role(self, name: str) -> str | None:
         """Return the role of a column of this name, None where the name says nothing.
@@ -77,6 +107,8 @@ EDGES = Kind(
         ),
         "weight": frozenset({"weight", "weights", "edgeweight", "w"}),
     },
+    (2, 3),
+    "two different names, of the ids, and perhaps a third, of the weight",
 )
 LABELS = Kind(
     "label",
@@ -84,6 +116,8 @@ LABELS = Kind(
         "id": _IDS,
         "label": frozenset({"label", "labels", "class", "classname", "category", "y", "target"}),
     },
+    (2, 2),
+    "two different names, of the id and of the label",
 )
 FEATURES = Kind(
     "feature",
@@ -92,6 +126,8 @@ FEATURES = Kind(
         "feature": frozenset({"feature", "featureid", "featurename", "attribute", "word", "term"}),
         "value": frozenset({"value", "val", "count"}),
     },
+    (1, 0),
+    "different names, of the id and, unless all others are features, of the features",
 )
 
 

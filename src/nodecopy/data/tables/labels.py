@@ -7,6 +7,7 @@ whole numbers -1 is unknown, too.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from nodecopy.data.tables.kinds import LABELS
 from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, refuse_near_twins
 from nodecopy.data.tables.places import offenders, with_cells
 from nodecopy.data.tables.sources import Column
-from nodecopy.data.tables.wording import SHOWN, counted
+from nodecopy.data.tables.wording import SHOWN, counted, listed
 from nodecopy.errors import DatasetError
 
 NO_CLASSES = ("unknown",)
@@ -55,10 +56,18 @@ def read_labels(db: Database, table: TableFile, num_nodes: int) -> Labelling:
     return Labelling(*_numbered(db, num_nodes, integers), tuple(_notes(db, table, integers)))
 
 
-def read_label_table(path: str | os.PathLike[str], ids: Ids) -> Labelling:
-    """Read a label table alone, against nodes of these ids [N]."""
+def read_label_table(
+    path: str | os.PathLike[str], ids: Ids, columns: Sequence[str] | None = None
+) -> Labelling:
+    """Read a label table alone, against nodes of these ids [N].
+
+    Args:
+        path: the file.
+        ids: of the nodes.
+        columns: names of the columns of the id and of the label; None finds them.
+    """
     with Database() as db:
-        table = db.open(path, LABELS)
+        table = db.open(path, LABELS, columns)
         texts = np.array([str(id) for id in ids], object)
         db.register("given", {"id": texts, "i": np.arange(len(texts), dtype=np.int32)})
         db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
@@ -135,6 +144,13 @@ def _notes(db: Database, table: TableFile, integers: bool) -> list[str]:
         found.append(f"{counted(rows - known, 'label')} empty, NaN or -1: counted as unknown")
     if known > distinct:
         found.append(f"dropped {counted(known - distinct, 'repeated row')}")
+    alike = db.rows(
+        "SELECT min(label), max(label) FROM classes GROUP BY lower(label) HAVING count(*) > 1 "
+        "ORDER BY 1"
+    )
+    if alike:
+        pairs = [f"{one!r} and {other!r}" for one, other in alike[:SHOWN]]
+        found.append(f"classes that differ in case only count as two: {listed(pairs, len(alike))}")
     (numbers,) = db.rows("SELECT count(*) FROM classes WHERE TRY_CAST(label AS DOUBLE) NOTNULL")[0]
     if numbers and not integers and numbers < len(db.rows("SELECT k FROM classes")):
         found.append(f"some classes are numbers, others are not ({numbers:,} are)")

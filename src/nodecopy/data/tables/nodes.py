@@ -7,6 +7,7 @@ by value where every id is a whole number of 64 bits written in the plain way, e
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from nodecopy.errors import DatasetError
 PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
+_LOOK = "trim(nfc_normalize({0}))"
 
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
@@ -34,10 +36,11 @@ def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
     """
     every = " UNION ALL ".join(sources)
     db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({every}) AS every(id)")
-    integers, spaced = db.rows(
-        f"SELECT bool_and({PLAIN_INTEGER.format('id')}), bool_or(id <> trim(id)) FROM ids"
+    integers, odd = db.rows(
+        f"SELECT bool_and({PLAIN_INTEGER.format('id')}), bool_or(id <> {_LOOK.format('id')}) "
+        "FROM ids"
     )[0]
-    if spaced:
+    if odd:
         refuse_near_twins(db, "ids", "id", where)
     value = "CAST(id AS BIGINT)" if integers else "id"
     db.run(
@@ -49,16 +52,26 @@ def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
 
 
 def refuse_near_twins(db: Database, table: str, column: str, where: str) -> None:
-    """Refuse values that differ in nothing but spaces around them: they are hardly two things."""
-    twins = f"FROM {table} GROUP BY trim({column}) HAVING count(DISTINCT {column}) > 1"
+    """Refuse values that look alike: they are hardly two things.
+
+    They differ in nothing but spaces around them, or in how an accented letter is encoded (one
+    character, or a letter and an accent).
+    """
+    look = _LOOK.format(column)
+    twins = f"FROM {table} GROUP BY {look} HAVING count(DISTINCT {column}) > 1"
     (count,) = db.rows(f"SELECT count(*) FROM (SELECT 1 {twins})")[0]
     if count:
         pairs = db.rows(f"SELECT min({column}), max({column}) {twins} ORDER BY 1 LIMIT {SHOWN}")
-        shown = listed([f"{one!r} and {other!r}" for one, other in pairs], count)
+        shown = listed([_told_apart(one, other) for one, other in pairs], count)
         raise DatasetError(
-            f"{where}: {column}s that differ in nothing but spaces around them: {shown}; "
-            "write each in one way"
+            f"{where}: {column}s that differ in nothing but spaces around them or the encoding of "
+            f"accents: {shown}; write each in one way"
         )
+
+
+def _told_apart(one: str, other: str) -> str:
+    same = unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
+    return f"{one!a} and {other!a}" if same else f"{one!r} and {other!r}"
 
 
 def without_edges(db: Database) -> NDArray[np.int32]:

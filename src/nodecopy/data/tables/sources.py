@@ -38,19 +38,22 @@ def parquet_source(table: TableFile, *, row_numbers: bool = False) -> str:
 
 
 def load_statement(name: str, table: TableFile, columns: Sequence[Column]) -> str:
-    """Return the statement that reads every column of a text, or some of Parquet, into a table."""
+    """Return the statement that reads columns of a file into a table."""
     if table.is_parquet:
         _check_types(table, columns)
         picked = ", ".join(
             f"{_value(identifier(table.names[c.place]), c)} AS {c.name}" for c in columns
         )
         return f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM {parquet_source(table)}"
-    ordered = sorted(columns, key=lambda column: column.place)
-    types = ", ".join(f"{column.name}: '{column.type}'" for column in ordered)
+    held = {place: (f"unused{place}", "VARCHAR") for place in range(len(table.names))}
+    held |= {column.place: (column.name, column.type) for column in columns}
+    types = ", ".join(f"{held_as}: '{kind}'" for held_as, kind in held.values())
+    picked = ", ".join(column.name for column in columns)
     return (
-        f"CREATE TEMP TABLE {name} AS SELECT * FROM read_csv({_path(table)}, auto_detect = false, "
-        f"header = false, skip = {table.skip}, delim = {_text(table.delimiter)}, quote = '\"', "
-        f"escape = '\"', compression = '{'gzip' if table.packed else 'none'}', "
+        f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM read_csv({_path(table)}, "
+        f"auto_detect = false, header = false, skip = {table.skip}, "
+        f"delim = {_text(table.delimiter)}, quote = '\"', escape = '\"', "
+        f"compression = '{'gzip' if table.packed else 'none'}', "
         f"max_line_size = {MAX_LINE}, columns = {{{types}}})"
     )
 

@@ -30,7 +30,7 @@ _PATIENCE = 10.0
 _FAREWELL = 1.0
 
 # What a local cluster measures about itself many times a second would cost more than all the rest
-# of the runner: the profile of its threads, the delay of its event loops, the memory of its workers.
+# of the runner: the profile of its threads, the delay of its event loops, its workers' memory.
 _QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",

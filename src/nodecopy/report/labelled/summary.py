@@ -84,9 +84,11 @@ def _validated(validation: Validation | None) -> str:
 
 
 def _left_out(found: Evaluation) -> str:
+    strangers = ", ".join(map(printable, found.foreign_classes[:_SHOWN]))
+    more = ", …" if len(found.foreign_classes) > _SHOWN else ""
     parts: Sequence[tuple[int, str]] = (
         (found.known, "more were known to the model and do not count"),
-        (found.foreign, "of classes that the model does not know"),
+        (found.foreign, f"of classes that the model does not know ({strangers}{more})"),
     )
     return "".join(f"; {count:,} {what}" for count, what in parts if count)
 

@@ -1,0 +1,138 @@
+"""Columns that are asked for by name: any table may have others, under any names."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.graph import Graph
+
+EDGES = "date,customer,shop,amount\nmon,ann,bob,2\ntue,bob,eve,3\n"
+ENDS = ("customer", "shop")
+
+
+def test_columns_of_edges_are_read_by_name(read):
+    table = read(EDGES, edge_columns=ENDS)
+    assert table.ids.tolist() == ["ann", "bob", "eve"]
+    assert table.dataset.graph == Graph.from_edges(3, [(0, 1), (1, 2)])
+    weighted = read(EDGES, edge_columns=(*ENDS, "amount")).dataset.graph
+    assert weighted == Graph.from_edges(3, [(0, 1), (1, 2)], [2.0, 3.0])
+
+
+def test_names_may_be_of_any_kind(read):
+    table = read("week day,my id,your id\n1,7,8\n", edge_columns=("your id", " my id "))
+    assert table.ids.tolist() == [7, 8]
+    assert not [note for note in table.notes if "header" in note]
+
+
+def test_a_first_row_is_a_header_if_it_has_the_names(read):
+    assert read("cites,cited by\na,b\nb,c\n", edge_columns=("cites", "cited by")).ids.size == 3
+    assert read("cites,cited by\na,b\nb,c\n", edge_columns=("1", "2")).ids.size == 5
+
+
+def test_columns_go_by_number_where_there_is_no_header(read):
+    table = read(
+        "mon,ann,bob\ntue,bob,eve\n",
+        "x,ann\ny,bob\n",
+        edge_columns=("2", "3"),
+        label_columns=("2", "1"),
+    )
+    assert table.ids.tolist() == ["ann", "bob", "eve"]
+    assert table.dataset.class_names == ("x", "y")
+
+
+def test_columns_of_labels_are_read_by_name(read):
+    labels = "when,who,what\nmon,eve,red\ntue,ann,blue\n"
+    table = read(EDGES, labels, edge_columns=ENDS, label_columns=("who", "what"))
+    assert table.dataset.labels.tolist() == [0, -1, 1]
+    assert table.dataset.class_names == ("blue", "red")
+
+
+FEATURES = "age;who;city\n30;ann;1\n40;bob;2\n50;eve;3\n"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names", "first"),
+    [
+        (["who"], ("age", "city"), [30, 1]),
+        ("who", ("age", "city"), [30, 1]),
+        (["who", "city"], ("city",), [1]),
+        (["who", "city", "age"], ("city", "age"), [1, 30]),
+    ],
+)
+def test_columns_of_features_are_read_by_name(read, wanted, names, first):
+    table = read(EDGES, None, FEATURES, edge_columns=ENDS, feature_columns=wanted)
+    assert table.feature_names == names
+    assert table.dataset.features[0].tolist() == first
+
+
+def test_triples_are_read_by_name(read):
+    features = "when,who,word,count\nmon,ann,dog,2\nmon,bob,cat,1\n"
+    chosen = ("who", "word", "count")
+    table = read(EDGES, None, features, edge_columns=ENDS, feature_columns=chosen)
+    assert table.feature_names == ("cat", "dog")
+    assert table.dataset.features.toarray().tolist() == [[0, 2], [1, 0], [0, 0]]
+
+
+def test_columns_of_parquet_are_read_by_name(read, parquet):
+    path = parquet("edges.parquet", "SELECT 'x' AS day, 'a' AS one, 'b' AS other, 2.5 AS cost")
+    table = read(path, edge_columns=("other", "one", "cost"))
+    assert table.dataset.graph == Graph.from_edges(2, [(0, 1)], [2.5])
+
+
+@pytest.mark.parametrize(
+    ("reading", "message"),
+    [
+        ({"edge_columns": ("who", "shop")}, "no column 'who'; its first row is 'date', 'customer'"),
+        ({"edge_columns": ("shop",)}, "edge columns must be two different names, .*; got 'shop'"),
+        ({"edge_columns": ("shop", "shop")}, "two different names, .*; got 'shop', 'shop'"),
+        ({"edge_columns": ()}, "edge columns must be two different names, .*; got none"),
+        ({"edge_columns": ("shop", "")}, "edge columns must be two different names"),
+        ({"edge_columns": (1, 2)}, r"edge columns must be names; got \[1, 2\]"),
+        ({"edge_columns": ENDS, "label_columns": ("a", "b")}, "but no file of labels is given"),
+        ({"edge_columns": ENDS, "feature_columns": ("a", "b")}, "but no file of features is given"),
+        ({}, "accepted: the columns source, .* or those that --edge-columns names"),
+    ],
+)
+def test_columns_that_cannot_be_chosen_are_refused(read, reading, message):
+    with pytest.raises(DatasetError, match=message):
+        read(EDGES, **reading)
+
+
+def test_a_name_may_not_be_ambiguous(read):
+    with pytest.raises(
+        DatasetError, match="more than one column 'a'; its first row is 'a', 'b', 'a'"
+    ):
+        read("a,b,a\n1,2,3\n", edge_columns=("a", "b"))
+
+
+def test_without_a_header_the_first_row_is_shown(read):
+    with pytest.raises(
+        DatasetError, match="no column 'who'; its first row is 'a', 'b'; accepted: "
+    ):
+        read("a,b\nb,c\n", edge_columns=("who", "whom"))
+
+
+def test_what_is_not_read_need_not_be_right_but_must_be_there(read):
+    content = "a,b,who,whom\nx,,1,2\n,,2,3\n"
+    assert read(content, edge_columns=("who", "whom")).counts.rows == 2
+    with pytest.raises(FormatError, match="line 3 has 3 cells instead of 4"):
+        read("a,b,who,whom\nx,,1,2\n,2,3\n", edge_columns=("who", "whom"))
+
+
+def test_an_archive_has_no_columns_to_name(read, tmp_path):
+    path = tmp_path / "x.npz"
+    with pytest.raises(DatasetError, match="no columns to name: it is an .npz file"):
+        read(EDGES, None, path, edge_columns=ENDS, feature_columns=("who",))
+
+
+def test_a_decimal_comma_is_explained(read):
+    with pytest.raises(
+        FormatError, match="has '1,5' for 'age', which is not a number; decimals ta"
+    ):
+        read(EDGES, None, FEATURES.replace("30", "1,5"), edge_columns=ENDS, feature_columns="who")
+
+
+def test_classes_that_differ_in_case_are_noted(read):
+    notes = read("ann,bob\nbob,eve\n", "ann,Red\nbob,red\neve,blue\n").notes
+    assert "labels.csv: classes that differ in case only count as two: 'Red' and 'red'" in notes
