@@ -61,6 +61,15 @@ class RunError(NodecopyError, RuntimeError):
     """
 
 
+def missing_extra(what: str, package: str, extra: str) -> str:
+    """Return the message for something that needs an optional package.
+
+    >>> missing_extra("a report", "Jinja2", "report")
+    "a report needs Jinja2: pip install 'nodecopy[report]', or '.[report]' in a checkout"
+    """
+    return f"{what} needs {package}: pip install 'nodecopy[{extra}]', or '.[{extra}]' in a checkout"
+
+
 def unknown_name(kind: str, name: str, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest accepted one as a suggestion.
 

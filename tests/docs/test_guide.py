@@ -98,7 +98,7 @@ def test_the_settings_are_those_of_the_command() -> None:
     }
     settings = FitSettings("edges", "labels")
     assert said == {
-        name: str(value)
+        name: "found" if value is None else str(value)
         for name, value in vars(settings).items()
         if name not in ("edges", "labels", "features")
     }

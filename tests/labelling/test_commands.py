@@ -183,7 +183,7 @@ def test_predict_and_evaluate(here, capsys):
     assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert "1 more were known to the model" in first
-    assert "1 of classes that the model does not know" in first
+    assert "1 of classes that the model does not know (green)" in first
 
 
 @pytest.mark.parametrize("target", ["edges.csv", "link.csv", "/dev/null"])
@@ -243,6 +243,36 @@ def test_without_features_and_with_whole_number_ids(tmp_path, monkeypatch, capsy
     assert [row["p_0"] for row in same] == [row["p_0"] for row in rows]
 
 
+def test_columns_of_any_name_go_all_the_way(here, capsys):
+    def wider(name: str, head: str) -> str:
+        rows = Path(name).read_text("utf-8").splitlines()[1:]
+        text = "\n".join([f"row,{head}", *(f"{n},{row}" for n, row in enumerate(rows))])
+        Path(f"wide-{name}").write_text(text + "\n", "utf-8")
+        return f"wide-{name}"
+
+    edges = [f"--edges={wider('edges.csv', 'who,whom')}", "--edge-columns=who,whom"]
+    labels = wider("labels.csv", '"his, her",kind')
+    features = [f"--features={wider('features.csv', 'who,a,b')}", "--feature-columns=who,a,b"]
+    columns = '--label-columns="his, her", kind'
+    quick = [*QUICK, "--repeats=0"]
+    tables = [*edges, f"--labels={labels}", columns, *features]
+    assert cli.main(["inspect", *tables]) == 0
+    assert cli.main(["fit", *tables, *quick, "--out=wide"]) == 0
+    assert fit("--repeats=0") == 0
+    for name in ("predictions.csv", "next_labels.csv", "suspect_edges.csv"):
+        assert Path("wide", name).read_bytes() == Path("run", name).read_bytes()
+    assert cli.main(["fit", "--config=wide/config.toml", "--out=again"]) == 0
+    assert Path("again/config.toml").read_bytes() == Path("wide/config.toml").read_bytes()
+    model = "--model=wide/model"
+    assert cli.main(["predict", model, *edges, *features, "--out=same.csv"]) == 0
+    assert Path("same.csv").read_bytes() == Path("run/predictions.csv").read_bytes()
+    Path("truth.csv").write_text("row,who,what\n1,b3,blue\n", "utf-8")
+    assert cli.main(["evaluate", "--predictions=same.csv", "--truth=truth.csv"]) == 2
+    assert "--label-columns" in capsys.readouterr().err
+    truth = ["--truth=truth.csv", "--label-columns=who,what"]
+    assert cli.main(["evaluate", "--predictions=same.csv", *truth]) == 0
+
+
 def test_an_interrupted_validation_still_writes_the_fit(here, capsys, monkeypatch):
     from nodecopy.labelling import run
 
@@ -252,6 +282,6 @@ def test_an_interrupted_validation_still_writes_the_fit(here, capsys, monkeypatc
     monkeypatch.setattr(run, "cross_validate", interrupted)
     assert fit() == 130
     captured = capsys.readouterr()
-    assert "accuracy    not estimated" in captured.out
-    assert "the labels were not validated" in captured.err
+    assert "accuracy    not estimated: cross-validation was interrupted\n" in captured.out
+    assert captured.err == "interrupted\n"
     assert set(os.listdir("run")) == FILES

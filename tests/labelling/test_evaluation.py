@@ -26,6 +26,7 @@ def test_known_labels_do_not_count_and_foreign_classes_are_errors(predictions, r
     labels = [("1", "a"), ("2", "a"), ("3", "b"), ("4", "a"), ("5", "c")]
     found = evaluate_predictions(predictions, rows_file("t.csv", [("id", "label"), *labels]))
     assert (found.nodes, found.known, found.foreign) == (4, 1, 1)
+    assert found.foreign_classes == ("c",)
     assert found.accuracy == 2 / 4
     assert found.scores.accuracy == 2 / 3
     assert found.classes == (ClassScore("a", 2, 1, 1), ClassScore("b", 1, 3, 1))
@@ -35,7 +36,7 @@ def test_known_labels_do_not_count_and_foreign_classes_are_errors(predictions, r
     ("labels", "message"),
     [
         ([("1", "a")], "all 1 labels were known"),
-        ([("2", "x"), ("3", "y")], "none of its classes is one of the model's: a, b"),
+        ([("2", "x"), ("3", "y")], "classes, 'x', 'y', is one of the model's: 'a', 'b'"),
         ([("9", "a")], "1 id not in the graph"),
     ],
 )

@@ -133,3 +133,9 @@ def test_the_names_of_features_are_kept_as_they_are(saved):
         "first",
         "second",
     ]
+
+
+def test_a_folder_without_its_tables_is_refused(saved):
+    (saved / TABLES_FILE).unlink()
+    with pytest.raises(FormatError, match="model lacks tables.json, which nodecopy fit writes"):
+        ModelFolder.load(saved)

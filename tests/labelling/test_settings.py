@@ -16,7 +16,11 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
     run = tmp_path / "deep" / "run"
     run.mkdir(parents=True)
     given = FitSettings(
-        str(tmp_path / "e.csv"), str(tmp_path / 'l "x\x7f\t.csv'), seed=3, epsilon=0.5
+        str(tmp_path / "e.csv"),
+        str(tmp_path / 'l "x\x7f\t.csv'),
+        edge_columns=("who", 'w"h,om'),
+        seed=3,
+        epsilon=0.5,
     )
     text = write_settings(given, run)
     assert 'edges = "../../e.csv"' in text
@@ -35,6 +39,8 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         *(("suspicion", v) for v in (2, None)),
         *(("edges", v) for v in ("", None, 3)),
         ("features", 3),
+        *(("edge_columns", v) for v in ("a", 3, (1, 2))),
+        *((key, 10**9 + 1) for key in ("graphs", "weight_draws", "epochs", "folds", "repeats")),
     ],
 )
 def test_an_impossible_setting_is_named_with_what_was_found(key, value):

@@ -55,7 +55,8 @@ def test_without_the_extra(
     monkeypatch.setitem(sys.modules, module, None)
     assert cli.main(["report", str(store), "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err == (
-        f"error: a report needs {name}, which is not installed; pip install 'nodecopy[report]'\n"
+        f"error: a report needs {name}: pip install 'nodecopy[report]', or '.[report]' in a "
+        "checkout\n"
     )
     assert not (tmp_path / "out").exists()
 

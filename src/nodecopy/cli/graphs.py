@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,11 +228,11 @@ def datasets(
         console.print(_classes_table(loaded))
 
 
-def _names(columns: str | None) -> list[str] | None:
+def _names(columns: str | None) -> tuple[str, ...] | None:
     """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
     if columns is None:
         return None
-    return next(csv.reader([columns], skipinitialspace=True), [])
+    return tuple(next(csv.reader([columns], skipinitialspace=True), []))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -265,7 +264,6 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))
     if found.interrupted:
-        print("interrupted: the labels were not validated", file=sys.stderr)
         raise typer.Exit(EXIT_INTERRUPTED)
 
 

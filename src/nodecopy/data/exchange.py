@@ -18,7 +18,7 @@ from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.structural import NO_FEATURES, structural_features
-from nodecopy.errors import DatasetError
+from nodecopy.errors import DatasetError, missing_extra
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +77,7 @@ def to_pyg(dataset: NodeDataset) -> Any:
             warnings.simplefilter("ignore")  # of its own imports, which nobody here can mend
             from torch_geometric.data import Data
     except ImportError as error:
-        raise DatasetError("to_pyg needs PyTorch Geometric: pip install 'nodecopy[pyg]'") from error
+        raise DatasetError(missing_extra("to_pyg", "PyTorch Geometric", "pyg")) from error
     graph = dataset.graph
     ends = np.stack([graph.row_of_entry(), graph.indices])
     data = Data(

@@ -173,6 +173,10 @@ def _note(what: str, names: Sequence[str]) -> str:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise FormatError(
+            f"{path.parent} lacks {path.name}, which nodecopy fit writes beside the model"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

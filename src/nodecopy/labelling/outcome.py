@@ -57,6 +57,17 @@ class LabelledGraph:
         return (*self.inspection.warnings, *_doubts(self.validation))
 
     @property
+    def why_not_validated(self) -> str:
+        """Why there is no validation; empty where there is one."""
+        if self.validation is not None:
+            return ""
+        if self.settings.repeats == 0:
+            return "cross-validation was switched off (repeats = 0)"
+        if self.interrupted:
+            return "cross-validation was interrupted"
+        return "that takes two classes with labels, one of them with two at least"
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         """The classes, as the label file has them [K]."""
         return self.table.dataset.class_names

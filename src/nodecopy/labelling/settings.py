@@ -50,9 +50,9 @@ class FitSettings:
     edges: str
     labels: str
     features: str | None = None
-    edge_columns: Sequence[str] | None = None
-    label_columns: Sequence[str] | None = None
-    feature_columns: Sequence[str] | None = None
+    edge_columns: tuple[str, ...] | None = None
+    label_columns: tuple[str, ...] | None = None
+    feature_columns: tuple[str, ...] | None = None
     seed: int = 0
     graphs: int = 10
     weight_draws: int = 10
@@ -141,7 +141,8 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         for key in _FILES:
             if isinstance(content.get(key), str):
                 content[key] = os.path.normpath(file.parent / content[key])
-        return replace(FitSettings(**content), **changes)
+        frozen = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+        return replace(FitSettings(**frozen), **changes)
     except SpecError as error:
         raise SpecError(f"{file}: {error}") from error
 
@@ -171,7 +172,7 @@ def _check_path(key: str, value: object, *, optional: bool) -> None:
 def _check_names(key: str, value: object) -> None:
     if value is None:
         return
-    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
         raise SpecError(f"{key} must be a list of names of columns; got {value!r}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, missing_extra
 
 _NAMES = {"jinja2": "Jinja2", "matplotlib": "Matplotlib"}
 
@@ -15,10 +15,7 @@ def require(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise InputError(
-            f"a report needs {_NAMES[module]}, which is not installed; "
-            "pip install 'nodecopy[report]'"
-        ) from None
+        raise InputError(missing_extra("a report", _NAMES[module], "report")) from None
 
 
 def require_all() -> None:

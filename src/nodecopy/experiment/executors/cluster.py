@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nodecopy.errors import InputError, RunError
+from nodecopy.errors import InputError, RunError, missing_extra
 from nodecopy.experiment.executors.base import too_long
 from nodecopy.experiment.outcome import Failure, Outcome, RunTrial, attempt
 from nodecopy.experiment.trial import Trial
@@ -175,9 +175,7 @@ def _connected(settings: Cluster) -> Iterator[Client]:
         from distributed import Client, LocalCluster
         from distributed.utils import silence_logging_cmgr
     except ImportError as error:
-        raise InputError(
-            "the executor 'cluster' needs Dask: pip install 'nodecopy[cluster]'"
-        ) from error
+        raise InputError(missing_extra("the executor 'cluster'", "Dask", "cluster")) from error
     # Workers that die and come back are not news here, and tracebacks of lost ones are no help.
     with silence_logging_cmgr(logging.CRITICAL):
         if settings.address is None:

@@ -42,7 +42,7 @@ def accuracy(found: LabelledGraph) -> str:
     """Say how often predictions can be expected to be right, and how that is known."""
     validation = found.validation
     if validation is None:
-        return f"How often predictions are right was not estimated: {_why_not(found)}."
+        return f"How often predictions are right was not estimated: {found.why_not_validated}."
     low, high = validation.interval
     times = "once" if validation.repeats == 1 else f"{validation.repeats} times over"
     return (
@@ -178,14 +178,6 @@ def suspicion(found: LabelledGraph) -> str:
         f"{count:,} {'edge joins' if count == 1 else 'edges join'} {kind} Such an edge may be an "
         "error in the file; it may as well be a true link between classes."
     )
-
-
-def _why_not(found: LabelledGraph) -> str:
-    if found.settings.repeats == 0:
-        return "cross-validation was switched off (repeats = 0)"
-    if found.interrupted:
-        return "cross-validation was interrupted"
-    return "that takes two classes with labels, one of them with two at least"
 
 
 def _classes(count: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nodecopy.labelling import LabelledGraph, Validation
+from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import Evaluation
 from nodecopy.report.inspection import aligned, listed_sentences, printable
 from nodecopy.report.labelled.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES
@@ -36,7 +36,7 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                     f"median {np.median(confidence):.0%}; "
                     f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more",
                 ),
-                ("accuracy", _validated(found.validation)),
+                ("accuracy", _validated(found)),
                 ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
                 (
                     "suspect",
@@ -73,9 +73,10 @@ def evaluation_lines(found: Evaluation) -> list[str]:
     return lines
 
 
-def _validated(validation: Validation | None) -> str:
+def _validated(found: LabelledGraph) -> str:
+    validation = found.validation
     if validation is None:
-        return "not estimated"
+        return f"not estimated: {found.why_not_validated}"
     low, high = validation.interval
     return (
         f"about {validation.scores.accuracy:.0%} (95 % interval {low:.0%} to {high:.0%}), from "
