@@ -141,7 +141,10 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         for key in _FILES:
             if isinstance(content.get(key), str):
                 content[key] = os.path.normpath(file.parent / content[key])
-        frozen = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+        frozen: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in content.items()
+        }
         return replace(FitSettings(**frozen), **changes)
     except SpecError as error:
         raise SpecError(f"{file}: {error}") from error

@@ -201,5 +201,6 @@ function pointSeries(points) {
       opacity: 1,
     },
     label: { ...label, formatter: ({ data: { point } }) => whole(point.count) },
+    labelLayout: { hideOverlap: true },
   };
 }

@@ -148,7 +148,7 @@ function drawnNode(node, { x, y, angle }, size, named) {
       show: named,
       position: middle ? "bottom" : outwards(angle),
       distance: nodes.known[node] >= 0 ? 9 : 6,
-      formatter: () => shortened(nodes.ids[node], 12),
+      formatter: () => abridged(nodes.ids[node], 18),
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",

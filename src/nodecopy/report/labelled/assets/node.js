@@ -69,9 +69,9 @@ function uncertainty(node) {
   const sentence = make("p", {}, `Its entropy is ${nats(total)} nats; ${range}.`);
   if (nats(total) === nats(0)) return [sentence];
   const { fromGraph, fromWeights } = nodes;
-  const stays = Math.max(0, total - fromGraph[node] - fromWeights[node]);
+  const shared = Math.max(0, total - fromGraph[node] - fromWeights[node]);
   const parts = [
-    ["stays", "Stays", "classes that overlap, whatever the graph", stays],
+    ["shared", "Shared by all draws", "it lies between classes, or little is known", shared],
     ["graph", "From the graph", "sampled graphs disagree", fromGraph[node]],
     ["weights", "From the weights", "a network whose weights are drawn anew disagrees", fromWeights[node]],
   ];

@@ -179,7 +179,12 @@ function rowAt(at, height) {
     const cells = COLUMNS.map((column, c) =>
       make(
         "div",
-        { role: "gridcell", "aria-colindex": c + 1, class: column.number ? "number" : "" },
+        {
+          role: "gridcell",
+          "aria-colindex": c + 1,
+          class: column.number ? "number" : "",
+          title: c === 0 ? nodes.ids[i] : "",
+        },
         column.cell(i),
       ),
     );
