@@ -132,14 +132,18 @@ class Graph:
             raise GraphError(f"edges must have shape [E, 2]; got {list(pairs.shape)}")
         check_range(pairs, num_nodes)
         values = None if weights is None else check_weights(weights, len(pairs))
-        source = pairs[:, 0].astype(np.int64)
-        target = pairs[:, 1].astype(np.int64)
+        source, target = pairs[:, 0], pairs[:, 1]
         loops = source == target
         if self_loops == "error" and loops.any():
             raise GraphError(f"self-loop at node {source[loops][0]} ({loops.sum()} in all)")
         if self_loops == "drop" and loops.any():
             source, target = source[~loops], target[~loops]
             values = None if values is None else values[~loops]
+        if not directed and values is None and duplicates == "merge":
+            # The common case, with a single sort and the least memory.
+            keys = keys_both_ways(source, target)
+            return cls._trusted(*unpacked(keys[is_first(keys)], num_nodes), None, directed)
+        source, target = source.astype(np.int64), target.astype(np.int64)
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
         if not directed:
