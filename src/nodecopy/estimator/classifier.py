@@ -45,7 +45,8 @@ class NodeCopyClassifier:
         weights: how weights are drawn; None is MC dropout, or dropout off when online.
         network: the architecture; None is the paper's GCN.
         training: how networks are trained; None is the paper's way.
-        schedule: "algorithm1", "online", or an `OnlineSchedule`.
+        schedule: "algorithm1", "online", or an `OnlineSchedule`, which counts its own epochs and
+            graphs.
         predict_on: "observed" (the paper) or "sampled".
         normalise: scale feature rows to sum to one; "auto" does so unless some are negative.
         random_state: a seed, None for a fresh one at each fit, or a NumPy generator.

@@ -43,7 +43,8 @@ class BayesianGCN:
         n_weights: S, weight draws for each graph.
         network: the architecture trained on each graph.
         training: how to train it.
-        schedule: "algorithm1", or an `OnlineSchedule`: one network, a fresh graph at every step.
+        schedule: "algorithm1", or an `OnlineSchedule`: one network, a fresh graph at every step;
+            it has epochs of its own and uses neither V, N_G nor those of ``training``.
         predict_on: the graph that predictions are made on: "observed" (eq. 7), or "sampled", each
             network's own graph.
     """
