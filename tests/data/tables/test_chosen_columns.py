@@ -91,7 +91,7 @@ def test_columns_of_parquet_are_read_by_name(read, parquet):
         ({"edge_columns": (1, 2)}, r"edge columns must be names; got \[1, 2\]"),
         ({"edge_columns": ENDS, "label_columns": ("a", "b")}, "but no file of labels is given"),
         ({"edge_columns": ENDS, "feature_columns": ("a", "b")}, "but no file of features is given"),
-        ({}, "accepted: the columns source, .* or those that --edge-columns names"),
+        ({}, "accepted: the columns source, .* say which to read: --edge-columns SOURCE,TARGET"),
     ],
 )
 def test_columns_that_cannot_be_chosen_are_refused(read, reading, message):
@@ -126,11 +126,62 @@ def test_an_archive_has_no_columns_to_name(read, tmp_path):
         read(EDGES, None, path, edge_columns=ENDS, feature_columns=("who",))
 
 
-def test_a_decimal_comma_is_explained(read):
+@pytest.mark.parametrize(("first", "mark"), [("1.5", "point"), ("1,5", "comma")])
+def test_decimals_take_a_point_or_a_comma(read, first, mark):
+    features = FEATURES.replace("30", first)
+    table = read(EDGES, None, features, edge_columns=ENDS, feature_columns="who")
+    assert table.dataset.features.tolist() == [[1.5, 1], [40, 2], [50, 3]]
+    other = features + "".join(f"{n};n{n};4\n" for n in range(100))
+    other += {"1.5": "2,5", "1,5": "2.5"}[first] + ";joe;7\n"
     with pytest.raises(
-        FormatError, match="has '1,5' for 'age', which is not a number; decimals ta"
+        FormatError, match=f"'age', which is not .*; decimals take a {mark} in this"
     ):
-        read(EDGES, None, FEATURES.replace("30", "1,5"), edge_columns=ENDS, feature_columns="who")
+        read(EDGES, None, other, edge_columns=ENDS, feature_columns="who")
+
+
+def test_weights_and_values_may_have_a_decimal_comma(read):
+    graph = read("Ä;B;1,5\nB;C;2\n").dataset.graph
+    assert graph == Graph.from_edges(3, [(0, 2), (0, 1)], [1.5, 2.0])
+    triples = read("a;b\n", None, "id;feature;value\na;x;0,5\nb;y;,25\n").dataset.features
+    assert triples.toarray().tolist() == [[0.5, 0], [0, 0.25]]
+    with pytest.raises(DatasetError, match=r"2 weights missing, negative or .*: '-1,5' \(line 1\)"):
+        read("a;b;-1,5\nb;c;2,5\nc;d;-1\n")
+
+
+def test_ids_are_left_alone_by_a_decimal_comma(read):
+    assert read("1,5;2,5\n2,5;3,5\n").ids.tolist() == ["1,5", "2,5", "3,5"]
+
+
+def test_a_first_row_that_was_numbered_and_may_be_a_header_is_noted(read):
+    notes = read("day,who,whom\nmon,a,b\ntue,b,c\n", edge_columns=("2", "3")).notes
+    assert "edges.csv: the first row, 'who', 'whom', was read as an edge, not as a header" in notes
+    assert not [n for n in read(EDGES, edge_columns=("2", "3")).notes if "first row" in n]
+
+
+def test_numbers_are_not_mistaken_for_names(read):
+    assert read("1,2\n2,3\n3,1\n", edge_columns=("1", "2")).counts.rows == 3
+
+
+def test_the_missing_name_is_the_one_that_is_reported(read):
+    with pytest.raises(
+        DatasetError, match="no column 'whom'; its first row is 'who', 'to whom'; acc"
+    ):
+        read("who,to whom\na,b\nb,c\n", edge_columns=("who", "whom"))
+
+
+def test_an_id_that_is_taken_from_the_wrong_column_is_explained(read):
+    message = "which is not a number .ids were read from 'age', .*; --feature-columns ID,FEATURE,"
+    with pytest.raises(FormatError, match=message):
+        read(EDGES, None, FEATURES, edge_columns=ENDS)
+
+
+@pytest.mark.parametrize(
+    ("label", "hint"),
+    [("7", "'007', not '7'"), ("Ann", "'ann', not 'Ann'"), ("e\u0301", r"'\\xe9', not 'e\\u0301'")],
+)
+def test_an_id_that_is_written_in_another_way_is_shown(read, label, hint):
+    with pytest.raises(DatasetError, match=rf"1 id not in the graph: .* \(the graph has {hint}\)"):
+        read("ann,007\n007,\u00e9\n", f"id,label\n{label},x\n")
 
 
 def test_classes_that_differ_in_case_are_noted(read):

@@ -167,7 +167,11 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
         ("a,b\n\n,c\nd,\n", DatasetError, r"2 rows without two ids: '' \(line 3\), 'd' \(line 4\)"),
         ("source,target,year\na,b,2000\n", DatasetError, "cannot tell what 'year' stands for; acc"),
         ("source,from\na,b\n", DatasetError, "more than one column can be the 'source'"),
-        ("a,b,c,d\n", DatasetError, "has 4 columns and no header; accepted: the columns source, t"),
+        (
+            "a,b,c,d\n",
+            DatasetError,
+            "cannot tell what its 4 columns stand for; its first row is 'a'",
+        ),
         (",source,target\n0,a,b\n", DatasetError, "cannot tell what column 1 stands for"),
         ("a, b\nb, c\n", DatasetError, "nothing but spaces around them or .*: ' b' and 'b'; "),
         (

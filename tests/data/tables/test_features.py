@@ -112,7 +112,7 @@ def test_without_features_a_node_is_described_by_its_neighbours(read):
         (
             "id,f\na,1\n",
             DatasetError,
-            r"2 nodes of .*edges.csv without features: 'b', 'c'; found in 'a', 'b' \(line 1\), 'b'",
+            r"2 nodes of .* without features: 'b', 'c'; in edges.csv: 'a', 'b' \(line 1\), 'b'",
         ),
         (
             "id,f,g\na,1,nan\nb,2,3\nc,,4\n",
@@ -174,7 +174,10 @@ def test_what_is_wrong_with_parquet_is_said(read, parquet):
         (ROWS | {"ids": np.array(["a", None, 3], object)}, "cannot be read as .npz: Object arrays"),
         (ROWS | {"ids": ["a", "a", "b"]}, "1 id with more than one row: 'a'"),
         (ROWS | {"ids": ["a", "", "b"]}, "1 row without an id: ''"),
-        (ROWS | {"ids": ["a", "b", "d"]}, "1 node of .* without features: 'c'; found in 'b', 'c'"),
+        (
+            ROWS | {"ids": ["a", "b", "d"]},
+            "1 node of .* without features: 'c'; in edges.csv: 'b', 'c'",
+        ),
     ],
 )
 def test_what_is_wrong_with_arrays_is_said(read, put, arrays, message):

@@ -29,6 +29,9 @@ from nodecopy.errors import DatasetError, FormatError
         ("e.csv", b"\xef\xbb\xbfa,b\nb,c\n", ",", ("a", "b")),
         ("e.csv", "# SNAP\n#\n\na,b\nb,c", ",", ("a", "b")),
         ("e.csv", "a,b\nc,d,e\n", ",", ("a", "b")),
+        ("e.csv", "a;b;1,5\nb;c;2,5\n", ";", ("a", "b", "1,5")),
+        ("e.csv", "x|1,x|2\nx|2,x|3\n", ",", ("x|1", "x|2")),
+        ("e.csv", "sep=;\na;b\nb;c\n", ";", ("a", "b")),
     ],
 )
 def test_the_separator_is_found(put, name, content, delimiter, cells):

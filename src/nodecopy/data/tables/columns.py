@@ -56,7 +56,7 @@ def feature_columns(table: TableFile) -> FeatureColumns:
         others = tuple(place for place in everything if place != at)
         return FeatureColumns(at, others, triples=False)
     if len(table.names) == 3:
-        if all(len(row) == 3 and is_number(row[1]) for row in table.sample):
+        if all(len(row) == 3 and is_number(table.number(row[1])) for row in table.sample):
             raise DatasetError(
                 f"{table.path}: three columns of numbers without a header may be id, feature and "
                 "value, or an id and two features; name them in a first row: id,feature,value or "
@@ -87,8 +87,8 @@ def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] =
     if not table.header:
         if not len(required) <= len(table.names) <= len(roles):
             raise DatasetError(
-                f"{table.path} has {len(table.names)} columns and no header; "
-                f"accepted: {_listed(table, required, optional)}"
+                f"{table.path}: cannot tell what its {len(table.names)} columns stand for; its "
+                f"first row is {table.first_row}; accepted: {_listed(table, required, optional)}"
             )
         return list(range(len(table.names)))
     found = table.kind.roles_of(table.names)
@@ -117,5 +117,5 @@ def _refuse_repeats(table: TableFile, words: Sequence[str]) -> None:
 
 def _listed(table: TableFile, required: Sequence[str], optional: Sequence[str]) -> str:
     extra = f", and perhaps {', '.join(optional)}" if optional else ""
-    named = f"those that --{table.kind.what}-columns names"
-    return f"the columns {', '.join(required)}{extra}, or {named}"
+    option = f"--{table.kind.what}-columns {','.join(role.upper() for role in required)}"
+    return f"the columns {', '.join(required)}{extra}, or say which to read: {option}"

@@ -198,7 +198,7 @@ def _first_row_doubts(db: Database, edges: TableFile, others: Sequence[str]) -> 
     if not first:
         return ()
     row = ", ".join(map(repr, first))
-    if lone_rows(db) == 1 and db.rows("SELECT count(*) FROM edges")[0][0] > 1:
+    if not edges.chosen and lone_rows(db) == 1 and db.rows("SELECT count(*) FROM edges")[0][0] > 1:
         raise DatasetError(
             f"{edges.path}: the first row, {row}, may be a header or an edge, as its ids occur "
             f"nowhere else; say --edge-columns {','.join(first)} if it is a header, "

@@ -24,7 +24,7 @@ from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.places import offenders
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import counted
-from nodecopy.errors import DatasetError
+from nodecopy.errors import DatasetError, FormatError
 
 _SPARSE = 0.25
 _BLOCK = 64
@@ -52,7 +52,15 @@ class DenseTable:
         if not self.columns.features:
             raise DatasetError(f"{self.path} has an id in each row, but no feature")
         numbers = [Column(f"x{n}", at, number=True) for n, at in enumerate(self.columns.features)]
-        db.load("features", self.table, [Column("id", self.columns.id), *numbers])
+        try:
+            db.load("features", self.table, [Column("id", self.columns.id), *numbers])
+        except FormatError as error:
+            if self.table.chosen or not self.table.header:
+                raise
+            raise FormatError(
+                f"{error} (ids were read from {self.table.named(self.columns.id)}, features from "
+                "all other columns; --feature-columns ID,FEATURE,… says otherwise)"
+            ) from error
         check_ids(db, self, unique=True)
 
     def where(self, db: Database, ids: Sequence[str], count: int) -> str:
@@ -93,7 +101,7 @@ class DenseTable:
         example = self.table.named(self._places[int(np.flatnonzero(wrong.any(axis=0))[0])])
 
         def is_wrong(row: Sequence[str]) -> bool:
-            return not all(is_feature(row[at]) for at in self._places)
+            return not all(is_feature(self.table.number(row[at])) for at in self._places)
 
         where = offenders(db, self.table, is_wrong, count, show=(self.columns.id,))
         return DatasetError(

@@ -115,17 +115,16 @@ def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Se
         table: the file of the edges.
         others: names of further tables that have ids.
     """
-    guessed = not table.header and not table.chosen
-    first = table.sample[0][:2] if table.sample and guessed else ()
-    if len(set(first)) < 2 or any(map(is_number, first)):
+    row = table.sample[0] if table.sample and not table.header else ()
+    ids = [row[place] for place in edge_columns(table)[:2] if place < len(row)]
+    if len(set(ids)) < 2 or any(map(is_number, ids)):
         return ()
-    ids = list(first)
     same = "SELECT count(*) FROM edges WHERE source IN (?, ?) OR target IN (?, ?)"
     rows = db.rows(same, ids + ids)[0][0]
     elsewhere = any(
         db.rows(f"SELECT count(*) FROM {other} WHERE id IN (?, ?)", ids)[0][0] for other in others
     )
-    return first if rows == 1 and not elsewhere else ()
+    return ids if rows == 1 and not elsewhere else ()
 
 
 def lone_rows(db: Database) -> int:
@@ -143,7 +142,9 @@ def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> Non
     (count,) = db.rows(f"SELECT count(*) FROM edges WHERE {wrong}")[0]
     if count:
         at = places[2]
-        where = offenders(db, table, lambda row: not _is_weight(row[at]), count, show=(at,))
+        where = offenders(
+            db, table, lambda row: not _is_weight(table.number(row[at])), count, show=(at,)
+        )
         raise DatasetError(
             f"{table.path}: {counted(count, 'weight')} missing, negative or not finite: {where}"
         )

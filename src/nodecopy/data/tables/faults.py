@@ -90,9 +90,10 @@ def _fault(table: TableFile, numbers: Sequence[int], row: Sequence[str]) -> str:
     if row and len(row) != len(table.names):
         return f"has {counted(len(row), 'cell')} instead of {len(table.names)}"
     for place in numbers:
-        if row and row[place] and not is_number(row[place]):
-            name, comma = table.named(place), is_number(row[place].replace(",", "."))
-            hint = "; decimals take a point" if comma else ""
+        if row and row[place] and not is_number(table.number(row[place])):
+            name, mark = table.named(place), "point" if table.decimal == "." else "comma"
+            swapped = row[place].replace(",", ".")
+            hint = f"; decimals take a {mark} in this file" if is_number(swapped) else ""
             return f"has {shortened(row[place], 40)!r} for {name}, which is not a number{hint}"
     return ""
 

@@ -85,7 +85,7 @@ def refuse_nodes_without(db: Database, source: FeatureSource, edges: TableFile) 
         rows = offenders(db, edges, with_cells(ends, ids), 0, show=ends)
         raise DatasetError(
             f"{source.path}: {counted(count, 'node')} of {edges.path} without features: "
-            f"{listed([repr(one) for one in ids], count)}; found in {rows}"
+            f"{listed([repr(one) for one in ids], count)}; in {edges.path.name}: {rows}"
         )
 
 

@@ -1,11 +1,12 @@
 """Opening a table: is it there, is it Parquet or text, how is it separated, has it a header?
 
 Content decides, not the name: Parquet and gzip are known by their first bytes. Text is UTF-8. Its
-delimiter is the first of comma, tab, semicolon and bar (tab first where the name says TSV) that
-splits all of the first hundred rows into the same number of cells, two or more; a space, where
-none of these splits the first row. Quotes are ``"``, doubled inside. Lines at the top that begin
-with ``# `` are comments. The first row is a header if it holds the columns that were asked for, or
-if `Kind.is_header` says so.
+delimiter is the first of tab, semicolon, comma and bar that splits all of the first hundred rows
+into the same number of cells, two or more; a space, where none of these splits the first row.
+Decimals take a comma if, with another delimiter, some cell of these rows is such a number and none
+is one with a point. Quotes are ``"``, doubled inside. Lines at the top that begin with ``# `` are
+comments, and so is Excel's ``sep=;``. The first row is a header if it holds a column that was asked
+for by name, or if `Kind.is_header` says so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import gzip
 import io
 import itertools
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
@@ -33,6 +35,9 @@ _SAMPLED_ROWS = 100
 _SHOWN_NAMES = 10
 _ACCEPTED = "CSV or TSV text (also .gz) in UTF-8, or Parquet"
 _SEPARATORS = "comma, tab, semicolon, | or space"
+_EXCEL = re.compile(r'"?sep=.?"?', re.IGNORECASE)
+_COMMA, _POINT = (re.compile(rf"\s*[+-]?\d*{mark}\d+\s*") for mark in (",", r"\."))
+_SWAPPED = str.maketrans(",.", ".,")
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
     b"\xff\xfe": "text in UTF-16",
@@ -54,6 +59,7 @@ class TableFile:
         names: of its columns, as the header or the Parquet file gives them, else their numbers.
         header: whether the names are its own.
         delimiter: of text; empty for Parquet.
+        decimal: what stands before the fraction of a number.
         packed: whether the text is compressed by gzip.
         skip: lines before the first row of data.
         sample: its first rows, for text.
@@ -66,6 +72,7 @@ class TableFile:
     names: tuple[str, ...]
     header: bool
     delimiter: str = ""
+    decimal: str = "."
     packed: bool = False
     skip: int = 0
     sample: tuple[Row, ...] = ()
@@ -88,23 +95,37 @@ class TableFile:
         name = self.names[position].strip()
         return repr(name) if self.header and name else f"column {position + 1}"
 
+    @property
+    def first_row(self) -> str:
+        """The header, or else the first row of a text, for a message."""
+        cells = self.names if self.header else self.sample[0]
+        more = ", …" if len(cells) > _SHOWN_NAMES else ""
+        return ", ".join(repr(shortened(cell)) for cell in cells[:_SHOWN_NAMES]) + more
+
+    def number(self, cell: str) -> str:
+        """Return a cell that holds a number as Python writes it."""
+        return cell if self.decimal == "." else cell.translate(_SWAPPED)
+
     def choose(self, columns: Sequence[str]) -> TableFile:
         """Return the same table, of which only these columns matter, in this order.
 
-        A column goes by its name, or by its number, from 1, in a file without a header.
+        A column goes by its name, or by its number, from 1.
         """
         names = [name.strip() for name in self.names]
+        places = []
         for column in columns:
-            if names.count(column) != 1:
-                cells = names if self.header else self.sample[0]
-                found = ", ".join(map(repr, cells[:_SHOWN_NAMES]))
-                more = ", …" if len(cells) > _SHOWN_NAMES else ""
-                what = "no column" if column not in names else "more than one column"
+            count = names.count(column)
+            if count == 0 and column in _numbers(len(names)):
+                places.append(int(column) - 1)
+            elif count == 1:
+                places.append(names.index(column))
+            else:
+                what = "more than one column" if count else "no column"
                 raise DatasetError(
-                    f"{self.path}: {what} {column!r}; its first row is {found}{more}"
-                    + ("" if self.header else "; accepted: one of these, or its number")
+                    f"{self.path}: {what} {column!r}; its first row is {self.first_row}; "
+                    f"accepted: one of these, or its number, 1 to {len(names)}"
                 )
-        return replace(self, chosen=tuple(names.index(column) for column in columns))
+        return replace(self, chosen=tuple(places))
 
 
 def open_table(path: str | os.PathLike[str], kind: Kind, columns: Sequence[str] = ()) -> TableFile:
@@ -166,8 +187,11 @@ def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) 
         raise FormatError(f"{path}: {error}; accepted: {_ACCEPTED}") from error
     first_end, first = rows[0]
     sample = tuple(row for _, row in rows)
-    wanted = bool(columns) and {cell.strip() for cell in first} >= set(columns)
-    header = wanted or kind.is_header(first, sample[1:])
+    decimal = _decimal(delimiter, sample)
+    named = {column for column in columns if not column.isdecimal()}
+    wanted = not named.isdisjoint(cell.strip() for cell in first)
+    plain = [[cell.replace(decimal, ".") for cell in row] for row in sample]
+    header = wanted or kind.is_header(plain[0], plain[1:])
     if header and len(rows) == 1:
         raise DatasetError(f"{path} has a header, {', '.join(map(repr, first))}, but no rows")
     names = (first[0].lstrip("#"), *first[1:]) if header else _numbers(len(first))
@@ -177,6 +201,7 @@ def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) 
         names,
         header,
         delimiter,
+        decimal,
         packed,
         skip=len(comments) + (first_end if header else 0),
         sample=sample[header:],
@@ -225,15 +250,16 @@ def _numbers(columns: int) -> Row:
 
 
 def _is_comment(line: str) -> bool:
-    return line.startswith(("# ", "#\t")) or line.strip() in ("#", "")
+    plain = line.strip()
+    return (
+        line.startswith(("# ", "#\t")) or plain in ("#", "") or _EXCEL.fullmatch(plain) is not None
+    )
 
 
 def _delimiter(path: Path, text: str) -> str:
     if not text.strip():
         raise DatasetError(f"{path} has no rows, only comments; accepted: {_ACCEPTED}")
-    tabbed = ".tsv" in (suffix.casefold() for suffix in path.suffixes)
-    order = "\t,;|" if tabbed else ",\t;|"
-    widths = {delimiter: _widths(text, delimiter) for delimiter in order}
+    widths = {delimiter: _widths(text, delimiter) for delimiter in "\t;,|"}
     even = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
     some = [mark for mark, found in widths.items() if found[:1] > [1]]
     if even or some:
@@ -244,6 +270,15 @@ def _delimiter(path: Path, text: str) -> str:
     raise FormatError(
         f"{path}: no separator in the first row, {shortened(line)!r}; accepted: {_SEPARATORS}"
     )
+
+
+def _decimal(delimiter: str, rows: Sequence[Row]) -> str:
+    """Return what stands before the fraction of the numbers in some rows."""
+    if delimiter == ",":
+        return "."
+    cells = list(itertools.chain.from_iterable(rows))
+    commas, points = (any(map(form.fullmatch, cells)) for form in (_COMMA, _POINT))
+    return "," if commas and not points else "."
 
 
 def _widths(text: str, delimiter: str) -> list[int]:

@@ -17,7 +17,7 @@ from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.kinds import LABELS
-from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, refuse_near_twins
+from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, look_alike, refuse_near_twins
 from nodecopy.data.tables.places import offenders, with_cells
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import SHOWN, counted, listed
@@ -86,8 +86,9 @@ def _check_ids(db: Database, table: TableFile, place: int) -> None:
         test = with_cells([place], [row[0] for row in ids])
         where = offenders(db, table, test, count, show=(place,))
         raise DatasetError(
-            f"{table.path}: {counted(count, 'id')} not in the graph: {where}; ids are compared "
-            "as they are written, and a header reads id,label"
+            f"{table.path}: {counted(count, 'id')} not in the graph: {where}"
+            f"{look_alike(db, [row[0] for row in ids])}; ids are compared as they are written, and "
+            "a header reads id,label"
         )
 
 

@@ -69,6 +69,21 @@ def refuse_near_twins(db: Database, table: str, column: str, where: str) -> None
         )
 
 
+def look_alike(db: Database, ids: Sequence[str]) -> str:
+    """Return a hint if a node's id differs from one of these in spaces, accents, case or zeros."""
+    vague = f"ltrim(lower({_LOOK}), '0')"
+    one, other = vague.format("nodes.id"), vague.format("given.id")
+    pairs = db.rows(
+        f"SELECT given.id, nodes.id FROM (SELECT unnest(?) AS id) AS given, nodes "
+        f"WHERE {one} = {other} ORDER BY 1, 2 LIMIT 1",
+        [list(ids)],
+    )
+    if not pairs:
+        return ""
+    given, there = (f"{one!a}" if not one.isascii() else repr(one) for one in pairs[0])
+    return f" (the graph has {there}, not {given})"
+
+
 def _told_apart(one: str, other: str) -> str:
     same = unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
     return f"{one!a} and {other!a}" if same else f"{one!r} and {other!r}"

@@ -53,6 +53,7 @@ def load_statement(name: str, table: TableFile, columns: Sequence[Column]) -> st
         f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM read_csv({_path(table)}, "
         f"auto_detect = false, header = false, skip = {table.skip}, "
         f"delim = {_text(table.delimiter)}, quote = '\"', escape = '\"', "
+        f"decimal_separator = '{table.decimal}', "
         f"compression = '{'gzip' if table.packed else 'none'}', "
         f"max_line_size = {MAX_LINE}, columns = {{{types}}})"
     )

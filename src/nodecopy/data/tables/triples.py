@@ -80,7 +80,7 @@ class TripleTable:
             where = offenders(
                 db,
                 self.table,
-                lambda row: not row[feature] or not is_feature(row[value]),
+                lambda row: not row[feature] or not is_feature(self.table.number(row[value])),
                 count,
                 show=(self.columns.id, feature, value),
             )
