@@ -196,8 +196,8 @@ def test_validation_nodes_are_held_out() -> None:
     assert clf.predict_proba().shape == plain.predict_proba().shape
 
 
-def test_negative_features_are_left_alone_by_default() -> None:
-    signed = X - 0.05
+def test_negative_sparse_features_are_left_alone_by_default() -> None:
+    signed = sp.csr_array(X - 0.05)
     auto = small().fit(TASK.graph, signed, Y)
     raw = small(normalise=False).fit(TASK.graph, signed, Y)
     scaled = small(normalise=True).fit(TASK.graph, signed, Y)
@@ -246,7 +246,7 @@ def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message
         ({"epsilon": 2.0}, "epsilon must lie between 0 and 1"),
         ({"schedule": "onlin"}, "schedule must be"),
         ({"predict_on": "observd"}, "did you mean 'observed'"),
-        ({"normalise": "yes"}, "normalise must be True, False or 'auto'"),
+        ({"normalise": "yes"}, "normalise must be 'auto', 'rows', 'columns', True or"),
         ({"random_state": "zero"}, "random_state must be an integer, None or a NumPy Generator"),
     ],
 )
@@ -323,6 +323,6 @@ def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):
     far = np.setdiff1d(np.arange(60), data.graph.k_hop([0], 2))
     assert len(far)
     for model in (clf, NodeCopyClassifier.load(tmp_path / "model")):
-        assert model.normalised_
+        assert model.scaling_.rows
         before, after = model.posterior_on(data.graph, X), model.posterior_on(data.graph, changed)
         assert np.array_equal(before.probabilities[far], after.probabilities[far])

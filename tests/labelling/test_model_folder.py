@@ -139,3 +139,38 @@ def test_a_folder_without_its_tables_is_refused(saved):
     (saved / TABLES_FILE).unlink()
     with pytest.raises(FormatError, match="model lacks tables.json, which nodecopy fit writes"):
         ModelFolder.load(saved)
+
+
+@pytest.mark.parametrize("structural", [False, True])
+def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_stand(
+    saved, settings, labelled, rows_file, structural
+):
+    folder, features = ModelFolder.load(saved), settings.features
+    if structural:
+        bare = FitSettings(settings.edges, settings.labels, graphs=2, epochs=20, repeats=0)
+        folder, features = ModelFolder.of(label_tables(bare, progress=False)), None
+    before = folder.classifier.posterior_.probabilities
+    edges = [*read(settings.edges), ("!0", "~~"), ("~~", "m0")]
+    if features is not None:
+        new = [(id, "1", "-1") for id in ("!0", "~~", "m0")]
+        features = rows_file("more.csv", [*read(features), *new])
+    table, posterior = folder.predict(rows_file("more_edges.csv", edges), features)
+    place = {str(id): n for n, id in enumerate(table.ids)}
+    old = [place[str(id)] for id in labelled.table.ids]
+    assert old != list(range(len(old)))
+    np.testing.assert_allclose(posterior.probabilities[old], before, atol=1e-6)
+
+
+def test_a_node_that_is_gone_changes_nothing_elsewhere(saved, settings, labelled, rows_file):
+    graph, ids = labelled.table.dataset.graph, [str(id) for id in labelled.table.ids]
+    reached = graph.k_hop([3], 3)
+    edges = [row for row in read(settings.edges) if ids[3] not in row]
+    features = [row for row in read(settings.features) if row[0] != ids[3]]
+    table, posterior = ModelFolder.load(saved).predict(
+        rows_file("fewer_edges.csv", edges), rows_file("fewer.csv", features)
+    )
+    place = {str(id): n for n, id in enumerate(table.ids)}
+    far = [n for n in range(len(ids)) if n not in reached]
+    assert far
+    found = posterior.probabilities[[place[ids[n]] for n in far]]
+    np.testing.assert_allclose(found, labelled.posterior.probabilities[far], atol=1e-6)

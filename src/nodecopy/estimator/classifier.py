@@ -15,9 +15,10 @@ from nodecopy.classifiers import NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
-from nodecopy.estimator.inputs import read_described, read_labelled, scaled, scales_rows
+from nodecopy.estimator.inputs import read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
+from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
 from nodecopy.graph_models import GraphModel, NodeCopying
 from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
@@ -48,7 +49,9 @@ class NodeCopyClassifier:
         schedule: "algorithm1", "online", or an `OnlineSchedule`, which counts its own epochs and
             graphs.
         predict_on: "observed" (the paper) or "sampled".
-        normalise: scale feature rows to sum to one; "auto" does so unless some are negative.
+        normalise: "columns" brings each column of features to mean 0 and deviation 1, "rows" makes
+            each row sum to one, False leaves them; "auto" takes columns where they are dense, and
+            rows where they count or mark things. See `nodecopy.estimator.scaling.scaling_of`.
         random_state: a seed, None for a fresh one at each fit, or a NumPy generator.
         progress: show a bar while fitting; None shows one on a terminal.
 
@@ -61,7 +64,7 @@ class NodeCopyClassifier:
         n_features_in_: D.
         hubs_: the nodes that each column of `structural_features` stands for [D]; None where
             features were given.
-        normalised_: whether rows of features are scaled to sum to one, then and ever after.
+        scaling_: how features are scaled, then and ever after.
 
     >>> from nodecopy.data import planted_partition
     >>> data = planted_partition(200, 2, seed=0).dataset
@@ -87,7 +90,7 @@ class NodeCopyClassifier:
         training: TrainConfig | None = None,
         schedule: Literal["algorithm1", "online"] | OnlineSchedule = "algorithm1",
         predict_on: Literal["observed", "sampled"] = "observed",
-        normalise: bool | Literal["auto"] = "auto",
+        normalise: Normalise = "auto",
         random_state: int | np.random.Generator | None = None,
         progress: bool | None = None,
     ) -> None:
@@ -123,8 +126,8 @@ class NodeCopyClassifier:
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=2)
             features, hubs = structural_features(given.graph)
-        scales = scales_rows(features, self.normalise)
-        features = scaled(given.graph, features, scales)
+        scaling = scaling_of(features, self.normalise)
+        features = scaling.apply(given.graph, features)
         encoded = encode_labels(labels)
         held = np.asarray(validation, np.int64)
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
@@ -139,7 +142,7 @@ class NodeCopyClassifier:
         self.ensemble_ = fitted.ensemble
         self.graphs_ = fitted.graphs
         self.n_features_in_ = int(features.shape[1])
-        self.normalised_ = scales
+        self.scaling_ = scaling
         self.hubs_ = hubs
         return self
 
@@ -189,7 +192,7 @@ class NodeCopyClassifier:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
-        features = scaled(given.graph, features, self.normalised_)
+        features = self.scaling_.apply(given.graph, features)
         return self._model().average(self.ensemble_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -202,13 +205,18 @@ class NodeCopyClassifier:
             "model": encode(self._model()),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "features": self.n_features_in_,
-            "normalised": self.normalised_,
+            "scaled_rows": self.scaling_.rows,
             "members": list(self.ensemble_.seeds),
             "draws": [self.posterior_.num_members, self.posterior_.num_draws],
         }
         arrays: dict[str, NDArray[Any]] = {"base_proba": self.base_proba_}
         arrays |= {f"posterior.{name}": getattr(self.posterior_, name) for name in _POSTERIOR}
-        arrays |= {} if self.hubs_ is None else {"hubs": self.hubs_}
+        optional = {
+            "hubs": self.hubs_,
+            "scaling.shift": self.scaling_.shift,
+            "scaling.scale": self.scaling_.scale,
+        }
+        arrays |= {name: array for name, array in optional.items() if array is not None}
         arrays |= {f"weights.{n}": w.numpy() for n, w in self.ensemble_.weights.items()}
         write_model(path, SavedModel(settings, arrays))
 
@@ -226,7 +234,8 @@ class NodeCopyClassifier:
                 settings["classes"]["values"], dtype=settings["classes"]["dtype"]
             )
             loaded.n_features_in_ = settings["features"]
-            loaded.normalised_ = settings["normalised"]
+            columns = arrays.get("scaling.shift"), arrays.get("scaling.scale")
+            loaded.scaling_ = Scaling(settings["scaled_rows"], *columns)
             loaded.base_proba_ = arrays["base_proba"]
             loaded.hubs_ = arrays.get("hubs")
             parts = {name: arrays[f"posterior.{name}"] for name in _POSTERIOR}

@@ -1,15 +1,13 @@
-"""What a classifier is given: a graph, features, labels; read, checked, scaled."""
+"""What a classifier is given: a graph, features, labels; read and checked."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 
@@ -46,22 +44,9 @@ def read_described(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInp
         return given
     if hasattr(features, "detach"):
         features = features.detach().cpu().numpy()
-    return given._replace(features=_checked(given.graph, features).features)
+    return given._replace(features=checked(given.graph, features).features)
 
 
-def _checked(graph: Graph, X: Any) -> NodeDataset:
-    """Check the features against the graph."""
+def checked(graph: Graph, X: Any) -> NodeDataset:
+    """Return features and graph as a dataset, which checks one against the other."""
     return NodeDataset("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
-
-
-def scales_rows(features: FeatureMatrix, normalise: bool | str) -> bool:
-    """Decide whether rows are scaled: as told, or unless some values are negative."""
-    if normalise not in (True, False, "auto"):
-        raise ModelError(f"normalise must be True, False or 'auto'; got {normalise!r}")
-    values = features.data if sp.issparse(features) else features
-    return not bool(np.any(values < 0)) if normalise == "auto" else bool(normalise)
-
-
-def scaled(graph: Graph, features: FeatureMatrix, scales: bool) -> FeatureMatrix:
-    """Return the features, with rows that sum to one if that is wanted."""
-    return _checked(graph, features).row_normalised() if scales else features

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import ties_to
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.tables.wording import listed
@@ -19,12 +20,12 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import MODEL_FILE
+from nodecopy.graph import Graph
 from nodecopy.labelling.outcome import LabelledGraph
-from nodecopy.labelling.scaling import Scaling
 from nodecopy.posterior import Posterior
 
 TABLES_FILE = "tables.json"
-_FORMAT, _VERSION = "nodecopy tables", 1
+_FORMAT, _VERSION = "nodecopy tables", 2
 _SHOWN = 5
 
 
@@ -36,15 +37,15 @@ class ModelFolder:
         classifier: the fitted model.
         feature_names: of the columns, in order [D].
         structural: whether the features were ties to these nodes, for want of others.
+        ids: of the nodes it was fitted to, in order [N].
         known: the labels it was fitted to, by id.
-        scaling: how the features were brought to one scale, if they were.
     """
 
     classifier: NodeCopyClassifier
     feature_names: tuple[str, ...]
     structural: bool
+    ids: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
-    scaling: Scaling | None = None
 
     def save(self, folder: Path) -> None:
         """Write the folder, which must exist."""
@@ -54,9 +55,8 @@ class ModelFolder:
             "version": _VERSION,
             "structural": self.structural,
             "feature_names": self.feature_names,
+            "ids": self.ids,
             "known": self.known,
-            "shift": None if self.scaling is None else self.scaling.shift.tolist(),
-            "scale": None if self.scaling is None else self.scaling.scale.tolist(),
         }
         text = json.dumps(content, ensure_ascii=False, indent=0)
         (folder / TABLES_FILE).write_text(text, encoding="utf-8")
@@ -77,10 +77,8 @@ class ModelFolder:
                 f"{folder / TABLES_FILE} names {len(names)} features; the model has "
                 f"{classifier.n_features_in_}"
             )
-        scaling = None
-        if content["shift"] is not None:
-            scaling = Scaling(np.array(content["shift"]), np.array(content["scale"]))
-        return cls(classifier, tuple(names), content["structural"], content["known"], scaling)
+        ids = tuple(content["ids"])
+        return cls(classifier, tuple(names), content["structural"], ids, content["known"])
 
     @classmethod
     def of(cls, found: LabelledGraph) -> ModelFolder:
@@ -91,7 +89,8 @@ class ModelFolder:
             for node in np.flatnonzero(dataset.labels >= 0)
         }
         names, structural = found.table.feature_names, found.settings.features is None
-        return cls(found.classifier, names, structural, known, found.scaling)
+        ids = tuple(str(id) for id in found.table.ids)
+        return cls(found.classifier, names, structural, ids, known)
 
     def predict(
         self, edges: str | Path, features: str | Path | None = None, **columns: Any
@@ -119,8 +118,6 @@ class ModelFolder:
             values, notes = self._ties(table)
         else:
             values, notes = self._picked(table, str(features))
-        if self.scaling is not None:
-            values = self.scaling.apply(values)
         dataset = replace(
             table.dataset,
             features=values,
@@ -130,7 +127,23 @@ class ModelFolder:
         named = replace(
             table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
         )
-        return named, self.classifier.posterior_on(dataset.graph, dataset.features)
+        return named, self._posterior(dataset, [str(id) for id in table.ids])
+
+    def _posterior(self, dataset: NodeDataset, ids: Sequence[str]) -> Posterior:
+        """Apply the networks to nodes that keep the numbers of the fit; new ones come after.
+
+        What is drawn for a node depends on its number: so a new node elsewhere changes nothing,
+        wherever its id stands in the order of ids.
+        """
+        number = {id: n for n, id in enumerate(self.ids)}
+        places = np.array([number.setdefault(id, len(number)) for id in ids])
+        graph = dataset.graph
+        entries = np.ones(graph.indices.shape) if graph.weights is None else graph.weights
+        ends = places[graph.row_of_entry()], places[graph.indices]
+        matrix = sp.csr_array((entries, ends), shape=(len(number), len(number)))
+        renumbered = Graph.from_scipy(matrix, weighted=graph.weights is not None)
+        features = _spread(dataset.features, places, len(number))
+        return self.classifier.posterior_on(renumbered, features).take(places)
 
     def _known_labels(self, table: TableDataset) -> NDArray[np.int64]:
         number = {str(value): k for k, value in enumerate(self.classifier.classes_)}
@@ -166,6 +179,17 @@ class ModelFolder:
         return wider[:, columns], notes
 
 
+def _spread(features: FeatureMatrix, places: NDArray[np.int64], size: int) -> FeatureMatrix:
+    """Put each row at its place among others that are zero [size, D]."""
+    if isinstance(features, np.ndarray):
+        wider = np.zeros((size, features.shape[1]), features.dtype)
+        wider[places] = features
+        return wider
+    rows = np.ones(len(places), features.dtype)
+    moved = sp.csr_array((rows, (places, np.arange(len(places)))), (size, len(places)))
+    return sp.csr_array(moved @ features)
+
+
 def _note(what: str, names: Sequence[str]) -> str:
     return (
         f"{len(names):,} features {what}: {listed([repr(n) for n in names[:_SHOWN]], len(names))}"
@@ -187,12 +211,12 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path} is of version {content.get('version')!r}; this release reads {_VERSION}"
         )
-    for key in ("known", "shift", "scale"):
-        if key not in content:
-            raise FormatError(f"{path} lacks {key!r}")
-    names = content.get("feature_names")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise FormatError(f"{path} lacks the names of the features")
+    if "known" not in content:
+        raise FormatError(f"{path} lacks 'known'")
+    for key, what in (("feature_names", "the names of the features"), ("ids", "the ids")):
+        names = content.get(key)
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise FormatError(f"{path} lacks {what}")
     if not isinstance(content.get("structural"), bool):
         raise FormatError(f"{path} does not say whether features were given")
     return content

@@ -11,7 +11,6 @@ from nodecopy.data.inspection import Inspection
 from nodecopy.data.tables import TableDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling.acquisition import NextLabels
-from nodecopy.labelling.scaling import Scaling
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
 from nodecopy.labelling.validation import Validation
@@ -31,7 +30,6 @@ class LabelledGraph:
         next_labels: the nodes most worth labelling.
         suspects: edges that may be wrong.
         donors: for each sampled graph, the node whose neighbours each node was to receive [V, N].
-        scaling: how the features were brought to one scale, if they were.
         interrupted: whether the validation was given up.
     """
 
@@ -43,7 +41,6 @@ class LabelledGraph:
     next_labels: NextLabels
     suspects: SuspectEdges
     donors: NDArray[np.int32]
-    scaling: Scaling | None = None
     interrupted: bool = False
 
     @property

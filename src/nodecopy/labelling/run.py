@@ -17,11 +17,12 @@ from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.acquisition import next_labels
 from nodecopy.labelling.outcome import LabelledGraph
-from nodecopy.labelling.scaling import STANDARDISED, Scaling, scaling_of
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
 from nodecopy.labelling.validation import Validation, cross_validate
 from nodecopy.rng import child_seed
+
+STANDARDISED = "columns of features were brought to mean 0 and standard deviation 1"
 
 
 def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
@@ -33,18 +34,17 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
         settings: the files, and how to fit.
         progress: show bars; None shows them on a terminal.
     """
-    table, scaling = read_scaled(settings)
-    fitted = fit_table(settings.classifier(progress), table)
-    found = replace(judge(settings, table, fitted), scaling=scaling)
+    table = read_files(settings)
+    found = judge(settings, table, fit_table(settings.classifier(progress), table))
     try:
         return replace(found, validation=_validation(settings, table.dataset, progress))
     except KeyboardInterrupt:  # the fit is there, and worth more than its validation
         return replace(found, interrupted=True)
 
 
-def read_scaled(settings: FitSettings) -> tuple[TableDataset, Scaling | None]:
-    """Read the tables, and bring their features to one scale where that is wanted."""
-    table = read_tables(
+def read_files(settings: FitSettings) -> TableDataset:
+    """Read the tables that the settings name."""
+    return read_tables(
         settings.edges,
         settings.labels,
         settings.features,
@@ -52,17 +52,15 @@ def read_scaled(settings: FitSettings) -> tuple[TableDataset, Scaling | None]:
         label_columns=settings.label_columns,
         feature_columns=settings.feature_columns,
     )
-    scaling = scaling_of(table.dataset.features) if settings.standardise else None
-    if scaling is None:
-        return table, None
-    dataset = replace(table.dataset, features=scaling.apply(table.dataset.features))
-    return replace(table, dataset=dataset, notes=(*table.notes, STANDARDISED)), scaling
 
 
 def judge(settings: FitSettings, table: TableDataset, fitted: NodeCopyClassifier) -> LabelledGraph:
     """Say what a fitted classifier makes of a table; nothing is validated."""
     graph, features, posterior = table.dataset.graph, table.dataset.features, fitted.posterior_
     labelled = np.flatnonzero(table.dataset.labels >= 0)
+    if fitted.scaling_.shift is not None:
+        features = fitted.scaling_.apply(graph, features)
+        table = replace(table, notes=(*table.notes, STANDARDISED))
     return LabelledGraph(
         settings,
         table,

@@ -37,8 +37,8 @@ class FitSettings:
         graphs: sampled graphs, a network on each.
         weight_draws: predictions of each network.
         epsilon: ε, the chance that a node keeps its own neighbours in a sampled graph.
-        standardise: bring dense columns of features to mean 0 and deviation 1, unless all are 0 or
-            1.
+        standardise: bring dense columns of features to mean 0 and deviation 1, and rows of others
+            to sum 1; else leave them as they are.
         weights: "dropout" (the paper) draws weights by Monte Carlo dropout; "point" does not.
         epochs: how long each network is trained.
         folds: parts of the known labels, each held out once, to estimate accuracy.
@@ -86,6 +86,7 @@ class FitSettings:
             n_zeta=self.graphs,
             n_weights=self.weight_draws,
             epsilon=self.epsilon,
+            normalise="auto" if self.standardise else False,
             weights=MCDropout() if self.weights == "dropout" else PointEstimate(),
             training=TrainConfig(epochs=self.epochs),
             random_state=self.seed,

@@ -5,25 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
-import scipy.sparse as sp
 
 from nodecopy.labelling import label_tables
 from nodecopy.labelling.model_folder import ModelFolder
-from nodecopy.labelling.scaling import STANDARDISED, scaling_of
+from nodecopy.labelling.run import STANDARDISED
 from tests.labelling.test_model_folder import read
-
-
-def test_columns_get_mean_0_and_deviation_1_and_constant_ones_become_0():
-    X = np.random.default_rng(0).normal([5, 1000, 3], [1, 300, 0], (50, 3)).astype(np.float32)
-    scaled = scaling_of(X).apply(X)
-    assert np.allclose(scaled.mean(0), 0, atol=1e-4)
-    assert np.allclose(scaled.std(0), [1, 1, 0], atol=1e-4)
-
-
-@pytest.mark.parametrize("features", [sp.csr_array(np.eye(3)), np.eye(3), np.zeros((3, 2))])
-def test_marks_and_sparse_features_are_left_alone(features):
-    assert scaling_of(features) is None
 
 
 def test_units_do_not_matter(settings, labelled, rows_file):
@@ -35,7 +21,7 @@ def test_units_do_not_matter(settings, labelled, rows_file):
     assert np.abs(difference).max() < 1e-3
     assert found.table.notes[-1] == STANDARDISED
     raw = label_tables(replace(thousands, standardise=False, repeats=0), progress=False)
-    assert raw.scaling is None
+    assert raw.classifier.scaling_.shift is None
     assert np.abs(raw.posterior.probabilities - labelled.posterior.probabilities).max() > 0.01
 
 

@@ -1,0 +1,78 @@
+"""Scaling: features of any unit, made comparable, and in the same way ever after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import ModelError
+from nodecopy.estimator.inputs import checked
+from nodecopy.graph import Graph
+
+Normalise = bool | Literal["auto", "rows", "columns"]
+
+_ACCEPTED = "'auto', 'rows', 'columns', True or False"
+# With fewer values other than zero than this, columns count or mark things.
+_DENSE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """What is done to features before a network sees them.
+
+    Attributes:
+        rows: whether each row is divided by the sum of its absolute values.
+        shift: what is taken from each column [D], or None.
+        scale: what each column is then divided by [D], or None.
+    """
+
+    rows: bool = False
+    shift: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+
+    def apply(self, graph: Graph, features: FeatureMatrix) -> FeatureMatrix:
+        """Return features on the scale that a model was fitted to [N, D]."""
+        if self.rows:
+            return checked(graph, features).row_normalised()
+        if self.shift is None or self.scale is None:
+            return features
+        values = features if isinstance(features, np.ndarray) else features.toarray()
+        return ((values.astype(np.float64) - self.shift) / self.scale).astype(np.float32)
+
+
+def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
+    """Return how to scale features.
+
+    Args:
+        features: [N, D].
+        normalise: "rows", or True, divides each row by its sum; "columns" brings each column to
+            mean 0 and standard deviation 1 (one that never changes is only shifted); False does
+            nothing. "auto" takes columns for dense features, which may be in any units, and rows
+            for those that count or mark things: sparse ones, or all 0 or 1; rows with negative
+            values are left as they are.
+
+    >>> found = scaling_of(np.array([[1000.0, 0.1], [3000.0, 0.3]]), "auto")
+    >>> found.apply(Graph.from_edges(1, []), np.array([[2000.0, 0.3]])).round(3).tolist()
+    [[0.0, 1.0]]
+    """
+    if normalise not in (True, False, "auto", "rows", "columns"):
+        raise ModelError(f"normalise must be {_ACCEPTED}; got {normalise!r}")
+    if normalise == "columns" or (normalise == "auto" and _has_units(features)):
+        values = features if isinstance(features, np.ndarray) else features.toarray()
+        deviation = values.std(0, dtype=np.float64)
+        scale = np.where(deviation > 0, deviation, 1.0)
+        return Scaling(shift=values.mean(0, dtype=np.float64), scale=scale)
+    if normalise == "auto":
+        stored = features if isinstance(features, np.ndarray) else features.data
+        return Scaling(rows=not bool(np.any(stored < 0)))
+    return Scaling(rows=bool(normalise))
+
+
+def _has_units(features: FeatureMatrix) -> bool:
+    if not isinstance(features, np.ndarray) or np.all((features == 0) | (features == 1)):
+        return False
+    return bool(np.count_nonzero(features) >= _DENSE * features.size)
