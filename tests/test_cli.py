@@ -158,3 +158,10 @@ def test_fit_refuses_wrong_input_in_one_line(args, expected, capsys, tmp_path, m
 def _plain(text: str) -> str:
     """Drop the colour codes that some environments force on."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("words", [["--graphs", "0"], ["--graphs=0"]])
+def test_a_wrong_value_is_shown(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert cli.main(["fit", "cora", *words]) == 2
+    assert "'--graphs'" in (said := capsys.readouterr().err)
+    assert "; got '0'" in said

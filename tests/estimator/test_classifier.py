@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
 from nodecopy.data import planted_partition
 from nodecopy.data.structural import structural_features, ties_to
-from nodecopy.errors import GraphError, InputError, ModelError
+from nodecopy.errors import FormatError, GraphError, InputError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.graph_models import ObservedGraph
@@ -215,6 +215,10 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X[:80], Y), r"one row per node, \[90, D\]; got \[80, 24\]"),
         ((TASK.graph, X, Y[:80]), "90 nodes but there are 80 labels"),
         ((TASK.graph, X, None), "y is missing"),
+        (
+            (TASK.graph, X, {0: "a"}),
+            "got a mapping: for a networkx graph, .y.get.node. for node in",
+        ),
         ((TASK.graph, np.where(X > 0, np.nan, X), Y), "nan"),
         ((TASK.graph, X, np.full(90, -1)), "every label is unknown"),
         ((TASK.graph, X, np.where(Y < 0, -1, 3)), "all labels are .*3.*; at least two classes"),
@@ -326,3 +330,20 @@ def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):
         assert model.scaling_.rows
         before, after = model.posterior_on(data.graph, X), model.posterior_on(data.graph, changed)
         assert np.array_equal(before.probabilities[far], after.probabilities[far])
+
+
+def test_an_empty_text_is_an_unknown_label() -> None:
+    empty = np.array(["", "a", "b", "c"])[Y + 1]
+    found = small().fit(TASK.graph, X, empty)
+    assert found.classes_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(
+        found.predict_proba(), small().fit(TASK.graph, X, Y).predict_proba()
+    )
+
+
+def test_the_folder_above_a_model_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    small().fit(TASK.graph, X, Y).save(tmp_path / "model" / "model.safetensors")
+    assert NodeCopyClassifier.load(tmp_path / "model").classes_.tolist() == [0, 1, 2]
+    with pytest.raises(FormatError, match="the model is in the folder"):
+        NodeCopyClassifier.load(tmp_path)

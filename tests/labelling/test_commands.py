@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, cli
+from nodecopy.data import read_tables
+from nodecopy.nn.train import TrainConfig
 from nodecopy.report.labelled import folder as folder_module
 
 FILES = {
@@ -201,6 +203,43 @@ def test_predict_overwrites_nothing_but_predictions(here, capsys, target):
     assert known == [row["known"] for row in read(here / "run" / "predictions.csv")]
     assert cli.main(["predict", "--model=run", *tables, "--out=new.csv"]) == 2
     assert f"the model is in the folder {Path('run', 'model')}" in capsys.readouterr().err
+
+
+def test_predictions_can_be_parquet_and_evaluated_as_such(here, capsys):
+    assert fit("--repeats=0") == 0
+    tables = ["--edges=edges.csv", "--features=features.csv"]
+    for _ in range(2):
+        assert cli.main(["predict", "--model=run/model", *tables, "--out=new.parquet"]) == 0
+    assert hidden(here) == []
+    query = "SELECT * FROM '{}' ORDER BY id"
+    new, old = (
+        duckdb.sql(query.format(f)).fetchall() for f in ("new.parquet", "run/predictions.csv")
+    )
+    assert [row[0] for row in new] == [row[0] for row in old]
+    Path("truth.csv").write_text("id,label\nb3,blue\nb4,Blue\n", "utf-8")
+    said = []
+    for file in ("new.parquet", "run/predictions.csv", "run/predictions.parquet"):
+        capsys.readouterr()
+        assert cli.main(["evaluate", f"--predictions={file}", "--truth=truth.csv"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] == said[2]
+    assert "note: the class 'Blue' is not the model's 'blue'" in said[0]
+    duckdb.sql("COPY (SELECT 1 AS id) TO 'other.parquet'")
+    for other, why in (("other.parquet", "is not overwritten"), ("new.txt", ".csv or .parquet")):
+        assert cli.main(["predict", "--model=run/model", *tables, f"--out={other}"]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_python_gives_what_the_command_gives(here):
+    assert fit("--repeats=0") == 0
+    table = read_tables("edges.csv", "labels.csv", "features.csv")
+    names = np.array([*table.dataset.class_names, ""])
+    clf = NodeCopyClassifier(
+        n_zeta=2, n_weights=2, training=TrainConfig(epochs=20), random_state=0
+    ).fit(table.dataset.graph, table.dataset.features, names[table.dataset.labels])
+    rows = read(here / "run" / "predictions.csv")
+    found = [[f"{p:.6f}" for p in row] for row in clf.predict_proba()]
+    assert found == [[row["p_=red"], row["p_blue"]] for row in rows]
 
 
 def test_a_link_to_a_folder_is_followed(here):

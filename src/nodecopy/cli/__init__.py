@@ -38,7 +38,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
     except (InputError, typer.TyperException) as error:
-        return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", settings)
+        words = sys.argv[1:] if args is None else args
+        return _fail(EXIT_USER_INPUT, f"error: {_explain(error, words)}", settings)
     except RunError as error:  # neither the user's input nor a bug: a full disk, a lost cluster
         return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
     except OSError as error:  # a full disk, a folder that cannot be written
@@ -80,9 +81,20 @@ def _fail(code: int, message: str, settings: _Settings) -> int:
     return code
 
 
-def _explain(error: InputError | typer.TyperException) -> str:
+def _explain(error: InputError | typer.TyperException, words: Sequence[str]) -> str:
     if isinstance(error, InputError):
         return str(error)
     context = getattr(error, "ctx", None)
     hint = f" (see '{context.command_path} --help')" if context is not None else ""
-    return error.format_message() + hint
+    return error.format_message() + _got(error, words) + hint
+
+
+def _got(error: typer.TyperException, words: Sequence[str]) -> str:
+    """Return what was given for an option that has a wrong value."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    for place, word in enumerate(words):
+        option, _, value = word.partition("=")
+        if option in options:
+            given = value or "".join(words[place + 1 : place + 2])
+            return f"; got {given!r}"
+    return ""

@@ -142,7 +142,7 @@ def fit(
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     edges: Edges,
-    out: Annotated[str, typer.Option(help="CSV file to write.")],
+    out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
     features: Features = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
@@ -150,8 +150,11 @@ def predict(
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
     from nodecopy.report.inspection import listed_sentences
-    from nodecopy.report.labelled.tables import check_predictions_file, predictions_table
-    from nodecopy.report.whole_file import write_whole
+    from nodecopy.report.labelled.tables import (
+        check_predictions_file,
+        predictions_table,
+        write_predictions,
+    )
 
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
@@ -162,7 +165,7 @@ def predict(
         feature_columns=_names(feature_columns),
     )
     classes = [str(value) for value in loaded.classifier.classes_]
-    write_whole(target, predictions_table(table, posterior, classes).csv())
+    write_predictions(predictions_table(table, posterior, classes), target)
     for line in listed_sentences("note", table.notes):
         print(line)
     print(f"{table.dataset.num_nodes:,} nodes: {out}")

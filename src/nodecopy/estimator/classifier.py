@@ -114,7 +114,8 @@ class NodeCopyClassifier:
 
         Args:
             graph: see `nodecopy.data.convert.read_graph`.
-            X: features [N, D], dense or sparse. None takes those of a PyTorch Geometric Data, or,
+            X: features [N, D], dense or sparse, a row per node; nodes of a networkx graph are in
+                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
                 where there are none, `structural_features` of the graph, with a warning.
             y: one label per node [N] of any type; -1, None or NaN where unknown. From a PyTorch
                 Geometric Data if None, hidden outside its ``train_mask``.
@@ -166,7 +167,8 @@ class NodeCopyClassifier:
         picked = picked.astype(np.int64) if picked.size == 0 else picked
         if picked.dtype.kind not in "iu" or picked.ndim != 1:
             raise ModelError(
-                "nodes must be a list of node numbers or a mask with one entry per node"
+                "nodes must be a list of node numbers, from 0 in the order of the graph's nodes, "
+                "or a mask with one entry per node"
             )
         if picked.size and not 0 <= picked.min() <= picked.max() < n:
             raise ModelError(f"node numbers must lie in 0 to {n - 1}; got {picked.max()}")
@@ -225,7 +227,7 @@ class NodeCopyClassifier:
         """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
         import torch
 
-        file = Path(path, MODEL_FILE) if Path(path).is_dir() else path
+        file = model_file(path)
         settings, arrays = read_model(file)
         try:
             parameters = settings["parameters"]
@@ -324,6 +326,16 @@ class NodeCopyClassifier:
     def _check_fitted(self) -> None:
         if not hasattr(self, "posterior_"):
             raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it or its folder."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
+        raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
+    return folder / MODEL_FILE
 
 
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:

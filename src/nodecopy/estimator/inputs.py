@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from nodecopy.graph import Graph
 
 def read_labelled(graph: Any, X: Any, y: Any) -> tuple[GraphInput, Any]:
     """Return a graph with its features, if any, and one label per node."""
+    if isinstance(y, Mapping):
+        raise ModelError(
+            "y must be one label per node, in the order of the graph's nodes; got a mapping: for a "
+            "networkx graph, [y.get(node) for node in graph]"
+        )
     given = read_described(graph, X, None if y is None else len(y))
     labels = y
     if y is None:

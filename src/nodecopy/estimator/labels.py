@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
 
-_ACCEPTED = "strings, whole numbers or booleans, with None, NaN or -1 where unknown"
+_ACCEPTED = "strings, whole numbers or booleans, with None, NaN, '' or -1 where unknown"
 # Stands for an unknown label among strings; no text has it.
 _UNKNOWN = "\ufffe"
 
@@ -24,8 +24,8 @@ class EncodedLabels(NamedTuple):
 def encode_labels(labels: Any) -> EncodedLabels:
     """Number the classes in sorted order.
 
-    Unknown are -1 among whole numbers, NaN among other numbers, and None, NaN or pandas' NA among
-    anything else.
+    Unknown are -1 among whole numbers, NaN among other numbers, an empty text among texts, and
+    None, NaN or pandas' NA among anything.
 
     >>> encode_labels(["cat", None, "dog", "cat"])
     EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
@@ -57,7 +57,7 @@ def _known(y: NDArray[Any]) -> NDArray[np.bool_]:
         return y != -1
     if y.dtype.kind == "f":
         return ~np.isnan(y)
-    return y != _UNKNOWN if y.dtype.kind == "U" else np.ones(len(y), bool)
+    return (y != _UNKNOWN) & (y != "") if y.dtype.kind == "U" else np.ones(len(y), bool)
 
 
 def _plain(y: NDArray[Any]) -> NDArray[Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +86,7 @@ def evaluate_predictions(
     """Score a file of predictions against a table of id and label.
 
     Args:
-        predictions: CSV file, as `nodecopy fit` and `nodecopy predict` write it.
+        predictions: CSV or Parquet file, as `nodecopy fit` and `nodecopy predict` write it.
         truth: file of the labels.
         label_columns: names of its columns of the id and of the label; None finds them.
     """
@@ -123,8 +126,18 @@ def evaluate_predictions(
         tuple(name for name in found.class_names if name not in number),
         float(np.mean(best[tested] == label[tested])),
         tuple(classes),
-        found.notes,
+        (*found.notes, *_namesakes(found.class_names, table.class_names)),
     )
+
+
+def _namesakes(found: Sequence[str], own: Sequence[str]) -> list[str]:
+    """Return notes on classes that differ from the model's in case or spaces only."""
+    plain = {name.strip().casefold(): name for name in own}
+    return [
+        f"the class {name!r} is not the model's {plain[name.strip().casefold()]!r}"
+        for name in found
+        if name not in own and name.strip().casefold() in plain
+    ]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -132,31 +145,25 @@ def _some(names: Sequence[str]) -> str:
 
 
 def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
-    """Read a CSV file of predictions."""
+    """Read a CSV or Parquet file of predictions."""
     file = Path(path)
-    if file.suffix == ".parquet" or file.is_dir():
-        raise FormatError(f"{file} is not a CSV file; give predictions.csv")
-    try:
-        with file.open(encoding="utf-8", newline="") as stream:
-            rows = csv.DictReader(stream)
-            header = rows.fieldnames or ()
-            columns = [name for name in header if name.startswith(PROBABILITY)]
-            if ID not in header or PREDICTED not in header or not columns:
-                raise FormatError(
-                    f"{file} is not a table of predictions: it needs the columns {ID}, {PREDICTED} "
-                    f"and {PROBABILITY}… for every class, as nodecopy fit writes them"
-                )
-            ids, known, numbers = [], [], []
-            for row in rows:
-                ids.append(row[ID])
-                known.append(bool(row.get(KNOWN)))
+    ids: list[str] = []
+    known: list[bool] = []
+    numbers: list[list[float]] = []
+    with _opened(file) as (header, rows):
+        columns = [name for name in header if name.startswith(PROBABILITY)]
+        if ID not in header or PREDICTED not in header or not columns:
+            raise FormatError(
+                f"{file} is not a table of predictions: it needs the columns {ID}, {PREDICTED} "
+                f"and {PROBABILITY}… for every class, as nodecopy fit writes them"
+            )
+        for row in rows:
+            try:
                 numbers.append([float(row[name]) for name in columns])
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FormatError(f"{file} cannot be read: {error}") from error
-    except (TypeError, ValueError) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise FormatError(f"{file}: row {len(ids)} is damaged: {error}") from error
+            except (TypeError, ValueError) as error:
+                raise FormatError(f"{file}: row {len(ids) + 1} is damaged: {error}") from error
+            ids.append(str(row[ID]))
+            known.append(bool(row.get(KNOWN)))
     if not ids:
         raise FormatError(f"{file} has no rows")
     probabilities = np.array(numbers)
@@ -167,3 +174,32 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
         raise FormatError(f"{file}: the probabilities of a node must add up to 1")
     names = tuple(name.removeprefix(PROBABILITY) for name in columns)
     return PredictionTable(np.array(ids, object), np.array(known), names, probabilities / total)
+
+
+def read_columns(file: Path) -> list[str]:
+    """Return the names of the columns of a CSV or Parquet file."""
+    with _opened(file) as (header, _):
+        return header
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[tuple[list[str], Iterator[dict[str, Any]]]]:
+    """Open a table by its content: its columns, and its rows by column."""
+    import duckdb
+
+    try:
+        with file.open("rb") as stream:
+            packed = stream.read(4) == b"PAR1"
+        if packed:
+            with duckdb.connect() as connection:
+                source = glob.escape(str(file.absolute()))
+                answer = connection.execute("SELECT * FROM read_parquet(?)", [source])
+                header = [column[0] for column in answer.description]
+                found = iter(answer.fetchone, None)
+                yield header, (dict(zip(header, row, strict=True)) for row in found)
+            return
+        with file.open(encoding="utf-8", newline="") as text:
+            reader = csv.DictReader(text)
+            yield list(reader.fieldnames or ()), reader
+    except (OSError, UnicodeDecodeError, csv.Error, duckdb.Error) as error:
+        raise FormatError(f"{file} cannot be read: {error}") from error

@@ -67,8 +67,6 @@ class ModelFolder:
         folder = Path(path)
         if not folder.is_dir():
             raise FormatError(f"there is no folder {folder}; nodecopy fit writes one named model")
-        if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
-            raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
         classifier = NodeCopyClassifier.load(folder)
         content = _read_json(folder / TABLES_FILE)
         names = content["feature_names"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nodecopy.data.inspection import Inspection
+from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset
 
 _BAR = 30
@@ -31,6 +32,7 @@ def _counts(table: TableDataset, found: Inspection) -> list[tuple[str, str]]:
     kind = "whole numbers" if table.ids.dtype.kind == "i" else "text"
     largest = int(found.components[0])
     layout = "dense" if isinstance(dataset.features, np.ndarray) else "sparse"
+    described = f"{dataset.num_features:,} per node, {layout}"
     weighted = "" if dataset.graph.weights is None else ", weighted"
     median, mean = np.median(degrees), degrees.mean()
     known = int(np.count_nonzero(dataset.labels >= 0))
@@ -43,7 +45,7 @@ def _counts(table: TableDataset, found: Inspection) -> list[tuple[str, str]]:
             f"({largest / dataset.num_nodes:.0%})",
         ),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
-        ("features", f"{dataset.num_features:,} per node, {layout}"),
+        ("features", "none" if NO_FEATURES in table.notes else described),
         ("labels", f"{known:,} of {dataset.num_nodes:,} nodes ({known / dataset.num_nodes:.1%})"),
     ]
 

@@ -89,7 +89,11 @@ def _left_out(found: Evaluation) -> str:
     more = ", …" if len(found.foreign_classes) > _SHOWN else ""
     parts: Sequence[tuple[int, str]] = (
         (found.known, "more were known to the model and do not count"),
-        (found.foreign, f"of classes that the model does not know ({strangers}{more})"),
+        (
+            found.foreign,
+            f"of classes that the model does not know ({strangers}{more}): counted as "
+            "errors, and left out of NLL, Brier, ECE and AUROC",
+        ),
     )
     return "".join(f"; {count:,} {what}" for count, what in parts if count)
 

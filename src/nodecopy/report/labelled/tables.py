@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
-from nodecopy.errors import InputError
+from nodecopy.errors import FormatError, InputError
 from nodecopy.labelling import LabelledGraph
-from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY
+from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
 from nodecopy.posterior import Posterior
+from nodecopy.report.whole_file import write_whole
 
 _DIGITS = 6
+_FORMATS = (".csv", ".parquet")
 
 
 class Table(NamedTuple):
@@ -56,15 +59,34 @@ def check_predictions_file(path: str) -> Path:
     target = Path(os.path.realpath(path))
     if target.is_dir() or not target.parent.is_dir():
         raise InputError(f"--out must be a file in a folder that is there; got {path}")
-    head = f"{ID},{KNOWN},{PREDICTED},".encode()
-    if target.exists() and (not target.is_file() or not _starts_with(target, head)):
+    if target.exists() and not _may_be_replaced(target):
         raise InputError(f"{path} holds something else than predictions and is not overwritten")
+    if target.suffix.casefold() not in _FORMATS:
+        raise InputError(f"--out must be a file that ends in {' or '.join(_FORMATS)}; got {path}")
     return target
 
 
-def _starts_with(file: Path, head: bytes) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(len(head)) in (head, b"")
+def write_predictions(table: Table, target: Path) -> None:
+    """Write a table to a file as its name says, CSV or Parquet; nobody sees half of it."""
+    if target.suffix.casefold() == ".csv":
+        write_whole(target, table.csv())
+        return
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
+        part = Path(folder, "part.parquet")
+        table.write_parquet(part)
+        os.replace(part, target)
+
+
+def _may_be_replaced(target: Path) -> bool:
+    """Tell whether a file is empty, or one that holds predictions."""
+    if not target.is_file():
+        return False
+    if target.stat().st_size == 0:
+        return True
+    try:
+        return read_columns(target)[:3] == [ID, KNOWN, PREDICTED]
+    except FormatError:
+        return False
 
 
 def predictions_table(
