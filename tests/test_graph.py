@@ -418,3 +418,16 @@ def test_memory_grows_linearly_with_the_edges() -> None:
     ratios = {name: peak_bytes(large[name]) / peak_bytes(small[name]) for name in small}
     far_off = {name: ratio for name, ratio in ratios.items() if not 3.8 < ratio < 4.2}
     assert far_off == {}
+
+
+@pytest.mark.parametrize("kind", ["u1", "i2", "u4", "i4", ">i4", "i8", "u8", "f4"])
+@pytest.mark.parametrize("self_loops", ["drop", "keep"])
+def test_edges_of_any_type_give_the_same_graph(kind: str, self_loops: str) -> None:
+    pairs = np.random.default_rng(0).integers(0, 30, (200, 2))
+    pairs[:5] = pairs[5:10]
+    given = Graph.from_edges(31, pairs.astype(kind), self_loops=self_loops)
+    # With weights another path is taken, through sums of keys.
+    weighted = Graph.from_edges(31, pairs, np.ones(200), self_loops=self_loops)
+    assert given == Graph.from_edges(31, [*weighted.edges()], self_loops=self_loops)
+    np.testing.assert_array_equal(given.indptr, weighted.indptr)
+    np.testing.assert_array_equal(given.indices, weighted.indices)

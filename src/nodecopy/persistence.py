@@ -34,7 +34,7 @@ from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import MCDropout, PointEstimate
 
 FORMAT = "nodecopy-model"
-VERSION = 1
+VERSION = 2
 
 # Values that a file may name; reading builds nothing else.
 _TYPES: dict[str, Any] = {

@@ -86,3 +86,11 @@ def test_every_setting_reaches_the_classifier():
     assert made.weights == MCDropout()
     point = FitSettings(**{**asdict(given), "weights": "point"}).classifier()
     assert point.weights == PointEstimate()
+
+
+def test_what_a_file_lacks_may_be_given_beside_it(tmp_path: Path):
+    file = tmp_path / "config.toml"
+    file.write_text('edges = "e"\nlabel_columns = ["a", "b"]\n')
+    found = read_settings(file, labels="l")
+    assert (found.labels, found.label_columns) == ("l", ("a", "b"))
+    assert FitSettings("e", "l", edge_columns=["x", "y"]).edge_columns == ("x", "y")

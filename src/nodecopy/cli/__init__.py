@@ -92,9 +92,9 @@ def _explain(error: InputError | typer.TyperException, words: Sequence[str]) -> 
 def _got(error: typer.TyperException, words: Sequence[str]) -> str:
     """Return what was given for an option that has a wrong value."""
     options = getattr(getattr(error, "param", None), "opts", ())
-    for place, word in enumerate(words):
-        option, _, value = word.partition("=")
+    for place in reversed(range(len(words))):
+        option, equals, value = words[place].partition("=")
         if option in options:
-            given = value or "".join(words[place + 1 : place + 2])
+            given = value if equals else "".join(words[place + 1 : place + 2])
             return f"; got {given!r}"
     return ""

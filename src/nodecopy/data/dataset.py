@@ -20,6 +20,8 @@ from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
 
 Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
+# Features of which a smaller share is not zero count or mark things, and are kept sparse.
+DENSE_SHARE = 0.25
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -99,6 +101,12 @@ class NodeDataset:
 
         That function also gives the ids of the nodes, and notes on what was changed. Without
         features they are `structural_features`, with a warning.
+
+        Args:
+            edges: file of the edges.
+            labels: file of the labels; None where nothing is known.
+            features: file of the features.
+            reading: further arguments of that function, such as ``edge_columns``.
         """
         from nodecopy.data.structural import NO_FEATURES
         from nodecopy.data.tables import read_tables

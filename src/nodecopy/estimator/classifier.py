@@ -117,7 +117,7 @@ class NodeCopyClassifier:
             X: features [N, D], dense or sparse, a row per node; nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
                 where there are none, `structural_features` of the graph, with a warning.
-            y: one label per node [N] of any type; -1, None or NaN where unknown. From a PyTorch
+            y: one label per node [N] of any type; -1, None, NaN or '' where unknown. From a PyTorch
                 Geometric Data if None, hidden outside its ``train_mask``.
             validation: labelled nodes to hold out for early stopping, where ``training`` or the
                 base uses it; they are not trained on.
@@ -171,7 +171,8 @@ class NodeCopyClassifier:
                 "or a mask with one entry per node"
             )
         if picked.size and not 0 <= picked.min() <= picked.max() < n:
-            raise ModelError(f"node numbers must lie in 0 to {n - 1}; got {picked.max()}")
+            wrong = picked.min() if picked.min() < 0 else picked.max()
+            raise ModelError(f"node numbers must lie in 0 to {n - 1}; got {wrong}")
         return self.posterior_.take(picked)
 
     def score(self, nodes: ArrayLike, y_true: ArrayLike) -> float:
@@ -189,7 +190,8 @@ class NodeCopyClassifier:
         if features is None:
             if self.hubs_ is None:
                 raise ModelError("X is missing: the model was fitted to features [N, D]")
-            features = ties_to(given.graph, self.hubs_)
+            here = self.hubs_ < given.graph.num_nodes
+            features = ties_to(given.graph, np.where(here, self.hubs_, -1))
         if features.shape[1] != self.n_features_in_:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"

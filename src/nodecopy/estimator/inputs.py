@@ -27,7 +27,7 @@ def read_labelled(graph: Any, X: Any, y: Any) -> tuple[GraphInput, Any]:
         if labels is not None and given.train_mask is not None:
             labels = np.where(given.train_mask, labels, -1)
     if labels is None:
-        raise ModelError("y is missing: one label per node, -1 or None where unknown")
+        raise ModelError("y is missing: one label per node, -1, None or '' where unknown")
     if len(labels) != given.graph.num_nodes:
         raise ModelError(
             f"the graph has {given.graph.num_nodes} nodes but there are {len(labels)} labels"

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.dataset import DENSE_SHARE
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.estimator.inputs import checked
@@ -16,8 +17,6 @@ from nodecopy.graph import Graph
 Normalise = bool | Literal["auto", "rows", "columns"]
 
 _ACCEPTED = "'auto', 'rows', 'columns', True or False"
-# With fewer values other than zero than this, columns count or mark things.
-_DENSE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,4 +74,4 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
 def _has_units(features: FeatureMatrix) -> bool:
     if not isinstance(features, np.ndarray) or np.all((features == 0) | (features == 1)):
         return False
-    return bool(np.count_nonzero(features) >= _DENSE * features.size)
+    return bool(np.count_nonzero(features) >= DENSE_SHARE * features.size)

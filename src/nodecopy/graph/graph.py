@@ -132,6 +132,7 @@ class Graph:
             raise GraphError(f"edges must have shape [E, 2]; got {list(pairs.shape)}")
         check_range(pairs, num_nodes)
         values = None if weights is None else check_weights(weights, len(pairs))
+        pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
         source, target = pairs[:, 0], pairs[:, 1]
         loops = source == target
         if self_loops == "error" and loops.any():

@@ -130,20 +130,6 @@ def evaluate_predictions(
     )
 
 
-def _namesakes(found: Sequence[str], own: Sequence[str]) -> list[str]:
-    """Return notes on classes that differ from the model's in case or spaces only."""
-    plain = {name.strip().casefold(): name for name in own}
-    return [
-        f"the class {name!r} is not the model's {plain[name.strip().casefold()]!r}"
-        for name in found
-        if name not in own and name.strip().casefold() in plain
-    ]
-
-
-def _some(names: Sequence[str]) -> str:
-    return listed([repr(name) for name in names[:_SHOWN]], len(names))
-
-
 def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     """Read a CSV or Parquet file of predictions."""
     file = Path(path)
@@ -180,6 +166,20 @@ def read_columns(file: Path) -> list[str]:
     """Return the names of the columns of a CSV or Parquet file."""
     with _opened(file) as (header, _):
         return header
+
+
+def _namesakes(found: Sequence[str], own: Sequence[str]) -> list[str]:
+    """Return notes on classes that differ from the model's in case or spaces only."""
+    plain = {name.strip().casefold(): name for name in own}
+    return [
+        f"the class {name!r} is not the model's {plain[name.strip().casefold()]!r}"
+        for name in found
+        if name not in own and name.strip().casefold() in plain
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names[:_SHOWN]], len(names))
 
 
 @contextmanager

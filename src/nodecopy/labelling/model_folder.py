@@ -19,7 +19,7 @@ from nodecopy.data.tables.wording import listed
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.classifier import MODEL_FILE
+from nodecopy.estimator.classifier import MODEL_FILE, model_file
 from nodecopy.graph import Graph
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.posterior import Posterior
@@ -67,8 +67,8 @@ class ModelFolder:
         folder = Path(path)
         if not folder.is_dir():
             raise FormatError(f"there is no folder {folder}; nodecopy fit writes one named model")
+        content = _read_json(model_file(folder).with_name(TABLES_FILE))
         classifier = NodeCopyClassifier.load(folder)
-        content = _read_json(folder / TABLES_FILE)
         names = content["feature_names"]
         if len(names) != classifier.n_features_in_:
             raise FormatError(

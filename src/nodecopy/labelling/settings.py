@@ -7,7 +7,7 @@ import math
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -70,7 +70,7 @@ class FitSettings:
         for key in _FILES:
             _check_path(key, getattr(self, key), optional=key == "features")
         for key in _COLUMNS:
-            _check_names(key, getattr(self, key))
+            object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key, (least, most) in _RANGE.items():
             _check_whole(key, getattr(self, key), least, most)
         _check_share("epsilon", self.epsilon)
@@ -142,11 +142,7 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         for key in _FILES:
             if isinstance(content.get(key), str):
                 content[key] = os.path.normpath(file.parent / content[key])
-        frozen: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in content.items()
-        }
-        return replace(FitSettings(**frozen), **changes)
+        return FitSettings(**(content | changes))
     except SpecError as error:
         raise SpecError(f"{file}: {error}") from error
 
@@ -173,11 +169,12 @@ def _check_path(key: str, value: object, *, optional: bool) -> None:
         raise SpecError(f"{key} must be the name of a file; got {value!r}")
 
 
-def _check_names(key: str, value: object) -> None:
+def _names(key: str, value: object) -> tuple[str, ...] | None:
     if value is None:
-        return
-    if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
+        return None
+    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
         raise SpecError(f"{key} must be a list of names of columns; got {value!r}")
+    return tuple(value)
 
 
 def _check_whole(key: str, value: object, least: int, most: int) -> None:

@@ -155,7 +155,8 @@ def test_ids_are_left_alone_by_a_decimal_comma(read):
 def test_a_first_row_that_was_numbered_and_may_be_a_header_is_noted(read):
     notes = read("day,who,whom\nmon,a,b\ntue,b,c\n", edge_columns=("2", "3")).notes
     assert "edges.csv: the first row, 'who', 'whom', was read as an edge, not as a header" in notes
-    assert not [n for n in read(EDGES, edge_columns=("2", "3")).notes if "first row" in n]
+    (note,) = [n for n in read(EDGES, edge_columns=("2", "3")).notes if "first row" in n]
+    assert note.endswith("'date', 'customer', 'shop', 'amount', was taken for a header")
 
 
 def test_numbers_are_not_mistaken_for_names(read):
@@ -184,6 +185,59 @@ def test_an_id_that_is_written_in_another_way_is_shown(read, label, hint):
         read("ann,007\n007,\u00e9\n", f"id,label\n{label},x\n")
 
 
-def test_classes_that_differ_in_case_are_noted(read):
-    notes = read("ann,bob\nbob,eve\n", "ann,Red\nbob,red\neve,blue\n").notes
-    assert "labels.csv: classes that differ in case only count as two: 'Red' and 'red'" in notes
+def test_classes_that_differ_in_case_only_are_refused(read):
+    with pytest.raises(DatasetError, match="spaces around them, case or .*: 'Red' and 'red'"):
+        read("ann,bob\nbob,eve\n", "ann,Red\nbob,red\neve,blue\n")
+
+
+@pytest.mark.parametrize("cells", [("45,000", "1,200"), ("1,200", "1.5")])
+def test_numbers_that_may_be_thousands_are_refused(read, cells):
+    rows = "".join(f"{id}\t{cell}\n" for id, cell in zip("ab", cells, strict=True))
+    with pytest.raises(FormatError, match="'income', which is not a number; decimals take a point"):
+        read("a\tb\n", None, f"id\tincome\n{rows}")
+
+
+def test_a_decimal_comma_is_noted(read):
+    notes = read("a;b\n", None, "id;income\na;1,25\nb;1,200\n").notes
+    assert "features.csv: decimals take a comma" in notes
+
+
+def test_labels_with_a_decimal_comma_look_continuous(read):
+    with pytest.raises(DatasetError, match="labels look continuous, '0,5'"):
+        read("a;b\nb;c\n", "a;0,5\nb;1,75\n")
+
+
+def test_one_column_cannot_be_two(read, parquet):
+    path = parquet("edges.parquet", "SELECT 'a' AS source, 'b' AS target")
+    for edges in (path, "source,target\na,b\n"):
+        with pytest.raises(DatasetError, match="'source', '1' name a column twice; its first"):
+            read(edges, edge_columns=("source", "1"))
+
+
+def test_years_may_be_names_of_columns(read):
+    assert read("2019,2020\na,b\n", edge_columns=("2019", "2020")).ids.tolist() == ["a", "b"]
+
+
+def test_a_guessed_header_that_holds_a_node_is_refused_whatever_was_chosen(read):
+    with pytest.raises(DatasetError, match="may be a header or not, as it holds the id of a node"):
+        read("x,y\nx,1\ny,2\n", edge_columns=("1", "2"))
+
+
+def test_a_first_row_with_a_weight_is_no_header(read):
+    assert read("ann,bob,3\neve,joe,2\njoe,sue,1\n").counts.rows == 3
+
+
+def test_features_of_the_same_name_are_refused(read):
+    features = "who,x,x\nann,1,2\nbob,3,4\neve,5,6\n"
+    for chosen in ("who", ("who", "2", "3")):
+        with pytest.raises(DatasetError, match="more than one column can be the 'x'"):
+            read(EDGES, None, features, edge_columns=ENDS, feature_columns=chosen)
+
+
+def test_triples_may_have_any_names(read, parquet):
+    rows = "SELECT * FROM (VALUES ('ann', 'dog', 2), ('bob', 'cat', 1)) AS t(who, bought, times)"
+    text = "who,bought,times\nann,dog,2\nbob,cat,1\n"
+    for features in (parquet("f.parquet", rows), text):
+        for chosen in (("who", "bought", "times"), "who"):
+            table = read(EDGES, None, features, edge_columns=ENDS, feature_columns=chosen)
+            assert table.feature_names == ("cat", "dog")

@@ -39,9 +39,9 @@ def label_columns(table: TableFile) -> list[int]:
 def feature_columns(table: TableFile) -> FeatureColumns:
     """Tell an id with its features from triples (id, feature, value).
 
-    They are triples if the header says so, or if there is none, the columns are three, and the
-    second does not hold numbers. Three columns of numbers without a header might be either, which
-    is an error.
+    They are triples if the header says so; or if the columns are three, without a header or asked
+    for by name, and the second does not hold numbers. Three columns of numbers without a header
+    might be either, which is an error.
     """
     everything = range(len(table.names))
     if table.chosen:
@@ -68,11 +68,18 @@ def feature_columns(table: TableFile) -> FeatureColumns:
 
 def _chosen_features(table: TableFile) -> FeatureColumns:
     at, *others = table.chosen
-    roles = [table.kind.role(table.names[place]) for place in others]
-    if roles == ["feature", "value"]:
-        return FeatureColumns(at, (others[0], others[1]), triples=True)
-    rest = [place for place in range(len(table.names)) if place != at]
-    return FeatureColumns(at, tuple(others or rest), triples=False)
+    others = others or [place for place in range(len(table.names)) if place != at]
+    _refuse_repeats(table, [table.names[place].strip() for place in others])
+    triples = len(others) == 2 and _is_text(table, others[0]) and not _is_text(table, others[1])
+    return FeatureColumns(at, tuple(others), triples)
+
+
+def _is_text(table: TableFile, place: int) -> bool:
+    """Tell whether a column holds anything but numbers, as far as can be seen."""
+    if table.is_parquet:
+        return table.types[place].startswith(("VARCHAR", "ENUM", "UUID"))
+    cells = [row[place] for row in table.sample if place < len(row)]
+    return not all(is_number(table.number(cell)) for cell in cells)
 
 
 def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] = ()) -> list[int]:

@@ -125,6 +125,7 @@ def read_tables(
         others = [] if label_file is None else ["labels"]
         others += [] if source is None else ["features"]
         doubts += _first_row_doubts(db, edge_file, others)
+        doubts += [f"{t.path.name}: decimals take a comma" for t, _ in headers if t.decimal == ","]
         doubts += [] if source is None else _isolation(db, source, ids)
     graph, counts = build_graph(len(ids), rows)
     if matrix is None:
@@ -187,7 +188,7 @@ def _header_doubts(
 
 
 def _first_row_doubts(db: Database, edges: TableFile, others: Sequence[str]) -> Sequence[str]:
-    """Return a note on a first row that was read as an edge; refuse it if it must be a header.
+    """Return a note on a first row that was read as an edge; refuse it if it may be a header.
 
     Args:
         db: holds the tables.

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.dataset import Features
+from nodecopy.data.dataset import DENSE_SHARE, Features
 from nodecopy.data.tables.columns import FeatureColumns
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.features import (
@@ -26,7 +26,6 @@ from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError, FormatError
 
-_SPARSE = 0.25
 _BLOCK = 64
 
 
@@ -73,7 +72,7 @@ class DenseTable:
         values = self._values(db, num_nodes)
         if not np.all(np.isfinite(values)):
             raise self._not_finite(db, values)
-        sparse = np.count_nonzero(values) < _SPARSE * values.size
+        sparse = np.count_nonzero(values) < DENSE_SHARE * values.size
         kept: Features = sp.csr_array(values) if sparse else values
         return FeatureMatrix(kept, tuple(self.table.names[at].strip() for at in self._places))
 

@@ -117,7 +117,7 @@ def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Se
     """
     row = table.sample[0] if table.sample and not table.header else ()
     ids = [row[place] for place in edge_columns(table)[:2] if place < len(row)]
-    if len(set(ids)) < 2 or any(map(is_number, ids)):
+    if len(set(ids)) < 2 or any(is_number(table.number(cell)) for cell in row):
         return ()
     same = "SELECT count(*) FROM edges WHERE source IN (?, ?) OR target IN (?, ?)"
     rows = db.rows(same, ids + ids)[0][0]

@@ -3,10 +3,10 @@
 Content decides, not the name: Parquet and gzip are known by their first bytes. Text is UTF-8. Its
 delimiter is the first of tab, semicolon, comma and bar that splits all of the first hundred rows
 into the same number of cells, two or more; a space, where none of these splits the first row.
-Decimals take a comma if, with another delimiter, some cell of these rows is such a number and none
-is one with a point. Quotes are ``"``, doubled inside. Lines at the top that begin with ``# `` are
-comments, and so is Excel's ``sep=;``. The first row is a header if it holds a column that was asked
-for by name, or if `Kind.is_header` says so.
+Decimals take a comma if, with another delimiter, some cell of these rows is such a number, none is
+one with a point, and not all have three digits after it, like thousands. Quotes are ``"``, doubled
+inside. Lines at the top that begin with ``# `` are comments, and so is Excel's ``sep=;``. The first
+row is a header if it holds a column that was asked for by name, or if `Kind.is_header` says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _SHOWN_NAMES = 10
 _ACCEPTED = "CSV or TSV text (also .gz) in UTF-8, or Parquet"
 _SEPARATORS = "comma, tab, semicolon, | or space"
 _EXCEL = re.compile(r'"?sep=.?"?', re.IGNORECASE)
-_COMMA, _POINT = (re.compile(rf"\s*[+-]?\d*{mark}\d+\s*") for mark in (",", r"\."))
+_COMMA, _POINT = (re.compile(rf"[+-]?\d*{mark}\d+") for mark in (",", r"\."))
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _SWAPPED = str.maketrans(",.", ".,")
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -64,7 +65,8 @@ class TableFile:
         skip: lines before the first row of data.
         sample: its first rows, for text.
         types: of its columns in DuckDB's words, for Parquet.
-        chosen: places of the columns that were asked for by name; empty where none was.
+        chosen: places of the columns that were asked for; empty where none was.
+        asked_by_name: whether one of them was asked for by its name in the header.
     """
 
     path: Path
@@ -78,11 +80,12 @@ class TableFile:
     sample: tuple[Row, ...] = ()
     types: tuple[str, ...] = ()
     chosen: tuple[int, ...] = ()
+    asked_by_name: bool = False
 
     @property
     def is_guess(self) -> bool:
         """Whether the first row was taken for a header without saying what its columns are."""
-        named = self.chosen or self.kind.is_named(self.names)
+        named = self.asked_by_name or self.kind.is_named(self.names)
         return self.header and not self.is_parquet and not named
 
     @property
@@ -125,7 +128,13 @@ class TableFile:
                     f"{self.path}: {what} {column!r}; its first row is {self.first_row}; "
                     f"accepted: one of these, or its number, 1 to {len(names)}"
                 )
-        return replace(self, chosen=tuple(places))
+        if len(set(places)) < len(places):
+            raise DatasetError(
+                f"{self.path}: {', '.join(map(repr, columns))} name a column twice; its first row "
+                f"is {self.first_row}"
+            )
+        by_name = self.header and any(column in names for column in columns)
+        return replace(self, chosen=tuple(places), asked_by_name=by_name)
 
 
 def open_table(path: str | os.PathLike[str], kind: Kind, columns: Sequence[str] = ()) -> TableFile:
@@ -188,7 +197,7 @@ def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) 
     first_end, first = rows[0]
     sample = tuple(row for _, row in rows)
     decimal = _decimal(delimiter, sample)
-    named = {column for column in columns if not column.isdecimal()}
+    named = set(columns) - set(_numbers(len(first)))
     wanted = not named.isdisjoint(cell.strip() for cell in first)
     plain = [[cell.replace(decimal, ".") for cell in row] for row in sample]
     header = wanted or kind.is_header(plain[0], plain[1:])
@@ -276,9 +285,10 @@ def _decimal(delimiter: str, rows: Sequence[Row]) -> str:
     """Return what stands before the fraction of the numbers in some rows."""
     if delimiter == ",":
         return "."
-    cells = list(itertools.chain.from_iterable(rows))
-    commas, points = (any(map(form.fullmatch, cells)) for form in (_COMMA, _POINT))
-    return "," if commas and not points else "."
+    cells = [cell.strip() for cell in itertools.chain.from_iterable(rows)]
+    commas = [cell for cell in cells if _COMMA.fullmatch(cell)]
+    doubtful = all(map(_THOUSANDS.fullmatch, commas)) or any(map(_POINT.fullmatch, cells))
+    return "." if doubtful else ","
 
 
 def _widths(text: str, delimiter: str) -> list[int]:

@@ -20,7 +20,7 @@ from nodecopy.data.tables.kinds import LABELS
 from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, look_alike, refuse_near_twins
 from nodecopy.data.tables.places import offenders, with_cells
 from nodecopy.data.tables.sources import Column
-from nodecopy.data.tables.wording import SHOWN, counted, listed
+from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError
 
 NO_CLASSES = ("unknown",)
@@ -96,16 +96,17 @@ def _check_labels(db: Database, table: TableFile, id_place: int, label_place: in
     (count,) = db.rows("SELECT count(*) FROM known")[0]
     if count == 0:
         raise DatasetError(f"{table.path} holds no label: every one is empty, NaN or -1")
+    number = f"TRY_CAST(replace(label, '{table.decimal}', '.') AS DOUBLE)"
     (fractions,) = db.rows(
-        "SELECT bool_and(TRY_CAST(label AS DOUBLE) IS NOT NULL) "
-        "AND bool_or(TRY_CAST(label AS DOUBLE) % 1 <> 0) FROM known"
+        f"SELECT bool_and({number} IS NOT NULL) AND bool_or({number} % 1 <> 0) FROM known"
     )[0]
     if fractions:
-        where = offenders(db, table, lambda row: "." in row[label_place], 1, show=(label_place,))
+        mark = table.decimal
+        where = offenders(db, table, lambda row: mark in row[label_place], 1, show=(label_place,))
         raise DatasetError(
             f"{table.path}: labels look continuous, {where}; classes are names or whole numbers"
         )
-    refuse_near_twins(db, "known", "label", str(table.path))
+    refuse_near_twins(db, "known", "label", str(table.path), case=True)
     clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
     (count,) = db.rows(f"SELECT count(*) FROM (SELECT id {clash})")[0]
     if count:
@@ -145,13 +146,6 @@ def _notes(db: Database, table: TableFile, integers: bool) -> list[str]:
         found.append(f"{counted(rows - known, 'label')} empty, NaN or -1: counted as unknown")
     if known > distinct:
         found.append(f"dropped {counted(known - distinct, 'repeated row')}")
-    alike = db.rows(
-        "SELECT min(label), max(label) FROM classes GROUP BY lower(label) HAVING count(*) > 1 "
-        "ORDER BY 1"
-    )
-    if alike:
-        pairs = [f"{one!r} and {other!r}" for one, other in alike[:SHOWN]]
-        found.append(f"classes that differ in case only count as two: {listed(pairs, len(alike))}")
     (numbers,) = db.rows("SELECT count(*) FROM classes WHERE TRY_CAST(label AS DOUBLE) NOTNULL")[0]
     if numbers and not integers and numbers < len(db.rows("SELECT k FROM classes")):
         found.append(f"some classes are numbers, others are not ({numbers:,} are)")

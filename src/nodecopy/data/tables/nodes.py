@@ -51,21 +51,23 @@ def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
     return _plain(db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"])
 
 
-def refuse_near_twins(db: Database, table: str, column: str, where: str) -> None:
+def refuse_near_twins(
+    db: Database, table: str, column: str, where: str, *, case: bool = False
+) -> None:
     """Refuse values that look alike: they are hardly two things.
 
-    They differ in nothing but spaces around them, or in how an accented letter is encoded (one
-    character, or a letter and an accent).
+    They differ in nothing but spaces around them, in how an accented letter is encoded (one
+    character, or a letter and an accent), or, if that is to count, in case.
     """
-    look = _LOOK.format(column)
+    look = _LOOK.format(f"lower({column})" if case else column)
     twins = f"FROM {table} GROUP BY {look} HAVING count(DISTINCT {column}) > 1"
     (count,) = db.rows(f"SELECT count(*) FROM (SELECT 1 {twins})")[0]
     if count:
         pairs = db.rows(f"SELECT min({column}), max({column}) {twins} ORDER BY 1 LIMIT {SHOWN}")
         shown = listed([_told_apart(one, other) for one, other in pairs], count)
         raise DatasetError(
-            f"{where}: {column}s that differ in nothing but spaces around them or the encoding of "
-            f"accents: {shown}; write each in one way"
+            f"{where}: {column}s that differ in nothing but spaces around them"
+            f"{', case' if case else ''} or the encoding of accents: {shown}; write each in one way"
         )
 
 
@@ -84,16 +86,16 @@ def look_alike(db: Database, ids: Sequence[str]) -> str:
     return f" (the graph has {there}, not {given})"
 
 
-def _told_apart(one: str, other: str) -> str:
-    same = unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
-    return f"{one!a} and {other!a}" if same else f"{one!r} and {other!r}"
-
-
 def without_edges(db: Database) -> NDArray[np.int32]:
     """Return the nodes that are in no row of ``edges``, in order."""
     ends = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
     query = f"SELECT i FROM nodes ANTI JOIN ({ends}) AS ends USING (id) ORDER BY i"
     return _plain(db.arrays(query)["i"])
+
+
+def _told_apart(one: str, other: str) -> str:
+    same = unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
+    return f"{one!a} and {other!a}" if same else f"{one!r} and {other!r}"
 
 
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
