@@ -32,6 +32,7 @@ CELLS = [
     "label",
 ]
 CELLS += ["source", "target", "weight", "feature", "value", "<b>", "=1", "\u2028", "1,2", "x" * 300]
+CELLS += ["1,5", "1,200", "sep=;", "2"]
 JOINTS = [",", "\t", ";", "|", " ", ",,"]
 
 cell = st.sampled_from(CELLS)
@@ -65,13 +66,22 @@ def damaged(draw: st.DrawFn) -> dict[str, bytes]:
     return GOOD | {name: good[:place] + inserted + good[place + draw(st.integers(0, 5)) :]}
 
 
-def run(folder: str, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]) -> None:
+columns = st.builds(
+    lambda kind, names: f"--{kind}-columns={','.join(names)}",
+    st.sampled_from(["edge", "label", "feature"]),
+    st.lists(st.sampled_from([*CELLS, "1", "2", "3", "f1", "f2"]), max_size=4),
+)
+
+
+def run(
+    folder: str, files: dict[str, bytes], chosen: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, data in files.items():
         Path(folder, f"{name}.csv").write_bytes(data)
     out = Path(folder, "run")
     options = [f"--{name}={Path(folder, f'{name}.csv')}" for name in files]
     cheap = ["--graphs=1", "--weight-draws=1", "--epochs=1", "--repeats=0"]
-    code = cli.main(["fit", *options, *cheap, f"--out={out}"])
+    code = cli.main(["fit", *options, *chosen, *cheap, f"--out={out}"])
     captured = capsys.readouterr()
     assert code in (0, 2), captured.err
     if code == 0:
@@ -89,15 +99,16 @@ def run(folder: str, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(files=damaged())
-@example(files=GOOD)
-@example(files=GOOD | {"labels": b"id,label\na,x\nb,y\n"})
-@example(files=GOOD | {"labels": b"id,label\na,x\xff\n"})
-@example(files=GOOD | {"features": b"id,f1\na,1e400\n"})
-def test_no_input_gives_a_traceback_or_half_a_folder(files, capsys):
+@given(files=damaged(), chosen=st.lists(columns, max_size=2))
+@example(files=GOOD, chosen=[])
+@example(files=GOOD, chosen=["--edge-columns=2,1", "--feature-columns=id"])
+@example(files=GOOD | {"labels": b"id,label\na,x\nb,y\n"}, chosen=[])
+@example(files=GOOD | {"labels": b"id,label\na,x\xff\n"}, chosen=[])
+@example(files=GOOD | {"features": b"id,f1\na,1e400\n"}, chosen=[])
+def test_no_input_gives_a_traceback_or_half_a_folder(files, chosen, capsys):
     folder = tempfile.mkdtemp()
     try:
-        run(folder, files, capsys)
+        run(folder, files, chosen, capsys)
     finally:
         shutil.rmtree(folder)
 
@@ -123,6 +134,7 @@ def test_no_input_gives_a_traceback_or_half_a_folder(files, capsys):
                             "graphs",
                             "epsilon",
                             "weights",
+                            "edge_columns",
                             "nonsense",
                             "[x]",
                         ]
