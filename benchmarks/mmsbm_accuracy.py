@@ -89,12 +89,15 @@ def run_both(trial: Trial) -> list[Row]:
 
 
 def print_table(rows: list[Row]) -> None:
-    """Print every combination beside the paper's BGCN row, and how far each is from it."""
-    found: dict[tuple, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    """Print every combination beside the paper's BGCN row, and how far each is from it.
+
+    Only seeds that all combinations have count, so that they are compared on the same splits.
+    """
+    found: dict[tuple, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for trial, result in rows:
         if trial.method in COMBINATIONS:
             cell = (trial.dataset, trial.split, trial.labels_per_class)
-            found[cell][trial.method].append(result.accuracy * 100)
+            found[cell][trial.method][trial.seed] = result.accuracy * 100
     print("| dataset | split | L | trials | paper | " + " | ".join(COMBINATIONS.values()) + " |")
     print("|---" * (5 + len(COMBINATIONS)) + "|")
     away: dict[str, list[WelchTest]] = defaultdict(list)
@@ -102,13 +105,13 @@ def print_table(rows: list[Row]) -> None:
         dataset, split, labels = cell
         paper = paper_cells()[dataset, split, "mmsbm-online", labels]
         shown = []
+        seeds = set.intersection(*(set(found[cell][method]) for method in COMBINATIONS))
         for method in COMBINATIONS:
-            values = found[cell][method]
-            ours = summarise(values)
+            ours = summarise([found[cell][method][seed] for seed in sorted(seeds)])
             test = welch_test(ours, Summary(TRIALS, paper.mean, paper.deviation))
             away[method].append(test)
             shown.append(f"{ours.mean:.1f} ± {ours.deviation:.1f} ({test.difference:+.1f})")
-        first = f"{DATASET_TITLES[dataset]} | {split} | {labels} | {len(values)}"
+        first = f"{DATASET_TITLES[dataset]} | {split} | {labels} | {len(seeds)}"
         print(f"| {first} | {paper.mean} ± {paper.deviation} | " + " | ".join(shown) + " |")
     print()
     for method, title in COMBINATIONS.items():
