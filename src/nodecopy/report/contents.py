@@ -85,8 +85,10 @@ def _accuracy(study: Study, agreements: Mapping[CellKey, Agreement]) -> Section:
         (
             "Each cell: our mean ± standard deviation over the trials; the paper's mean ± standard "
             "deviation over 50 trials; the difference of the means; the standard error (se) of our "
-            "mean and the number of trials (n). BGCN (MMSBM) is the paper's BGCN, BGCN (node "
-            "copying) its BGCN (ours); rows without a paper's value are further methods.",
+            "mean and the number of trials (n). BGCN (MMSBM) stands beside the paper's "
+            "BGCN, BGCN (node copying) beside its BGCN (ours); rows without a paper's value are "
+            "further methods. How long to train (all but GAT) and which block model to compare "
+            "were chosen by agreement with these tables, which makes agreement less of a finding.",
             "✓ agrees: no significant difference. ▲ higher, ▼ lower: a significant difference by "
             "Welch's t-test from the published mean, deviation and n = 50, after Holm's correction "
             f"for {len(agreements)} cells, at the {ALPHA * 100:.0f} % level. ? untested: one trial "
