@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -177,6 +179,42 @@ def test_collected_graphs_are_those_the_steps_were_taken_on(
     assert list(fitted.graphs) == steps[-5:]
     assert fitted.graphs[1:3] == steps[-4:-2]
     assert fitted.graphs[-1] == steps[-1]
+    assert fitted.graphs[0] == steps[-5]
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """A graph model whose posteriors are counted while they live."""
+
+    alive: weakref.WeakSet[TrackedPosterior] = field(default_factory=weakref.WeakSet)
+
+    def fit(self, task: Task, probabilities: np.ndarray, seed: int) -> TrackedPosterior:
+        return TrackedPosterior(self, task.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackedPosterior:
+    model: Tracked
+    observed: Graph
+
+    def __post_init__(self) -> None:
+        self.model.alive.add(self)
+
+    def graph(self, seed: int, v: int, i: int) -> Graph:
+        return self.observed
+
+    def refreshed(self, probabilities: np.ndarray, seed: int) -> TrackedPosterior:
+        return TrackedPosterior(self.model, self.observed)
+
+
+@pytest.mark.parametrize("refresh", ["average", "network", "never"])
+def test_a_run_does_not_keep_a_posterior_for_each_epoch(task: Task, refresh: str) -> None:
+    model = Tracked()
+    schedule = OnlineSchedule(pretraining=5, epochs=35, collect=30, refresh=refresh)
+    fitted = online(schedule, graph_model=model).fit(task, seed=1)
+    assert len(fitted.graphs[:]) == 30
+    gc.collect()
+    assert 1 <= len(model.alive) <= 2
 
 
 def test_predictions_may_be_made_on_the_graphs_of_the_steps(task: Task) -> None:

@@ -79,17 +79,39 @@ class OnlineRun(NamedTuple):
     ensemble: Ensemble
 
 
-@dataclass(frozen=True, eq=False)
 class EpochGraphs(Sequence[Graph]):
-    """The graphs of the collected epochs, each drawn again when it is asked for."""
+    """The graphs of the collected epochs, each drawn again when it is asked for.
 
-    seed: int
-    epochs: range
-    posteriors: tuple[GraphPosterior, ...]
+    A model that was refreshed at every epoch is refreshed again, from the predictions of the
+    collected networks: one posterior is held at a time, not one for each epoch. In order, a graph
+    costs one prediction; out of order, one for each network before it.
+
+    Args:
+        task: what the networks were trained on.
+        ensemble: the collected networks, one for each epoch.
+        epochs: their numbers.
+        posteriors: what the graphs were drawn from: of every epoch, or only of the first, where
+            the running average of the predictions refreshed it after each epoch.
+        seed: of the run.
+        device: where to predict.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        ensemble: Ensemble,
+        epochs: range,
+        posteriors: Sequence[GraphPosterior],
+        seed: int,
+        device: str,
+    ) -> None:
+        self._task, self._ensemble, self._epochs = task, ensemble, epochs
+        self._posteriors, self._seed, self._device = tuple(posteriors), seed, device
+        self._start()
 
     def __len__(self) -> int:
         """How many were collected."""
-        return len(self.epochs)
+        return len(self._epochs)
 
     @overload
     def __getitem__(self, index: int) -> Graph: ...
@@ -99,7 +121,27 @@ class EpochGraphs(Sequence[Graph]):
         """Draw one graph, or several."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        return self.posteriors[index].graph(self.seed, self.epochs[index], 0)
+        epoch = self._epochs[index]
+        return self._posterior(epoch - self._epochs.start).graph(self._seed, epoch, 0)
+
+    def _start(self) -> None:
+        self._at, self._newest = 0, self._posteriors[0]
+        self._average: NDArray[np.floating] = np.zeros(
+            (self._task.graph.num_nodes, self._task.num_classes)
+        )
+
+    def _posterior(self, place: int) -> GraphPosterior:
+        if len(self._posteriors) == len(self):
+            return self._posteriors[place]
+        if place < self._at:
+            self._start()
+        while self._at < place:
+            now = self._ensemble.take(slice(self._at, self._at + 1))
+            average = _moved(self._average, _predict(now, self._task, self._device), self._at)
+            seed = child_seed(self._seed, "model", self._epochs[self._at])
+            self._newest = self._newest.refreshed(average, seed)
+            self._average, self._at = average, self._at + 1
+        return self._newest
 
 
 class OnlineTraining:
@@ -129,28 +171,33 @@ class OnlineTraining:
         first = self._predict() if base is None else base.probabilities
         posterior = graph_model.fit(self._task, first, child_seed(self._seed, "model"))
         begin, collected = self._epochs - self._schedule.collect, list[Weights]()
-        average, posteriors = np.zeros(first.shape), list[GraphPosterior]()
+        posteriors = list[GraphPosterior]()
+        average: NDArray[np.floating] = np.zeros(first.shape)
         for epoch in range(self._schedule.pretraining, self._epochs):
             self._step(self._on(posterior.graph(self._seed, epoch, 0)), progress)
             if epoch >= begin:
                 collected.append(self._trainer.snapshot())
+            # One for each epoch takes too much memory: `EpochGraphs` finds the others again.
+            if epoch == begin or (epoch > begin and self._schedule.refresh != "average"):
                 posteriors.append(posterior)
             newest = self._newest(epoch, begin, average)
             if newest is not None:
                 seed = child_seed(self._seed, "model", epoch)
-                posterior = posterior.refreshed(newest, seed)
-        graphs = EpochGraphs(self._seed, range(begin, self._epochs), tuple(posteriors))
-        return OnlineRun(first, graphs, self._iterates(collected, begin))
+                average, posterior = newest, posterior.refreshed(newest, seed)
+        iterates, epochs = self._iterates(collected, begin), range(begin, self._epochs)
+        graphs = EpochGraphs(
+            self._task, iterates, epochs, posteriors, self._seed, self._training.device
+        )
+        return OnlineRun(first, graphs, iterates)
 
     def _newest(
-        self, epoch: int, begin: int, average: NDArray[np.float64]
+        self, epoch: int, begin: int, average: NDArray[np.floating]
     ) -> NDArray[np.floating] | None:
         """Return the class probabilities the graph model is to learn now, or None."""
         if epoch == self._epochs - 1:
             return None  # nothing is drawn any more
         if self._schedule.refresh == "average" and epoch >= begin:
-            average += (self._predict() - average) / (epoch - begin + 1)
-            return average.copy()  # a posterior may keep it, and the average moves on
+            return _moved(average, self._predict(), epoch - begin)
         since = epoch - self._schedule.pretraining
         if self._schedule.refresh == "network" and since and since % _NETWORK_REFRESH == 0:
             return self._predict()
@@ -169,10 +216,21 @@ class OnlineTraining:
     def _predict(self) -> NDArray[np.float32]:
         """Return the network's probabilities on G_obs with dropout off [N, K]."""
         now = Ensemble(self._network, self._trainer.snapshot(), self._member)
-        device = self._training.device
-        return now.predict_proba(self._task.graph, self._task.features, device=device)[0]
+        return _predict(now, self._task, self._training.device)
 
     def _iterates(self, collected: list[Weights], begin: int) -> Ensemble:
         stacked = {name: torch.cat([w[name] for w in collected]).cpu() for name in collected[0]}
         seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
         return Ensemble(self._network, stacked, tuple(seeds))
+
+
+def _moved(
+    average: NDArray[np.floating], newest: NDArray[np.floating], count: int
+) -> NDArray[np.floating]:
+    """Return the average of ``count`` predictions and a newer one, as an array of its own."""
+    return average + (newest - average) / (count + 1)
+
+
+def _predict(network: Ensemble, task: Task, device: str) -> NDArray[np.float32]:
+    """Return the probabilities of one network on G_obs with dropout off [N, K]."""
+    return network.predict_proba(task.graph, task.features, device=device)[0]
