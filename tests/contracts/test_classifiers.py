@@ -85,7 +85,7 @@ def test_a_class_with_one_label_and_a_class_with_none(classifier: NodeClassifier
     base = make_task()
     labels = true_labels(base)
     train = np.concatenate([base.train[labels[base.train] == 0], [1]])
-    val = base.val[labels[base.val] < 2]
+    val = np.setdiff1d(base.val[labels[base.val] < 2], train)
     task = Task.of(base.graph, base.features, labels, train, val, num_classes=3)
     p = classifier.fit(task).probabilities
     assert p.shape == (90, 3)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -222,6 +223,10 @@ def test_tables_with_features_are_not_warned_of(tmp_path):
         (np.array([3, -1, 1]), [1, -1, 0], ("1", "3")),
         (np.array([2.0, np.nan, 0.0]), [1, -1, 0], ("0", "2")),
         ([True, None, False], [1, -1, 0], ("False", "True")),
+        (np.array([2.0, -1.0, 0.0]), [1, -1, 0], ("0", "2")),
+        (np.array(["b", "-1", "a"]), [1, -1, 0], ("a", "b")),
+        (["b", "", "a"], [1, -1, 0], ("a", "b")),
+        (np.array([[3], [-1], [1]]), [1, -1, 0], ("1", "3")),
         (np.array(["b", "a"]), [1, 0], ("a", "b")),
         ([], [], ("unknown",)),
         ([None, float("nan")], [-1, -1], ("unknown",)),
@@ -247,3 +252,16 @@ def test_labels_that_are_no_classes_are_refused(labels, message):
 
 def test_a_named_dataset_keeps_its_name():
     assert replace(made(), name="other").to_pyg().name == "other"
+
+
+def test_rows_of_pandas_objects_are_put_in_the_order_of_the_nodes():
+    theirs = nx.Graph([("a", "b"), ("b", "c")])
+    labels = pd.Series(["left", "right"], ["c", "a"])
+    features = pd.DataFrame({"x": [3.0, 1.0, 2.0]}, ["c", "a", "b"])
+    taken = NodeDataset.from_networkx(theirs, features, labels)
+    assert taken.labels.tolist() == [1, -1, 0]
+    assert taken.features.tolist() == [[1.0], [2.0], [3.0]]
+    numbered = NodeDataset.from_scipy(taken.graph.to_scipy(), np.eye(3), pd.Series([5, 7], [2, 0]))
+    assert numbered.labels.tolist() == [1, -1, 0]
+    with pytest.raises(DatasetError, match="the index of y does not name nodes"):
+        NodeDataset.from_scipy(taken.graph.to_scipy(), np.eye(3), labels)

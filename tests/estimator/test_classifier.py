@@ -92,6 +92,11 @@ def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyCl
         lambda y: np.where(y < 0, -1, y * 7 - 100),
         lambda y: torch.as_tensor(np.where(y < 0, -1, y)),
         lambda y: np.where(y < 0, None, y.astype(object)),
+        lambda y: np.where(y < 0, -1.0, y * 1.0),
+        lambda y: np.where(y < 0, "-1", y.astype(str)),
+        lambda y: np.where(y < 0, np.nan, y.astype(object)).astype(str),
+        lambda y: [-1 if k < 0 else ["apple", "fig", "pear"][k] for k in y],
+        lambda y: [-1.0 if k < 0 else k for k in y.tolist()],
     ],
 )
 def test_labels_of_any_type(rename: Callable[[Any], Any], fitted: NodeCopyClassifier) -> None:
@@ -119,7 +124,7 @@ def pyg_data() -> Any:
         warnings.simplefilter("ignore")
         from torch_geometric.data import Data
     mask = torch.zeros(90, dtype=torch.bool)
-    mask[torch.as_tensor(TASK.train)] = True
+    mask[torch.tensor(TASK.train)] = True
     return Data(
         x=torch.as_tensor(X),
         edge_index=torch.as_tensor(edge_index()),
@@ -225,7 +230,7 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X, Y + 0.5), "labels look continuous"),
         ((TASK.graph, X, [{}] * 90), "mixed or unknown types: dict"),
         ((TASK.graph, X, ["a", 1] * 45), "mixed or unknown types: int, str"),
-        ((TASK.graph, X, Y[:, None]), r"one-dimensional, one per node; got shape \[90, 1\]"),
+        ((TASK.graph, X, np.stack([Y, Y], 1)), r"one-dimensional, .*; got shape \[90, 2\]"),
         ((TASK.graph, X, np.zeros(90, complex)), "complex128 are not understood"),
         ((one_way(), X, Y), "edge_index is directed: it has"),
         ((sp.triu(TASK.graph.to_scipy()), X, Y), "the sparse matrix is directed"),

@@ -5,6 +5,7 @@ None of these libraries is imported here: an object is known by what it offers.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +22,16 @@ ACCEPTED = (
 
 
 class GraphInput(NamedTuple):
-    """A graph, with the features, labels and training mask that came inside it, if any."""
+    """A graph, with the features, labels and training mask that came inside it, if any.
+
+    ``names`` are those of the nodes, in order, where they have others than their numbers [N].
+    """
 
     graph: Graph
     features: Any | None = None
     labels: NDArray[Any] | None = None
     train_mask: NDArray[np.bool_] | None = None
+    names: Sequence[Hashable] | None = None
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -51,7 +56,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
-        return GraphInput(_from_networkx(source))
+        return GraphInput(_from_networkx(source), names=list(source))
     array = _array(source)
     if array.ndim == 2 and array.shape[0] == 2 and array.dtype.kind in "iu":
         return GraphInput(_from_edge_index(array, num_nodes, None))

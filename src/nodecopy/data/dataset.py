@@ -130,7 +130,7 @@ class NodeDataset:
         Args:
             adjacency: entries other than one become weights; self-loops are dropped.
             features: dense or sparse; None takes `structural_features`, with a warning.
-            labels: names or numbers; -1, None or NaN where unknown; None where all are.
+            labels: names or numbers; -1, None, NaN or '' where unknown; None where all are.
             class_names: makes labels the numbers of these classes; None numbers them in order.
             name: what to call the dataset.
 
@@ -152,7 +152,8 @@ class NodeDataset:
             graph: the attribute "weight" of its edges counts.
             features: the name of a node attribute, a number or a vector; or rows [N, D]. None
                 takes `structural_features`, with a warning.
-            labels: the name of a node attribute, missing where unknown; or one label per node.
+            labels: the name of a node attribute, missing where unknown; or one label per node, -1,
+                None, NaN or '' where unknown.
             name: what to call the dataset; None takes that of the graph.
         """
         from nodecopy.data import exchange

@@ -14,8 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.data.alignment import aligned_labels, aligned_rows
 from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.label_values import known_labels, one_per_node
 from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, missing_extra
@@ -60,12 +62,9 @@ def from_pyg(data: Any, name: str | None) -> NodeDataset:
     if not hasattr(data, "edge_index"):
         raise DatasetError(f"from_pyg takes a PyTorch Geometric Data; got {type(data).__name__}")
     given = read_graph(data)
-    labels = given.labels
-    if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
     called = name or str(getattr(data, "name", None) or "pyg")
     names = getattr(data, "class_names", None)
-    return _assembled(given, given.features, labels, names, called, _split_of(data))
+    return _assembled(given, given.features, given.labels, names, called, _split_of(data))
 
 
 def to_pyg(dataset: NodeDataset) -> Any:
@@ -98,7 +97,7 @@ def to_pyg(dataset: NodeDataset) -> Any:
 
 
 def number_classes(labels: ArrayLike) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Number labels of any type in sorted order, -1 where they are -1, None or NaN.
+    """Number labels of any type in sorted order, -1 where they are -1, None, NaN or ''.
 
     >>> number_classes(["pear", None, "fig"])
     (array([ 1, -1,  0]), ('fig', 'pear'))
@@ -106,9 +105,10 @@ def number_classes(labels: ArrayLike) -> tuple[NDArray[np.int64], tuple[str, ...
     (array([ 1, -1,  0]), ('20', '30'))
     """
     values = np.array(labels, dtype=object) if isinstance(labels, list) else np.asarray(labels)
+    values = one_per_node(values)
     if values.ndim != 1:
         raise DatasetError(f"labels must have one entry per node, [N]; got {list(values.shape)}")
-    known = np.array([_is_known(value) for value in values.tolist()], bool)
+    known = known_labels(values)
     kept = values[known].tolist()
     if any(isinstance(value, float) and not value.is_integer() for value in kept):
         raise DatasetError("labels look continuous; classes are names or whole numbers")
@@ -135,11 +135,13 @@ def _assembled(
     if features is None:
         warnings.warn(NO_FEATURES, UserWarning, stacklevel=4)
         features = structural_features(given.graph).values
+    features = aligned_rows(features, given.graph.num_nodes, given.names)
+    labels = aligned_labels(labels, given.graph.num_nodes, given.names)
     names: Sequence[str] = UNKNOWN if class_names is None else class_names
     if labels is None:
         numbers = np.full(given.graph.num_nodes, -1, np.int64)
     elif class_names is not None:
-        numbers = np.asarray(labels)
+        numbers = one_per_node(np.asarray(labels))
     else:
         numbers, names = number_classes(labels)
     return NodeDataset(name, given.graph, features, numbers, tuple(names), split)
@@ -180,7 +182,3 @@ def _tensor(dataset: NodeDataset) -> torch.Tensor:
             size=features.shape,
             check_invariants=False,
         )
-
-
-def _is_known(value: Any) -> bool:
-    return value is not None and value == value and not (type(value) is int and value == -1)

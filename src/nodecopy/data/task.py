@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.label_values import one_per_node
+from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.splits import Split
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -51,24 +53,42 @@ class Task:
         *,
         num_classes: int | None = None,
     ) -> Task:
-        """Hide every label outside ``train`` and ``val``; check that something is left to learn."""
-        y, train, val = (np.asarray(part, np.int64) for part in (labels, train, val))
+        """Hide every label outside ``train`` and ``val``; check that something is left to learn.
+
+        Args:
+            graph: G_obs, N nodes.
+            features: X [N, D].
+            labels: class numbers [N], or a column of them [N, 1].
+            train: numbers of the labelled nodes, each once.
+            val: numbers of further labelled nodes, none of them in ``train``.
+            num_classes: K; None is one more than the largest label shown.
+        """
+        y = _class_numbers(labels)
         if len(y) != graph.num_nodes or features.shape[0] != graph.num_nodes:
             raise ModelError(
                 f"the graph has {graph.num_nodes} nodes, but there are {features.shape[0]} feature "
                 f"rows and {len(y)} labels"
             )
-        if len(train) == 0:
+        nodes = NodeSets(np.asarray(train), np.asarray(val), np.zeros(0, np.int64))
+        nodes.check_range(graph.num_nodes)
+        if len(nodes.train) == 0:
             raise ModelError("no labelled node: at least one label per class is needed")
+        seen = np.concatenate([nodes.train, nodes.val])
         shown = np.full(len(y), -1, np.int64)
-        shown[train], shown[val] = y[train], y[val]
-        if np.any(shown[np.concatenate([train, val])] < 0):
+        shown[seen] = y[seen]
+        if np.any(shown[seen] < 0):
             raise ModelError("a training or validation node has no label (-1)")
-        classes = int(shown.max()) + 1 if num_classes is None else num_classes
+        largest = int(shown.max())
+        classes = largest + 1 if num_classes is None else num_classes
         if classes < 2:
             raise ModelError(f"at least two classes are needed; got {classes}")
+        if largest >= classes:
+            raise ModelError(
+                f"node {shown.argmax()} has label {largest}; {classes} classes are numbered 0 to "
+                f"{classes - 1}"
+            )
         shown.flags.writeable = False
-        return cls(graph, features, shown, train, val, classes)
+        return cls(graph, features, shown, nodes.train, nodes.val, classes)
 
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
@@ -86,3 +106,14 @@ class Task:
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k
         )
+
+
+def _class_numbers(labels: ArrayLike) -> NDArray[np.int64]:
+    """Return labels as whole numbers [N], or say what they are instead."""
+    y = one_per_node(np.asarray(labels))
+    if y.ndim != 1:
+        raise ModelError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    whole = y.dtype.kind in "iu" or (y.dtype.kind == "f" and bool(np.all(np.floor(y) == y)))
+    if y.size and not whole:
+        raise ModelError(f"labels must be class numbers, -1 where unknown; got {y.dtype}")
+    return y.astype(np.int64)

@@ -15,7 +15,7 @@ from nodecopy.classifiers import NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
-from nodecopy.estimator.inputs import read_described, read_labelled
+from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
@@ -118,9 +118,13 @@ class NodeCopyClassifier:
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
                 where there are none, `structural_features` of the graph, with a warning.
             y: one label per node [N] of any type; -1, None, NaN or '' where unknown. From a PyTorch
-                Geometric Data if None, hidden outside its ``train_mask``.
+                Geometric Data if None, hidden outside its ``train_mask``, which it must have.
             validation: labelled nodes to hold out for early stopping, where ``training`` or the
-                base uses it; they are not trained on.
+                base uses it: their numbers, or a mask [N]. They are not trained on.
+
+        Rows of a pandas object go by its index: 0, 1, 2, … as pandas makes it is the order of the
+        nodes, else it must name them (by number, or as a networkx graph does); a Series may then
+        leave nodes out, whose labels are unknown.
         """
         given, labels = read_labelled(graph, X, y)
         features, hubs = given.features, None
@@ -130,7 +134,7 @@ class NodeCopyClassifier:
         scaling = scaling_of(features, self.normalise)
         features = scaling.apply(given.graph, features)
         encoded = encode_labels(labels)
-        held = np.asarray(validation, np.int64)
+        held = node_numbers(validation, given.graph.num_nodes, "validation")
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
         task = Task.of(
             given.graph, features, encoded.numbers, train, held, num_classes=len(encoded.classes)
@@ -161,18 +165,7 @@ class NodeCopyClassifier:
         self._check_fitted()
         if nodes is None:
             return self.posterior_
-        picked, n = np.asarray(nodes), len(self.posterior_.probabilities)
-        if picked.dtype.kind == "b" and picked.shape == (n,):
-            picked = np.flatnonzero(picked)
-        picked = picked.astype(np.int64) if picked.size == 0 else picked
-        if picked.dtype.kind not in "iu" or picked.ndim != 1:
-            raise ModelError(
-                "nodes must be a list of node numbers, from 0 in the order of the graph's nodes, "
-                "or a mask with one entry per node"
-            )
-        if picked.size and not 0 <= picked.min() <= picked.max() < n:
-            wrong = picked.min() if picked.min() < 0 else picked.max()
-            raise ModelError(f"node numbers must lie in 0 to {n - 1}; got {wrong}")
+        picked = node_numbers(nodes, len(self.posterior_.probabilities))
         return self.posterior_.take(picked)
 
     def score(self, nodes: ArrayLike, y_true: ArrayLike) -> float:

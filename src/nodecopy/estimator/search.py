@@ -12,12 +12,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.data.label_values import one_per_node
 from nodecopy.errors import ModelError
 from nodecopy.estimator.classifier import NodeCopyClassifier
+from nodecopy.estimator.inputs import node_numbers, read_described
+from nodecopy.graph import Graph
 
 
-def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any) -> NodeIndexClassifier:
+def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any = None) -> NodeIndexClassifier:
     """Return an estimator whose rows are node numbers, for scikit-learn's search and validation.
+
+    Args:
+        classifier: not fitted, or its fit is not used.
+        graph: see `nodecopy.data.convert.read_graph`.
+        X: features [N, D]; None as in `NodeCopyClassifier.fit`.
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> from nodecopy.data import planted_partition
@@ -31,15 +39,16 @@ def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any) -> NodeIndexCla
     >>> best["classifier__epsilon"] in (0.01, 0.5)
     True
     """
-    return NodeIndexClassifier(classifier, SharedGraph(graph, X))
+    given = read_described(graph, X)
+    return NodeIndexClassifier(classifier, SharedGraph(given.graph, given.features))
 
 
 @dataclass(frozen=True, eq=False)
 class SharedGraph:
     """A graph and its features, shared by every clone instead of copied."""
 
-    graph: Any
-    features: Any
+    graph: Graph
+    features: Any | None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SharedGraph:
         """Return this very object: nothing in it is ever changed."""
@@ -57,10 +66,11 @@ class NodeIndexClassifier:
 
     def fit(self, nodes: ArrayLike, y: ArrayLike) -> Self:
         """Fit with the labels ``y`` [n] of ``nodes`` [n] or [n, 1] known, all others unknown."""
-        picked, labels = _nodes(nodes), np.asarray(y)
+        num_nodes = self.data.graph.num_nodes
+        picked, labels = _nodes(nodes, num_nodes), np.asarray(y)
         if len(picked) != len(labels):
             raise ModelError(f"{len(picked)} nodes but {len(labels)} labels")
-        known = np.full(self.data.features.shape[0], None, dtype=object)
+        known = np.full(num_nodes, None, dtype=object)
         known[picked] = labels.tolist()
         self.classifier_ = NodeCopyClassifier(**self.classifier.get_params())
         self.classifier_.fit(self.data.graph, self.data.features, known)
@@ -69,15 +79,15 @@ class NodeIndexClassifier:
 
     def predict(self, nodes: ArrayLike) -> NDArray[Any]:
         """Return the labels of ``nodes``."""
-        return self.classifier_.predict(_nodes(nodes))
+        return self.classifier_.predict(_nodes(nodes, self.data.graph.num_nodes))
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float64]:
         """Return the class probabilities of ``nodes`` [n, K]."""
-        return self.classifier_.predict_proba(_nodes(nodes))
+        return self.classifier_.predict_proba(_nodes(nodes, self.data.graph.num_nodes))
 
     def score(self, nodes: ArrayLike, y: ArrayLike) -> float:
         """Return the accuracy on ``nodes``."""
-        return self.classifier_.score(_nodes(nodes), y)
+        return self.classifier_.score(_nodes(nodes, self.data.graph.num_nodes), y)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments, and with ``deep`` those of the classifier as ``classifier__…``."""
@@ -104,5 +114,5 @@ class NodeIndexClassifier:
         return self.classifier.__sklearn_tags__()
 
 
-def _nodes(nodes: ArrayLike) -> NDArray[np.int64]:
-    return np.asarray(nodes, np.int64).reshape(-1)
+def _nodes(nodes: ArrayLike, num_nodes: int) -> NDArray[np.int64]:
+    return node_numbers(one_per_node(np.asarray(nodes)), num_nodes)

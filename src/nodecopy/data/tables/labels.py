@@ -1,7 +1,6 @@
-"""Labels from a table: id and label, empty or NaN where the label is unknown.
+"""Labels from a table: id and label; empty, NaN or -1 where the label is unknown.
 
-Classes are numbered in order: by value where all are whole numbers, else by their text. Among
-whole numbers -1 is unknown, too.
+Classes are numbered in order: by value where all are whole numbers, else by their text.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.label_values import UNKNOWN_TEXTS
 from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
@@ -45,13 +45,12 @@ def read_labels(db: Database, table: TableFile, num_nodes: int) -> Labelling:
     id_place, label_place = label_columns(table)
     db.load("labels", table, [Column("id", id_place), Column("label", label_place, fractions=True)])
     _check_ids(db, table, id_place)
+    text = f"replace(lower(trim(label)), '{table.decimal}', '.')"
     db.run(
         "CREATE TEMP TABLE known AS SELECT * FROM labels "
-        "WHERE label IS NOT NULL AND lower(trim(label)) NOT IN ('', 'nan')"
+        f"WHERE label IS NOT NULL AND {text} NOT IN {UNKNOWN_TEXTS}"
     )
     integers = _all_integers(db)
-    if integers:
-        db.run("DELETE FROM known WHERE label = '-1'")
     _check_labels(db, table, id_place, label_place)
     return Labelling(*_numbered(db, num_nodes, integers), tuple(_notes(db, table, integers)))
 

@@ -1,0 +1,49 @@
+"""A task shows the labels it may show, and refuses what contradicts itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy.data.task import Task
+from nodecopy.errors import InputError
+from nodecopy.graph import Graph
+
+GRAPH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+
+
+def task(labels: Any = (0, 1, 0, 1), train: Any = (0, 1), val: Any = (2,), **more: Any) -> Task:
+    return Task.of(GRAPH, np.eye(4, dtype=np.float32), labels, train, val, **more)
+
+
+def test_labels_outside_training_and_validation_are_hidden() -> None:
+    assert task().labels.tolist() == [0, 1, 0, -1]
+    assert task([[0], [1], [0], [1]]).labels.tolist() == [0, 1, 0, -1]
+    assert task([0.0, 1.0, 0.0, 1.0]).labels.tolist() == [0, 1, 0, -1]
+    assert task([0, 1, 0, 7], num_classes=2).num_classes == 2  # the 7 is not shown
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"val": [1, 2]},
+            "train and val must be disjoint; they share 1 nodes, the first of them 1",
+        ),
+        ({"train": [0, 0, 1]}, "train holds node 0 more than once"),
+        ({"train": [True, True, False, False]}, "train must hold node indices"),
+        ({"train": [0, -1]}, "train holds the negative index -1"),
+        ({"val": [4]}, "val holds node 4; the dataset has nodes 0 to 3"),
+        ({"labels": [0, 2, 1, 1], "num_classes": 2}, "node 1 has label 2; 2 classes are numbered"),
+        ({"labels": [0, 1.5, 1, 1]}, "labels must be class numbers"),
+        ({"labels": [0, np.nan, 1, 1]}, "labels must be class numbers"),
+        ({"labels": ["a", "b", "a", "b"]}, "labels must be class numbers"),
+        ({"labels": np.zeros((4, 2), int)}, r"one entry per node, \[N\]; got \[4, 2\]"),
+        ({"labels": [0, -1, 0, 1]}, "has no label"),
+    ],
+)
+def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        task(**parts)

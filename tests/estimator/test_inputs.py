@@ -1,0 +1,200 @@
+"""What `fit` is given: labels, masks and pandas objects are read as they are meant, or refused."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from nodecopy.classifiers import GCNClassifier
+from nodecopy.errors import DatasetError, ModelError
+from nodecopy.estimator import NodeCopyClassifier, on_nodes
+from nodecopy.estimator.inputs import read_described, read_labelled
+from nodecopy.estimator.labels import encode_labels
+from nodecopy.nn.stopping import LossWindow
+from nodecopy.nn.train import TrainConfig
+from tests.problems import make_task, true_labels
+
+TASK = make_task()
+TRUTH = true_labels(TASK)
+GRAPH, X = TASK.graph, TASK.features.toarray()
+Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
+SHORT = TrainConfig(epochs=5)
+MIXED = np.random.default_rng(5).permutation(90)
+
+
+def small(**settings: Any) -> NodeCopyClassifier:
+    return NodeCopyClassifier(1, n_weights=1, training=SHORT, random_state=0, **settings)
+
+
+def pyg_data(**parts: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from torch_geometric.data import Data
+    ends = np.stack([GRAPH.row_of_entry(), GRAPH.indices])
+    return Data(x=torch.tensor(X), edge_index=torch.tensor(ends), y=torch.tensor(TRUTH), **parts)
+
+
+def mask() -> torch.Tensor:
+    return torch.tensor(Y >= 0)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2.0, -1.0, 0.0]),
+        np.array(["b", "-1", "a"]),
+        np.array(["b", " -1.0 ", "a"]),
+        np.array(["b", "NaN", "a"]),
+        np.array(["b", "", "a"]),
+        ["b", -1, "a"],
+        ["b", np.float64(-1), "a"],
+        ["b", np.int8(-1), "a"],
+        [1.0, -1, 0],
+        pd.array([2, pd.NA, 0], dtype="Int64"),
+        pd.array(["b", pd.NA, "a"]),
+        torch.tensor([2.0, -1.0, 0.0]),
+        np.array([[2], [-1], [0]]),
+        np.array([[True], [None], [False]]),
+    ],
+    ids=str,
+)
+def test_minus_one_none_nan_and_empty_are_unknown_in_every_type(labels: Any) -> None:
+    encoded = encode_labels(labels)
+    assert encoded.numbers.tolist() == [1, -1, 0]
+    assert len(encoded.classes) == 2
+
+
+def test_signs_as_labels_leave_one_class_and_the_reason_is_given() -> None:
+    with pytest.raises(ModelError, match="all labels are '1'; at least two.*; -1 counts as unk"):
+        encode_labels(np.array([-1, 1, 1, -1]))
+
+
+def test_validation_may_be_a_mask() -> None:
+    held = TASK.train[::4]
+    stopping = GCNClassifier(training=TrainConfig(epochs=30, early_stopping=LossWindow(3)))
+    chosen = np.isin(np.arange(90), held)
+    for given in (chosen, torch.tensor(chosen), chosen.tolist()):
+        by_mask = small(base=stopping).fit(GRAPH, X, Y, validation=given)
+        by_number = small(base=stopping).fit(GRAPH, X, Y, validation=held)
+        np.testing.assert_array_equal(by_mask.base_proba_, by_number.base_proba_)
+        np.testing.assert_array_equal(by_mask.predict_proba(), by_number.predict_proba())
+
+
+@pytest.mark.parametrize(
+    ("validation", "message"),
+    [
+        (np.ones(89, bool), r"validation must be a list of node numbers.*, \[90\]; got bool of sh"),
+        ([0.5], "validation must be a list of node numbers"),
+        ([90], "validation must be numbers from 0 to 89; got 90"),
+        ([-1], "validation must be numbers from 0 to 89; got -1"),
+        ([int(np.flatnonzero(Y < 0)[0])], "has no label"),
+    ],
+)
+def test_other_validation_is_refused(validation: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        small().fit(GRAPH, X, Y, validation=validation)
+
+
+def named_graph() -> nx.Graph:
+    graph = nx.Graph()
+    graph.add_nodes_from(f"n{node}" for node in range(90))
+    graph.add_edges_from((f"n{u}", f"n{v}") for u, v in GRAPH.edges().tolist())
+    return graph
+
+
+def frame(rows: np.ndarray, index: Any = None) -> pd.DataFrame:
+    return pd.DataFrame(rows, index=index)
+
+
+def test_rows_of_pandas_objects_go_by_their_index() -> None:
+    names = [f"n{node}" for node in MIXED]
+    cases = [
+        (GRAPH, frame(X), pd.Series(Y)),
+        (GRAPH, frame(X[MIXED], MIXED), pd.Series(Y[MIXED], MIXED)),
+        (GRAPH.to_scipy(), X, pd.Series(Y[TASK.train], TASK.train)),
+        (np.stack([GRAPH.row_of_entry(), GRAPH.indices]), X, pd.Series(Y[MIXED], MIXED)),
+        (named_graph(), frame(X[MIXED], names), pd.Series(Y[MIXED], names)),
+        (named_graph(), X, pd.Series(Y[TASK.train], [f"n{node}" for node in TASK.train])),
+        (named_graph(), frame(X), pd.Series(Y)),
+        (GRAPH, frame(X[MIXED], MIXED), pd.DataFrame({"label": Y[MIXED]}, MIXED)),
+    ]
+    for graph, features, labels in cases:
+        given, found = read_labelled(graph, features, labels)
+        np.testing.assert_array_equal(given.features, X)
+        np.testing.assert_array_equal(encode_labels(found).numbers, Y)
+
+
+def test_a_shuffled_frame_gives_the_same_predictions() -> None:
+    plain = small().fit(GRAPH, X, Y).predict_proba()
+    mixed = small().fit(GRAPH, frame(X[MIXED], MIXED), pd.Series(Y[MIXED], MIXED))
+    np.testing.assert_array_equal(mixed.predict_proba(), plain)
+    grown = mixed.posterior_on(GRAPH, frame(X[MIXED], MIXED)).probabilities
+    np.testing.assert_allclose(grown, plain, atol=1e-6)
+
+
+def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
+    names = [f"n{node}" for node in range(90)]
+    shuffled = nx.Graph()
+    shuffled.add_nodes_from(MIXED.tolist())
+    cases = [
+        (
+            (GRAPH, X, pd.Series(Y, names)),
+            "of y does not name .*'n0', 'n1', 'n2', …, the nodes are",
+        ),
+        ((GRAPH, frame(X, names), Y), r"of X does not name.*give X.to_numpy\(\)"),
+        ((GRAPH, X, pd.Series(Y, np.arange(90) + 1)), "it has 90, the nodes are 0 to 89"),
+        ((GRAPH, X, pd.Series(Y, np.arange(90) // 2)), "the index of y has 0 more than once"),
+        (
+            (GRAPH, frame(X[:80], np.arange(80)[::-1]), Y),
+            "no row for 10 of 90 nodes: 80, 81, 82, …",
+        ),
+        ((named_graph(), X, pd.Series(Y, [*names[:-1], "typo"])), "it has 'typo', the nodes are"),
+        ((shuffled, X, pd.Series(Y)), "y has the default index 0 to 89, and the nodes"),
+    ]
+    for arguments, message in cases:
+        with pytest.raises(DatasetError, match=message):
+            read_labelled(*arguments)
+    with pytest.raises(DatasetError, match="X has the default index"):
+        read_described(shuffled, frame(X))
+
+
+def test_a_data_must_say_which_labels_may_be_learned_from() -> None:
+    with pytest.raises(ModelError, match="no train_mask.*set data.train_mask.*y=data.y learns"):
+        small().fit(pyg_data())
+    everything = small().fit(pyg_data(), y=torch.tensor(TRUTH))
+    masked = small().fit(pyg_data(train_mask=mask()))
+    assert not np.array_equal(everything.predict_proba(), masked.predict_proba())
+    with pytest.raises(ModelError, match=r"\[90\]; got \[90, 2\]: of several splits choose one"):
+        small().fit(pyg_data(train_mask=torch.stack([mask(), mask()], 1)))
+
+
+def test_a_column_of_labels_is_one_label_per_node() -> None:
+    data = pyg_data(train_mask=mask())
+    plain = small().fit(data).predict_proba()
+    data.y = data.y[:, None]
+    np.testing.assert_array_equal(small().fit(data).predict_proba(), plain)
+    np.testing.assert_array_equal(small().fit(GRAPH, X, Y[:, None]).predict_proba(), plain)
+    data.y = torch.stack([data.y[:, 0]] * 2, 1)
+    with pytest.raises(ModelError, match=r"one label per node, \[90\]; got \[90, 2\]"):
+        small().fit(data)
+
+
+def test_nodes_may_be_searched_without_features() -> None:
+    rows = on_nodes(small(), GRAPH, None)
+    with pytest.warns(UserWarning, match="no features given"):
+        rows.fit(TASK.train, TRUTH[TASK.train])
+    with pytest.warns(UserWarning, match="no features given"):
+        plain = small().fit(GRAPH, None, Y)
+    np.testing.assert_array_equal(rows.predict_proba([[0], [5]]), plain.predict_proba([0, 5]))
+    few = on_nodes(small(), named_graph(), frame(X).set_index(pd.Index(list(named_graph()))))
+    few.fit(TASK.train, TRUTH[TASK.train])
+    with pytest.raises(ModelError, match="0 to 89; got 90"):
+        few.predict([90])
+    with pytest.raises(ModelError, match="list of node numbers"):
+        few.predict([0.5])
