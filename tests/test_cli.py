@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 import nodecopy
 import nodecopy.data
 from nodecopy import cli
-from nodecopy.errors import DatasetError, TrainingError
+from nodecopy.errors import DatasetError
 
 
 @pytest.fixture(autouse=True)
@@ -95,12 +96,46 @@ def test_bad_input_is_one_line_and_exit_code_2(failing_command, capsys):
     assert capsys.readouterr().err == "error: unknown dataset 'corra'; did you mean…\n"
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("boom"), TrainingError("boom")])
-def test_our_fault_is_one_line_and_exit_code_1(error, failing_command, capsys):
-    assert cli.main(failing_command(error)) == 1
+def test_our_fault_is_one_line_and_exit_code_1(failing_command, capsys):
+    assert cli.main(failing_command(ZeroDivisionError("boom"))) == 1
     err = capsys.readouterr().err
-    assert err.startswith(f"internal error: {type(error).__name__}: boom; run again with --debug")
+    assert err.startswith("internal error: ZeroDivisionError: boom; run again with --debug")
     assert err.count("\n") == 1
+
+
+def test_training_that_diverges_is_one_line_and_exit_code_2(tmp_path, capsys):
+    for name, text in (
+        ("edges", "source,target\na,b\nb,c\n"),
+        ("labels", "id,label\na,x\nb,y\n"),
+        ("features", "id,f\na,3e38\nb,-3e38\nc,3e38\n"),
+    ):
+        (tmp_path / f"{name}.csv").write_text(text)
+    files = [f"--{name}={tmp_path}/{name}.csv" for name in ("edges", "labels", "features")]
+    assert cli.main(["fit", *files, "--raw", "--repeats=0", f"--out={tmp_path}/run"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: the loss of member 0 ")
+    assert err.endswith("check the scale of the features\n")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a\0b", "error: a NUL character is not accepted: '--out="), ("x" * 300, "error: ")],
+)
+def test_a_name_that_cannot_be_is_one_line_and_exit_code_2(name, expected, tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    (tmp_path / "labels.csv").write_text("id,label\na,x\nb,y\n")
+    files = [f"--{what}={tmp_path}/{what}.csv" for what in ("edges", "labels")]
+    assert cli.main(["fit", *files, f"--out={tmp_path}/{name}"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENAMETOOLONG, 2), (errno.ENOSPC, 1)])
+def test_a_name_is_the_users_and_a_full_disk_is_not(number, code, failing_command, capsys):
+    assert cli.main(failing_command(OSError(number, "boom", "some/file"))) == code
+    assert capsys.readouterr().err == f"error: [Errno {number}] boom: 'some/file'\n"
 
 
 @pytest.mark.parametrize(("error", "code"), [(DatasetError("boom"), 2), (OSError("boom"), 1)])

@@ -70,13 +70,28 @@ def missing_extra(what: str, package: str, extra: str) -> str:
     return f"{what} needs {package}: pip install 'nodecopy[{extra}]', or '.[{extra}]' in a checkout"
 
 
-def unknown_name(kind: str, name: str, accepted: Iterable[str]) -> str:
+def unknown_name(kind: str, name: object, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest accepted one as a suggestion.
 
     >>> unknown_name("dataset", "corra", ["pubmed", "cora"])
     "unknown dataset 'corra'; did you mean 'cora'? accepted: cora, pubmed"
     """
     names = sorted(accepted)
-    close = difflib.get_close_matches(str(name), names, n=1)
+    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f" did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r};{hint} accepted: {', '.join(names)}"
+    return f"unknown {kind} {shown(name)};{hint} accepted: {', '.join(names)}"
+
+
+def shown(value: object, length: int = 80) -> str:
+    """Return a value for a message: as Python writes it, cut short, whatever it is.
+
+    >>> shown("x" * 100, 10), shown(1 << 100_000)
+    ("'xxxxxxxx…", 'a number of 30,103 digits')
+    """
+    if isinstance(value, int) and abs(value) >= 10**4000:  # longer than Python writes
+        return f"a number of {int(value.bit_length() * 0.30103):,} digits"
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        text = f"a {type(value).__name__} that cannot be shown"
+    return text if len(text) <= length else text[: length - 1] + "…"

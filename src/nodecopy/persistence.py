@@ -10,9 +10,11 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
+import re
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from nodecopy.classifiers import (
     GCNClassifier,
     LabelPropagation,
 )
-from nodecopy.errors import FormatError
+from nodecopy.errors import FormatError, shown
 from nodecopy.graph_models import MMSBM, HardClass, NodeCopying, ObservedGraph, SoftClass
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
@@ -31,10 +33,16 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.stopping import LossWindow, Patience
 from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.typed import fits
 from nodecopy.weights import MCDropout, PointEstimate
 
 FORMAT = "nodecopy-model"
 VERSION = 2
+
+# What is raised where a file holds something else than it should.
+_DAMAGE = (TypeError, ValueError, AttributeError, RecursionError, OverflowError, MemoryError)
+# The types of arrays among the settings, as NumPy writes them.
+_ARRAY = r"[<>|=]?[fiu][1248]"
 
 # Values that a file may name; reading builds nothing else.
 _TYPES: dict[str, Any] = {
@@ -83,22 +91,15 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
         raise FormatError(f"cannot write {target}: there is no folder {target.parent}")
     if target.is_dir():
         raise FormatError(f"cannot write {target}: it is a folder; give the name of a file")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    # A new file like any other: `tempfile` would make a private one, and reading the mask of
+    # permissions to correct that changes it for a moment, for every thread of the process.
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(_in_order(save(arrays, metadata=header)))
-        os.chmod(temporary, 0o666 & ~_mask())  # as any new file, not private as temporary ones
         os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _mask() -> int:
-    """Return the permissions that new files do not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _in_order(content: bytes) -> bytes:
@@ -114,12 +115,14 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     """Read what `write_model` wrote; anything else is a FormatError."""
     from safetensors import SafetensorError, safe_open
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(f"cannot read the model {path}: it is not a regular file")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (OSError, SafetensorError, *_DAMAGE) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise FormatError(f"cannot read the model {path}: {reason}") from error
     if header.get("format") != FORMAT:
         raise FormatError(f"{path} is a safetensors file, but not a nodecopy model")
@@ -130,7 +133,13 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     settings = header.get("settings", "")
     if header.get("digest") != _digest(settings, arrays):
         raise FormatError(f"{path} was changed after it was written: its digest does not match")
-    return SavedModel(json.loads(settings), arrays)
+    try:
+        content = json.loads(settings)
+    except _DAMAGE as error:
+        raise FormatError(f"{path}: its settings are not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise FormatError(f"{path}: its settings are not a JSON object")
+    return SavedModel(content, arrays)
 
 
 def encode(value: Any) -> Any:
@@ -151,19 +160,43 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Undo `encode`; a value that could not be saved comes back as None."""
+    """Undo `encode`; a value that could not be saved comes back as None.
+
+    Raises:
+        FormatError: `encode` does not write such a value.
+    """
+    try:
+        return _decoded(value)
+    except FormatError:
+        raise
+    except (KeyError, *_DAMAGE) as error:
+        raise FormatError(f"the model has a setting that cannot be: {error}") from error
+
+
+def _decoded(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
-        return tuple(decode(item) for item in value["tuple"])
+        return tuple(_decoded(item) for item in value["tuple"])
     if "array" in value:
+        if not re.fullmatch(_ARRAY, value["dtype"]):
+            raise FormatError(f"the model has an array of type {value['dtype']!r}")
         return np.array(value["array"], dtype=value["dtype"])
     if "type" in value:
         kind = _TYPES.get(value["type"])
         if kind is None:
             raise FormatError(f"the model names an unknown type {value['type']!r}")
-        return kind(**{name: decode(item) for name, item in value["fields"].items()})
+        fields = {name: _decoded(item) for name, item in value["fields"].items()}
+        check_types(kind.__name__, fields, get_type_hints(kind))
+        return kind(**fields)
     return None
+
+
+def check_types(what: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
+    """Raise FormatError if a value that came out of a file is not of its annotated type."""
+    for name, value in values.items():
+        if not fits(value, hints.get(name, Any)):
+            raise FormatError(f"{name} of {what} must be {hints[name]}; got {shown(value)}")
 
 
 def _digest(settings: str, arrays: dict[str, NDArray[Any]]) -> str:

@@ -153,3 +153,22 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError, match="cannot be read as text"):
         load_experiment(str(path))
+
+
+@pytest.mark.parametrize(
+    "value", ["[" * 5000, "9" * 5000, "0x" + "f" * 5000, "[0x" + "f" * 5000 + "]"]
+)
+@pytest.mark.parametrize(
+    "key", ["title", "datasets", "labels_per_class", "first_seed", "time_limit"]
+)
+def test_any_value_of_any_key_is_refused_in_one_line(key: str, value: str) -> None:
+    held = {"title": "'t'", "datasets": "['cora']", "splits": "['fixed']", "methods": "['gcn']"}
+    held |= {"labels_per_class": "[5]", "trials_per_cell": "1", key: value}
+    with pytest.raises(SpecError) as caught:
+        parse_experiment("".join(f"{name} = {text}\n" for name, text in held.items()), "mine")
+    assert len(str(caught.value)) < 400
+
+
+def test_more_trials_than_can_be_listed_are_refused() -> None:
+    with pytest.raises(SpecError, match="makes more than 1,000,000 trials in all"):
+        Experiment("x", "t", ("cora",), ("fixed",), (5, 10), ("gcn",), 600_000)

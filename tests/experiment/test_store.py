@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,74 @@ def test_a_full_disk_loses_nothing_that_was_stored(path: Path) -> None:
 def test_a_reader_sees_rows_while_a_writer_has_the_store_open(path: Path) -> None:
     with filled(path, 2), Store.open(path, create=False) as reader:
         assert len(reader.rows()) == 2
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement, values)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "ALTER TABLE results DROP COLUMN nll",
+        "ALTER TABLE failures RENAME COLUMN kind TO sort",
+        "DROP TABLE runs",
+    ],
+)
+def test_a_store_that_lacks_a_column_is_damaged_and_the_disk_is_not_blamed(
+    path: Path, statement: str
+) -> None:
+    filled(path, 2).close()
+    change(path, statement)
+    with pytest.raises(FormatError, match="is damaged: its table .* lacks ") as caught:
+        Store.open(path)
+    assert "disk" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("reliability", "[" * 100_000),
+        ("reliability", '[["a", 1, 2]]'),
+        ("reliability", "7"),
+        ("outcomes", "{"),
+        ("outcomes", '{"low": 1}'),
+        ("versions", "[]"),
+        ("accuracy", "high"),
+        ("accuracy", 1.5),
+        ("accuracy", b"x"),
+        ("nll", 1e300),
+        ("split", "other"),
+        ("dataset", "cora\nciteseer"),
+        ("labels_per_class", -5),
+        ("seed", 0.5),
+    ],
+)
+def test_a_cell_that_cannot_be_is_damage(path: Path, column: str, value: object) -> None:
+    filled(path, 1).close()
+    change(path, f"UPDATE results SET {column} = ?", value)
+    with Store.open(path) as store, pytest.raises(FormatError, match="runs.sqlite holds a cell"):
+        store.rows()
+
+
+def test_text_that_is_not_utf8_is_damage(path: Path) -> None:
+    filled(path, 1).close()
+    change(path, "UPDATE results SET method = CAST(x'ff41' AS TEXT)")
+    with Store.open(path) as store, pytest.raises(FormatError, match="runs.sqlite is damaged"):
+        store.rows()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("runs", "machine", "[[]]"), ("runs", "planned", "many"), ("failures", "kind", "lost")],
+)
+def test_runs_and_failures_are_checked_too(
+    path: Path, table: str, column: str, value: object
+) -> None:
+    with Store.open(path) as store:
+        store.start_run(RUN)
+        store.add_failure(make_trials(1)[0], "boom", "raised")
+    change(path, f"UPDATE {table} SET {column} = ?", value)
+    with Store.open(path) as store, pytest.raises(FormatError, match="holds a cell that is dam"):
+        _ = store.runs(), store.failures()

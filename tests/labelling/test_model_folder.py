@@ -120,6 +120,34 @@ def test_a_damaged_folder_is_refused_in_one_line(saved, content):
         ModelFolder.load(saved)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("known", ["a"], "lacks 'known'"),
+        ("known", {"a": 1}, "lacks 'known'"),
+        ("known", None, "lacks 'known'"),
+        ("ids", ["a", 1], "lacks the ids"),
+        ("ids", ["a"] * 20, "repeats one of the ids"),
+        ("ids", ["a"], "names 1 nodes; the model has 20"),
+        ("feature_names", "first", "lacks the names"),
+        ("feature_names", ["first", "first"], "repeats one of the names"),
+        ("structural", 1, "does not say whether"),
+        ("version", [[[]]], "is of version"),
+    ],
+)
+def test_tables_json_with_a_wrong_value_is_refused(saved, key, value, message):
+    content = json.loads((saved / TABLES_FILE).read_text("utf-8")) | {key: value}
+    (saved / TABLES_FILE).write_text(json.dumps(content), "utf-8")
+    with pytest.raises(FormatError, match=message):
+        ModelFolder.load(saved)
+
+
+def test_tables_json_that_is_nested_without_end_is_refused(saved):
+    (saved / TABLES_FILE).write_text("[" * 100_000)
+    with pytest.raises(FormatError, match="cannot read .*tables.json"):
+        ModelFolder.load(saved)
+
+
 def test_a_folder_that_is_not_there_or_holds_no_model_is_refused(saved, tmp_path):
     with pytest.raises(FormatError, match="there is no folder"):
         ModelFolder.load(tmp_path / "none")

@@ -94,3 +94,22 @@ def test_what_a_file_lacks_may_be_given_beside_it(tmp_path: Path):
     found = read_settings(file, labels="l")
     assert (found.labels, found.label_columns) == ("l", ("a", "b"))
     assert FitSettings("e", "l", edge_columns=["x", "y"]).edge_columns == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["[" * 5000, "9" * 5000, "0x" + "f" * 5000, "[[[[1]]]]", "{a = 1}", "1979-05-27", "'x'"],
+)
+@pytest.mark.parametrize(
+    "key", ["seed", "weights", "epsilon", "edges", "edge_columns", "standardise"]
+)
+def test_any_value_of_any_key_is_accepted_or_refused_in_one_line(tmp_path, key, value):
+    held = {"edges": "'e'", "labels": "'l'", key: value}
+    path = tmp_path / "config.toml"
+    path.write_text("".join(f"{name} = {text}\n" for name, text in held.items()))
+    if (key, value) == ("edges", "'x'"):
+        assert read_settings(path).edges == str(tmp_path / "x")
+        return
+    with pytest.raises(SpecError, match="config.toml") as caught:
+        read_settings(path)
+    assert len(str(caught.value)) < 400

@@ -5,6 +5,7 @@ Heavy modules are imported inside the commands, so that ``nodecopy --help`` stay
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,19 +17,21 @@ import typer
 from nodecopy import __version__
 from nodecopy.cli import graphs, paper  # noqa: F401 - they add their commands
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
-from nodecopy.errors import InputError, RunError
+from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 fine, 1 our fault, 2 the user's input.
 
-    A failure is one line on stderr; its traceback is shown with ``--debug`` only.
+    A failure is one line on stderr; its traceback is shown with ``--debug`` only. Training that
+    diverges and names that the system refuses are the user's input; a full disk is not.
 
     Args:
         args: the words after the program's name; those of the process by default.
     """
     settings = _Settings()
     try:
+        _refuse_nul(sys.argv[1:] if args is None else args)
         code = app(
             args=None if args is None else list(args),
             prog_name="nodecopy",
@@ -37,13 +40,14 @@ def main(args: Sequence[str] | None = None) -> int:
         )
     except (KeyboardInterrupt, typer.Abort):
         code = EXIT_INTERRUPTED
-    except (InputError, typer.TyperException) as error:
+    except (InputError, TrainingError, typer.TyperException) as error:
         words = sys.argv[1:] if args is None else args
         return _fail(EXIT_USER_INPUT, f"error: {_explain(error, words)}", settings)
     except RunError as error:  # neither the user's input nor a bug: a full disk, a lost cluster
         return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
     except OSError as error:  # a full disk, a folder that cannot be written
-        return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
+        code = EXIT_USER_INPUT if error.errno in _REFUSED_NAMES else EXIT_OUR_FAULT
+        return _fail(code, f"error: {error}", settings)
     except Exception as error:  # noqa: BLE001 - the last resort, where a bug becomes one line
         what = f"internal error: {type(error).__name__}: {error}"
         hint = "run again with --debug before the command for the traceback"
@@ -74,6 +78,19 @@ class _Settings:
     debug: bool = False
 
 
+# What the system says of a name that cannot be opened or made, whatever the state of the disk.
+_REFUSED_NAMES = {
+    *(errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT),
+    *(errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EPERM, errno.EROFS),
+}
+
+
+def _refuse_nul(words: Sequence[str]) -> None:
+    for word in words:
+        if "\0" in word:
+            raise InputError(f"a NUL character is not accepted: {word!r}")
+
+
 def _fail(code: int, message: str, settings: _Settings) -> int:
     if settings.debug:
         traceback.print_exc()
@@ -81,8 +98,8 @@ def _fail(code: int, message: str, settings: _Settings) -> int:
     return code
 
 
-def _explain(error: InputError | typer.TyperException, words: Sequence[str]) -> str:
-    if isinstance(error, InputError):
+def _explain(error: NodecopyError | typer.TyperException, words: Sequence[str]) -> str:
+    if isinstance(error, NodecopyError):
         return str(error)
     context = getattr(error, "ctx", None)
     hint = f" (see '{context.command_path} --help')" if context is not None else ""

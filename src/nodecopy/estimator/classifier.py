@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,13 +18,26 @@ from nodecopy.errors import FormatError, ModelError
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
+from nodecopy.estimator.saved import (
+    check_ensemble,
+    check_inputs,
+    check_posterior,
+    saved_classes,
+)
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
 from nodecopy.graph_models import GraphModel, NodeCopying
 from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
 from nodecopy.nn.train import TrainConfig
-from nodecopy.persistence import SavedModel, decode, encode, read_model, write_model
+from nodecopy.persistence import (
+    SavedModel,
+    check_types,
+    decode,
+    encode,
+    read_model,
+    write_model,
+)
 from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
 from nodecopy.weights import WeightPosterior
 
@@ -226,10 +239,10 @@ class NodeCopyClassifier:
         settings, arrays = read_model(file)
         try:
             parameters = settings["parameters"]
-            loaded = cls(**{name: decode(value) for name, value in parameters.items()})
-            loaded.classes_ = np.array(
-                settings["classes"]["values"], dtype=settings["classes"]["dtype"]
-            )
+            arguments = {name: decode(value) for name, value in parameters.items()}
+            check_types("the model", arguments, get_type_hints(cls.__init__))
+            loaded = cls(**arguments)
+            loaded.classes_ = saved_classes(settings["classes"])
             loaded.n_features_in_ = settings["features"]
             columns = arrays.get("scaling.shift"), arrays.get("scaling.scale")
             loaded.scaling_ = Scaling(settings["scaled_rows"], *columns)
@@ -245,8 +258,13 @@ class NodeCopyClassifier:
             }
             network = decode(settings["model"]).network
             loaded.ensemble_ = Ensemble(network, weights, tuple(settings["members"]))
+            check_inputs(loaded.scaling_, loaded.hubs_, loaded.n_features_in_)
+            check_posterior(loaded.posterior_, loaded.base_proba_, len(loaded.classes_))
+            check_ensemble(loaded.ensemble_, loaded.n_features_in_, len(loaded.classes_))
         except (KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"{path} lacks a part of the model: {error}") from error
+        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+            raise FormatError(f"{path} holds no model: {error}") from error
         lost = [name for name, value in parameters.items() if _unsaved(value)]
         if lost:
             warnings.warn(

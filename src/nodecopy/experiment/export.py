@@ -14,13 +14,15 @@ import json
 import math
 import os
 import tempfile
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from nodecopy.errors import FormatError, InputError, RunError, unknown_name
 from nodecopy.experiment.outcome import Row
+from nodecopy.experiment.row_values import checked_row
 from nodecopy.experiment.store_file import is_sqlite
 from nodecopy.experiment.trial import Trial, TrialResult
 
@@ -63,9 +65,9 @@ def read_jsonl(path: str | os.PathLike[str]) -> list[Row]:
         for number, line in enumerate(_unpacked(source).splitlines(), start=1):
             try:
                 rows.append(_row(json.loads(line)))
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, RecursionError) as error:
                 raise FormatError(f"line {number} of {source} is not a row: {error}") from error
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise FormatError(f"{source} cannot be read as JSON lines: {error}") from error
     return rows
 
@@ -80,12 +82,10 @@ def _flat(row: Row) -> dict[str, Any]:
     return {k: json.dumps(v) if isinstance(v, (dict, tuple)) else v for k, v in held}
 
 
-def _row(content: dict[str, Any]) -> Row:
-    trial = Trial(**{field.name: content.pop(field.name) for field in fields(Trial)})
-    content["reliability"] = tuple(tuple(bin) for bin in content["reliability"])
-    if content["error_auroc"] is None:
-        content["error_auroc"] = math.nan
-    return Row(trial, TrialResult(**content))
+def _row(content: object) -> Row:
+    if not isinstance(content, dict):
+        raise FormatError("it is not a JSON object")
+    return checked_row(content)
 
 
 def _write_csv(rows: Sequence[Row], path: Path) -> None:

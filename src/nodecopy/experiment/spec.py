@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import tomllib
 from collections.abc import Iterable
 from dataclasses import MISSING, asdict, dataclass, fields
@@ -18,13 +17,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from nodecopy.data import dataset_names, load_dataset
-from nodecopy.errors import SpecError, SplitError, unknown_name
+from nodecopy.errors import SpecError, SplitError, shown, unknown_name
 from nodecopy.experiment.measure import split_of
 from nodecopy.experiment.methods import METHODS
 from nodecopy.experiment.trial import SplitKind, Trial
 
 # SQLite keeps signed 64-bit integers; nobody needs the last half of them.
 _LARGEST_SEED = 2**62
+# All of them are listed before the first one runs.
+MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,15 @@ class Experiment:
         _check_whole("trials_per_cell", self.trials_per_cell, 1)
         _check_whole("first_seed", self.first_seed, 0)
         if self.first_seed + self.trials_per_cell > _LARGEST_SEED:
-            raise SpecError(f"first_seed must be below {_LARGEST_SEED}; got {self.first_seed}")
+            raise SpecError(
+                f"first_seed must be below {_LARGEST_SEED}; got {shown(self.first_seed)}"
+            )
+        cells = len(self.datasets) * len(self.splits) * len(self.labels_per_class)
+        if cells * len(self.methods) * self.trials_per_cell > MOST_TRIALS:
+            raise SpecError(
+                f"trials_per_cell = {shown(self.trials_per_cell)} makes more than {MOST_TRIALS:,} "
+                "trials in all; divide the experiment"
+            )
         _check_seconds("time_limit", self.time_limit)
 
     @property
@@ -127,7 +136,7 @@ def parse_experiment(text: str, name: str) -> Experiment:
     """Return the experiment that a TOML text describes."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not TOML, too deep, a number too long
         raise SpecError(f"this is not TOML: {error}") from error
     keys = [field for field in fields(Experiment) if field.name != "name"]
     for key in content:
@@ -180,12 +189,13 @@ def _check_list(key: str, values: object, accepted: str) -> tuple[Any, ...]:
         raise SpecError(f"{key} must be a list of at least one; got {found}; accepted: {accepted}")
     for value in values:
         if values.count(value) > 1:
-            raise SpecError(f"{key} lists {value!r} more than once")
+            raise SpecError(f"{key} lists {shown(value)} more than once")
     return values
 
 
 def _check_whole(key: str, value: object, least: int, what: str = "must be a whole number") -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not least <= value <= _LARGEST_SEED:  # type: ignore[operator]
         raise SpecError(f"{key} {what}, at least {least}; got {_shown(value)}")
 
 
@@ -193,9 +203,9 @@ def _check_seconds(key: str, value: object) -> None:
     if value is None:
         return
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:  # type: ignore[operator]
+    if not number or not 0 < value < _LARGEST_SEED:  # type: ignore[operator]
         raise SpecError(f"{key} must be a number of seconds above 0; got {_shown(value)}")
 
 
 def _shown(value: object) -> str:
-    return f"{value!r} ({type(value).__name__})"
+    return f"{shown(value)} ({type(value).__name__})"

@@ -7,20 +7,21 @@ at the same time, on one machine: SQLite's write-ahead log needs a local disk.
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import closing
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_type_hints
 
-from nodecopy.errors import FormatError
+from nodecopy.errors import FormatError, shown
 from nodecopy.experiment.outcome import Failure, FailureKind, Row
+from nodecopy.experiment.row_values import checked_failure, checked_row, checked_trial
 from nodecopy.experiment.store_file import connect, explained, transaction
 from nodecopy.experiment.trial import Trial, TrialResult
+from nodecopy.typed import fits
 
 __all__ = ["Failure", "Row", "Run", "Store"]
 
@@ -123,7 +124,8 @@ class Store:
         """Return every row, by dataset, split, labels per class, method and seed."""
         names = ", ".join(_TRIAL + _RESULT)
         found = self._select(f"SELECT {names} FROM results {_ORDER}")
-        return [_row(values) for values in found]
+        with self._damage_named():
+            return [_row(values) for values in found]
 
     def failures(self) -> list[Failure]:
         """Return the trials that failed and have no row, in the order of the rows."""
@@ -132,7 +134,9 @@ class Store:
     def check_versions(self, trials: Iterable[Trial]) -> None:
         """Raise FormatError if the store holds one of these trials with another digest."""
         names = ", ".join((*_TRIAL, "digest"))
-        held = {Trial(*v[:-1]): v[-1] for v in self._select(f"SELECT {names} FROM results")}
+        found = self._select(f"SELECT {names} FROM results")
+        with self._damage_named():
+            held = {_trial(v[:-1]): v[-1] for v in found}
         stale = [trial for trial in trials if held.get(trial, trial.digest) != trial.digest]
         if stale:
             raise self._stale(len(stale), stale[0])
@@ -150,13 +154,9 @@ class Store:
     def runs(self) -> list[Run]:
         """Return every run, the first one first."""
         names = ", ".join(field.name for field in fields(Run))
-        runs = [Run(*v) for v in self._select(f"SELECT {names} FROM runs ORDER BY started, id")]
-        return [
-            replace(
-                run, machine=json.loads(str(run.machine)), versions=json.loads(str(run.versions))
-            )
-            for run in runs
-        ]
+        found = self._select(f"SELECT {names} FROM runs ORDER BY started, id")
+        with self._damage_named():
+            return [_run(values) for values in found]
 
     def merge(self, other: Store) -> int:
         """Add the rows, failures and runs of another store, all or nothing; return the new rows."""
@@ -189,7 +189,8 @@ class Store:
         """Return failures with their digests, which another version would compute differently."""
         names = ", ".join(("digest", *_TRIAL, "kind", "message"))
         found = self._select(f"SELECT {names} FROM failures {_ORDER}")
-        return [(v[0], Failure(Trial(*v[1:-2]), *v[-2:])) for v in found]
+        with self._damage_named():
+            return [(v[0], checked_failure(_trial(v[1:-2]), *v[-2:])) for v in found]
 
     def _add_failure(self, digest: str, failure: Failure) -> None:
         done = "SELECT 1 FROM results WHERE digest = ?"
@@ -209,6 +210,14 @@ class Store:
         with explained(self.path), closing(self._connection.execute(query)) as cursor:
             return cursor.fetchall()
 
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        """Say in which file a cell is not what it should be."""
+        try:
+            yield
+        except (ValueError, TypeError, RecursionError) as error:
+            raise FormatError(f"{self.path} holds a cell that is damaged: {error}") from error
+
     def _stale(self, count: int, trial: Trial) -> FormatError:
         what = f"{count} of these trials" if count > 1 else "one of these trials"
         return FormatError(
@@ -219,10 +228,20 @@ class Store:
 
 def _row(values: Sequence[Any]) -> Row:
     """Build a row from its columns, in the order of the fields."""
-    held = dict(zip(_RESULT, values[len(_TRIAL) :], strict=True))
-    held["reliability"] = tuple(tuple(bin) for bin in json.loads(held["reliability"]))
-    held["outcomes"] = json.loads(held["outcomes"])
-    held["versions"] = json.loads(held["versions"])
-    if held["error_auroc"] is None:  # SQLite keeps NaN as NULL
-        held["error_auroc"] = math.nan
-    return Row(Trial(*values[: len(_TRIAL)]), TrialResult(**held))
+    held = dict(zip(_TRIAL + _RESULT, values, strict=True))
+    nested = {name: json.loads(held[name]) for name in ("reliability", "outcomes", "versions")}
+    return checked_row(held | nested)
+
+
+def _trial(values: Sequence[Any]) -> Trial:
+    return checked_trial(dict(zip(_TRIAL, values, strict=True)))
+
+
+def _run(values: Sequence[Any]) -> Run:
+    """Build a run from its columns, in the order of the fields."""
+    held = dict(zip((field.name for field in fields(Run)), values, strict=True))
+    held |= {name: json.loads(held[name]) for name in ("machine", "versions")}
+    for name, hint in get_type_hints(Run).items():
+        if not fits(held[name], hint):
+            raise FormatError(f"{name} of a run cannot be {shown(held[name])}")
+    return Run(**held)

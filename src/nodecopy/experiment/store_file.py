@@ -6,9 +6,10 @@ and left as it is.
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from nodecopy.errors import FormatError, InputError, RunError
@@ -20,7 +21,12 @@ SCHEMA_VERSION = 1
 _PATIENCE = 60.0
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
-_UNREADABLE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# What SQLite says of a file that is not as it was written. An error in a statement is among them:
+# the statements are ours, so it is the file's tables that are not.
+_UNREADABLE = {
+    *(sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR),
+    *(sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG),
+}
 
 # One trial, one row: two results of a trial, of different settings or versions, would be averaged
 # as if they were two seeds. error_auroc is NULL where it is no number: all right or all wrong.
@@ -123,7 +129,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in _UNREADABLE:
+        if code in _UNREADABLE or not hasattr(error, "sqlite_errorcode"):  # text that is no UTF-8
             raise FormatError(
                 f"{path} is damaged: {error}; it was left as it is. Restore a copy, or move it "
                 "away and run again"
@@ -158,11 +164,35 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is a store of version {version}; this release reads version {SCHEMA_VERSION}. "
             "Use the release that wrote it, or another file"
         )
+    _check_columns(connection, path)
     if _pragma(connection, "journal_mode") != "wal":
         connection.execute("PRAGMA journal_mode = WAL")
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise FormatError(f"{path} is damaged: {verdict}; it was left as it is")
+
+
+def _check_columns(connection: sqlite3.Connection, path: Path) -> None:
+    for table, columns in _expected_columns().items():
+        missing = columns - _columns(connection, table)
+        if missing:
+            raise FormatError(
+                f"{path} is damaged: its table {table} lacks {', '.join(sorted(missing))}; it was "
+                "left as it is"
+            )
+
+
+@functools.cache
+def _expected_columns() -> dict[str, set[str]]:
+    """Return the columns of every table of a new store."""
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_SCHEMA)
+        tables = fresh.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return {name: _columns(fresh, name) for (name,) in tables}
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def _is_blank(connection: sqlite3.Connection) -> bool:

@@ -17,12 +17,13 @@ from nodecopy.data.structural import ties_to
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.tables.wording import listed
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import DatasetError, FormatError
+from nodecopy.errors import DatasetError, FormatError, shown
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import MODEL_FILE, model_file
 from nodecopy.graph import Graph
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.posterior import Posterior
+from nodecopy.typed import fits
 
 TABLES_FILE = "tables.json"
 _FORMAT, _VERSION = "nodecopy tables", 2
@@ -75,7 +76,11 @@ class ModelFolder:
                 f"{folder / TABLES_FILE} names {len(names)} features; the model has "
                 f"{classifier.n_features_in_}"
             )
-        ids = tuple(content["ids"])
+        ids, nodes = tuple(content["ids"]), len(classifier.posterior_.probabilities)
+        if len(ids) != nodes:
+            raise FormatError(
+                f"{folder / TABLES_FILE} names {len(ids):,} nodes; the model has {nodes:,}"
+            )
         return cls(classifier, tuple(names), content["structural"], ids, content["known"])
 
     @classmethod
@@ -201,20 +206,22 @@ def _read_json(path: Path) -> dict[str, Any]:
         )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"cannot read {path}: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise FormatError(f"{path} is not what nodecopy fit writes")
     if content.get("version") != _VERSION:
         raise FormatError(
-            f"{path} is of version {content.get('version')!r}; this release reads {_VERSION}"
+            f"{path} is of version {shown(content.get('version'))}; this release reads {_VERSION}"
         )
-    if "known" not in content:
-        raise FormatError(f"{path} lacks 'known'")
+    if not fits(content.get("known"), dict[str, str]):
+        raise FormatError(f"{path} lacks 'known', the labels by id")
     for key, what in (("feature_names", "the names of the features"), ("ids", "the ids")):
         names = content.get(key)
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list) or not fits(names, list[str]):
             raise FormatError(f"{path} lacks {what}")
+        if len(set(names)) < len(names):
+            raise FormatError(f"{path} repeats one of {what}")
     if not isinstance(content.get("structural"), bool):
         raise FormatError(f"{path} does not say whether features were given")
     return content

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from nodecopy.errors import SpecError, unknown_name
+from nodecopy.errors import SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.nn.train import TrainConfig
 from nodecopy.weights import MCDropout, PointEstimate
@@ -76,8 +76,8 @@ class FitSettings:
         _check_share("epsilon", self.epsilon)
         _check_share("suspicion", self.suspicion)
         if not isinstance(self.standardise, bool):
-            raise SpecError(f"standardise must be true or false; got {self.standardise!r}")
-        if self.weights not in get_args(WeightDraws):
+            raise SpecError(f"standardise must be true or false; got {shown(self.standardise)}")
+        if not isinstance(self.weights, str) or self.weights not in get_args(WeightDraws):
             raise SpecError(unknown_name("weights", self.weights, get_args(WeightDraws)))
 
     def classifier(self, progress: bool | None = None) -> NodeCopyClassifier:
@@ -129,7 +129,7 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{file} cannot be read as text: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # not TOML, too deep, a number too long
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
         if key not in _KEYS:
@@ -166,24 +166,26 @@ def _check_path(key: str, value: object, *, optional: bool) -> None:
     if optional and value is None:
         return
     if not isinstance(value, str) or not value:
-        raise SpecError(f"{key} must be the name of a file; got {value!r}")
+        raise SpecError(f"{key} must be the name of a file; got {shown(value)}")
 
 
 def _names(key: str, value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
-        raise SpecError(f"{key} must be a list of names of columns; got {value!r}")
+        raise SpecError(f"{key} must be a list of names of columns; got {shown(value)}")
     return tuple(value)
 
 
 def _check_whole(key: str, value: object, least: int, most: int) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or not least <= value <= most:  # type: ignore[operator]
-        raise SpecError(f"{key} must be a whole number from {least} to {most:,}; got {value!r}")
+        raise SpecError(
+            f"{key} must be a whole number from {least} to {most:,}; got {shown(value)}"
+        )
 
 
 def _check_share(key: str, value: object) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 <= value <= 1 or math.isnan(value):  # type: ignore[operator, arg-type]
-        raise SpecError(f"{key} must be a number from 0 to 1; got {value!r}")
+        raise SpecError(f"{key} must be a number from 0 to 1; got {shown(value)}")

@@ -1,0 +1,90 @@
+"""What a saved model must be for its parts to fit together; whoever wrote the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.errors import FormatError, shown
+from nodecopy.estimator.scaling import Scaling
+from nodecopy.nn.ensemble import Ensemble
+from nodecopy.posterior import Posterior
+from nodecopy.rng import stream
+from nodecopy.typed import fits
+
+_NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
+
+
+def saved_classes(saved: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the classes of a model [K]: different texts, or numbers of one type."""
+    values, dtype = saved["values"], str(saved["dtype"])
+    texts = fits(values, list[str])
+    numbers = fits(values, list[bool]) or fits(values, list[float])
+    if not values or not (texts or (numbers and re.fullmatch(_NUMBERS, dtype))):
+        raise FormatError(f"the classes must be texts or numbers; got {shown(values)}")
+    # The width of text is that of the longest one: a file does not decide how much to allocate.
+    classes = np.array(values, dtype=str if texts else dtype)
+    if len(set(classes.tolist())) != len(classes):
+        raise FormatError(f"the classes must differ; got {shown(values)}")
+    return classes
+
+
+def check_posterior(posterior: Posterior, base: NDArray[Any], num_classes: int) -> None:
+    """Refuse a posterior, or the probabilities of a base classifier, of another shape or type."""
+    n = len(posterior.probabilities) if posterior.probabilities.ndim else 0
+    _check("posterior.probabilities", posterior.probabilities, (n, num_classes))
+    _check("base_proba", base, (n, num_classes))
+    for name in ("expected_entropy", "graph_information", "weight_information"):
+        _check(f"posterior.{name}", getattr(posterior, name), (n,))
+    for name in ("num_members", "num_draws"):
+        _check_count(name, getattr(posterior, name))
+
+
+def check_inputs(scaling: Scaling, hubs: NDArray[Any] | None, num_features: object) -> None:
+    """Refuse what scales or stands for features if it does not have a number for each."""
+    _check_count("features", num_features)
+    shape = (num_features,)
+    if not isinstance(scaling.rows, bool) or (scaling.shift is None) != (scaling.scale is None):
+        raise FormatError("the scaling of the features is not that of a model")
+    if scaling.shift is not None and scaling.scale is not None:
+        _check("scaling.shift", scaling.shift, shape)
+        _check("scaling.scale", scaling.scale, shape)
+        if not np.all(scaling.scale > 0):
+            raise FormatError("scaling.scale must be positive")
+    if hubs is not None and (hubs.shape != shape or hubs.dtype.kind not in "iu"):
+        raise FormatError(f"hubs must be whole numbers {list(shape)}; got {list(hubs.shape)}")
+
+
+def check_ensemble(ensemble: Ensemble, num_features: int, num_classes: int) -> None:
+    """Refuse weights that are not those of the network, for so many features and classes."""
+    if not ensemble.seeds or not fits(ensemble.seeds, tuple[int, ...]):
+        raise FormatError(f"the members must have whole numbers; got {shown(ensemble.seeds)}")
+    held = {name: w.numpy() for name, w in ensemble.weights.items()}
+    widest = max((max(w.shape, default=0) for w in held.values()), default=0)
+    if num_features > widest:  # known before weights of that size are made, to compare with
+        raise FormatError(f"no weights of the model are for {num_features:,} features")
+    sizes = (num_features, num_classes)
+    wanted = ensemble.network.initial_weights(*sizes, stream(0, "shape"))
+    if set(held) != set(wanted):
+        names = ", ".join(sorted(wanted))
+        raise FormatError(f"the weights must be {names}; got {', '.join(sorted(held)) or 'none'}")
+    for name, one in wanted.items():
+        _check(f"weights.{name}", held[name], (len(ensemble.seeds), *one.shape))
+
+
+def _check(name: str, array: NDArray[Any], shape: tuple[Any, ...]) -> None:
+    if array.shape != shape or array.dtype.kind != "f":
+        raise FormatError(
+            f"{name} must be real numbers {list(shape)}; got {array.dtype} {list(array.shape)}"
+        )
+    if not np.all(np.isfinite(array)):
+        raise FormatError(f"{name} holds a number that is not finite")
+
+
+def _check_count(name: str, value: object) -> None:
+    if not fits(value, int) or value < 1:  # type: ignore[operator]
+        raise FormatError(f"{name} must be a whole number, at least 1; got {shown(value)}")
