@@ -29,7 +29,7 @@ from nodecopy.experiment.store import Run, Store
 from nodecopy.experiment.trial import Trial, TrialResult
 from nodecopy.persistence import read_model
 
-CHEAP = ["--graphs=1", "--weight-draws=1", "--epochs=1", "--repeats=0"]
+CHEAP = ["--n-zeta=1", "--n-weights=1", "--epochs=1", "--repeats=0"]
 FOLDER_FILES = 7  # of a whole output folder
 
 
@@ -435,7 +435,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         return str(folder / rng.choice(NAMES)) if rng.random() < 0.7 else rng.choice(NAMES)
 
     numbers = ["-1", "0", "1e9", "", "nan", "x", "9" * 50, "1.5"]
-    options = ["--seed", "--graphs", "--epochs", "--epsilon", "--folds", "--suspicion", "--weights"]
+    options = ["--seed", "--n-zeta", "--epochs", "--epsilon", "--folds", "--suspicion", "--weights"]
     fit = ["fit", f"--edges={folder / 'edges.csv'}", f"--labels={folder / 'labels.csv'}", *CHEAP]
     commands: list[list[str]] = [
         [*fit, f"--out={name()}"],

@@ -159,7 +159,7 @@ def test_help_imports_nothing_heavy():
 
 def test_fit_prints_the_comparison_and_writes_the_report(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["fit", "cora", "--labels-per-class", "5", "--graphs", "1"]) == 0
+    assert cli.main(["fit", "cora", "--labels-per-class", "5", "--n-zeta", "1"]) == 0
     captured = capsys.readouterr()
     lines = _plain(captured.out).splitlines()
     rows = [line.replace("│", " ").split() for line in lines]
@@ -195,8 +195,8 @@ def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-@pytest.mark.parametrize("words", [["--graphs", "0"], ["--graphs=0"]])
+@pytest.mark.parametrize("words", [["--n-zeta", "0"], ["--n-zeta=0"]])
 def test_a_wrong_value_is_shown(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert cli.main(["fit", "cora", *words]) == 2
-    assert "'--graphs'" in (said := capsys.readouterr().err)
+    assert "'--n-zeta'" in (said := capsys.readouterr().err)
     assert "; got '0'" in said

@@ -26,7 +26,7 @@ FILES = {
     "report.html",
     "suspect_edges.csv",
 }
-QUICK = ["--graphs=2", "--weight-draws=2", "--epochs=20", "--folds=2", "--repeats=1"]
+QUICK = ["--n-zeta=2", "--n-weights=2", "--epochs=20", "--folds=2", "--repeats=1"]
 
 
 @pytest.fixture
@@ -131,6 +131,9 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["fit"], "--edges is missing"),
         (["fit", "--edges=edges.csv", "--out=run"], "--labels is missing"),
         (["fit", "--edges=edges.csv", "--labels=labels.csv"], "--out is missing"),
+        (["fit", "cora", "--graphs=3"], "--graphs is now --n-zeta, as in Python"),
+        (["fit", "--weight-draws=3"], "--weight-draws is now --n-weights, as in Python"),
+        (["inspect", "--edges=edges.csv", "--repeated-edges=x"], "unknown repeated_edges 'x'"),
         (["fit", "cora", "--epsilon=0.1"], "--epsilon is for tables of one's own"),
         (["fit", "--split=fixed", "--edges=edges.csv"], "--split is for a built-in dataset"),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,22 @@ def test_a_grown_graph_with_columns_in_another_order_and_one_more(saved, setting
     assert np.array_equal(posterior.probabilities, same.probabilities)
 
 
+def test_repeated_edges_are_read_as_they_were_for_the_fit(settings, rows_file, tmp_path: Path):
+    edges = rows_file("edges.csv", [*read(settings.edges), *read(settings.edges)[1:9]])
+    changes = {"edges": edges, "n_zeta": 1, "epochs": 5, "repeats": 0}
+    found = {}
+    for way in ("largest", "sum"):
+        fitted = label_tables(replace(settings, repeated_edges=way, **changes))
+        ModelFolder.of(fitted).save(tmp_path)
+        _, found[way] = ModelFolder.load(tmp_path).predict(edges, settings.features)
+        np.testing.assert_array_equal(found[way].probabilities, fitted.posterior.probabilities)
+    assert not np.allclose(found["sum"].probabilities, found["largest"].probabilities)
+    content = json.loads((tmp_path / TABLES_FILE).read_text())
+    (tmp_path / TABLES_FILE).write_text(json.dumps(content | {"repeated_edges": ["sum"]}))
+    with pytest.raises(FormatError, match=r"unknown repeated_edges \['sum'\]"):
+        ModelFolder.load(tmp_path)
+
+
 def test_a_missing_column_is_an_error_that_names_it(saved, settings, rows_file):
     features = rows_file("few.csv", [row[:2] for row in read(settings.features)])
     with pytest.raises(DatasetError, match="1 features that the model was fitted to .*'second'"):
@@ -64,7 +81,7 @@ def test_a_missing_sparse_feature_is_zero(settings, rows_file, tmp_path):
     head, *rows = read(settings.features)
     triples = [(i, name, x) for i, *xs in rows for name, x in zip(head[1:], xs, strict=True)]
     sparse = rows_file("triples.csv", [("id", "feature", "value"), *triples])
-    quick = FitSettings(settings.edges, settings.labels, sparse, graphs=1, epochs=5, repeats=0)
+    quick = FitSettings(settings.edges, settings.labels, sparse, n_zeta=1, epochs=5, repeats=0)
     found = label_tables(quick, progress=False)
     folder = ModelFolder(found.classifier, found.table.feature_names, structural=False)
     less = [row for row in triples if row[1] == "second"]
@@ -77,7 +94,7 @@ def test_a_missing_sparse_feature_is_zero(settings, rows_file, tmp_path):
 
 
 def test_without_features_the_ties_keep_their_meaning(settings, rows_file):
-    quick = FitSettings(settings.edges, settings.labels, graphs=1, epochs=5, repeats=0)
+    quick = FitSettings(settings.edges, settings.labels, n_zeta=1, epochs=5, repeats=0)
     found = label_tables(quick, progress=False)
     folder = ModelFolder(found.classifier, found.table.feature_names, structural=True)
     _, same = folder.predict(settings.edges)
@@ -88,7 +105,7 @@ def test_without_features_the_ties_keep_their_meaning(settings, rows_file):
 
 
 def test_a_graph_without_any_known_node_is_refused_where_ties_are_the_features(settings, rows_file):
-    quick = FitSettings(settings.edges, settings.labels, graphs=1, epochs=5, repeats=0)
+    quick = FitSettings(settings.edges, settings.labels, n_zeta=1, epochs=5, repeats=0)
     folder = ModelFolder.of(label_tables(quick, progress=False))
     other = rows_file("other.csv", [("source", "target"), ("p", "q"), ("q", "r")])
     with pytest.raises(DatasetError, match="none of the nodes that the model knows is in this"):
@@ -175,7 +192,7 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_stand(
 ):
     folder, features = ModelFolder.load(saved), settings.features
     if structural:
-        bare = FitSettings(settings.edges, settings.labels, graphs=2, epochs=20, repeats=0)
+        bare = FitSettings(settings.edges, settings.labels, n_zeta=2, epochs=20, repeats=0)
         folder, features = ModelFolder.of(label_tables(bare, progress=False)), None
     before = folder.classifier.posterior_.probabilities
     edges = [*read(settings.edges), ("!0", "~~"), ("~~", "m0")]

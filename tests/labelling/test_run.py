@@ -17,7 +17,7 @@ def test_everything_is_there_and_of_the_right_size(labelled, settings):
     n = labelled.table.dataset.num_nodes
     assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
     assert labelled.class_names == ("=red", "blue")
-    assert labelled.donors.shape == (settings.graphs, n)
+    assert labelled.donors.shape == (settings.n_zeta, n)
     assert labelled.validation.probabilities.shape == (1, 7, 2)
     assert len(labelled.next_labels.nodes) == 13  # all that have no label
     assert not labelled.interrupted

@@ -33,14 +33,14 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
     ("key", "value"),
     [
         *(("seed", v) for v in (-1, 1.5, True, "0", 2**70)),
-        *(("graphs", v) for v in (0, 2.0)),
+        *(("n_zeta", v) for v in (0, 2.0)),
         *(("folds", v) for v in (1, 0)),
         *(("epsilon", v) for v in (-0.1, 1.1, float("nan"), "a", True)),
         *(("suspicion", v) for v in (2, None)),
         *(("edges", v) for v in ("", None, 3)),
         ("features", 3),
         *(("edge_columns", v) for v in ("a", 3, (1, 2))),
-        *((key, 10**9 + 1) for key in ("graphs", "weight_draws", "epochs", "folds", "repeats")),
+        *((key, 10**9 + 1) for key in ("n_zeta", "n_weights", "epochs", "folds", "repeats")),
     ],
 )
 def test_an_impossible_setting_is_named_with_what_was_found(key, value):
@@ -61,6 +61,9 @@ def test_unknown_weights_are_refused_with_what_is_accepted():
         ("edges = ", "is not TOML"),
         ('edges = "e"\nlabels = "l"\nseed = "x"', "seed must be a whole number"),
         ('edges = 3\nlabels = "l"', "edges must be the name of a file"),
+        ('edges = "e"\nlabels = "l"\ngraphs = 3', "the key graphs is now n_zeta, as in Python"),
+        ('edges = "e"\nlabels = "l"\nweight_draws = 3', "weight_draws is now n_weights"),
+        ('edges = "e"\nlabels = "l"\nrepeated_edges = 3', "unknown repeated_edges 3; accepted"),
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text, message):
@@ -78,7 +81,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
 
 
 def test_every_setting_reaches_the_classifier():
-    given = FitSettings("e", "l", seed=5, graphs=3, weight_draws=4, epsilon=0.2, epochs=7)
+    given = FitSettings("e", "l", seed=5, n_zeta=3, n_weights=4, epsilon=0.2, epochs=7)
     made = given.classifier(progress=False)
     assert (made.random_state, made.n_zeta, made.n_weights, made.epsilon) == (5, 3, 4, 0.2)
     assert made.training.epochs == 7

@@ -80,7 +80,7 @@ def run(
         Path(folder, f"{name}.csv").write_bytes(data)
     out = Path(folder, "run")
     options = [f"--{name}={Path(folder, f'{name}.csv')}" for name in files]
-    cheap = ["--graphs=1", "--weight-draws=1", "--epochs=1", "--repeats=0"]
+    cheap = ["--n-zeta=1", "--n-weights=1", "--epochs=1", "--repeats=0"]
     code = cli.main(["fit", *options, *chosen, *cheap, f"--out={out}"])
     captured = capsys.readouterr()
     assert code in (0, 2), captured.err
@@ -131,7 +131,7 @@ def test_no_input_gives_a_traceback_or_half_a_folder(files, chosen, capsys):
                             "edges",
                             "labels",
                             "seed",
-                            "graphs",
+                            "n_zeta",
                             "epsilon",
                             "weights",
                             "edge_columns",

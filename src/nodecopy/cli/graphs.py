@@ -32,6 +32,8 @@ LabelColumns = Annotated[
 FeatureColumns = Annotated[
     str | None, typer.Option(help="Names of the columns of --features to read: the id, features.")
 ]
+_REPEATED = "Weight of an edge with several rows: largest or sum. (default: largest)"
+RepeatedRows = Annotated[str, typer.Option(help=_REPEATED, show_default=False)]
 _TABLES = "Your own tables"
 _BUILT_IN = "A built-in dataset"
 
@@ -53,8 +55,9 @@ def fit(
     seed: Annotated[
         int | None, typer.Option(help="Of all that is random. (default: 0)", min=0)
     ] = None,
-    graphs: Annotated[
-        int | None, typer.Option(help="Sampled graphs, a network on each. (default: 10)", min=1)
+    n_zeta: Annotated[
+        int | None,
+        typer.Option(help="Draws of ζ: sampled graphs, a network on each. (default: 10)", min=1),
     ] = None,
     edges: Annotated[str | None, _own("CSV, TSV or Parquet: two ids, perhaps a weight.")] = None,
     labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
@@ -71,8 +74,9 @@ def fit(
         str | None, _own("Names of the columns of --features: the id and, if not all, features.")
     ] = None,
     config: Annotated[str | None, _own("Settings, e.g. config.toml of an earlier fit.")] = None,
-    weight_draws: Annotated[
-        int | None, _own("Predictions of each network. (default: 10)", min=1)
+    repeated_edges: Annotated[str | None, _own(_REPEATED)] = None,
+    n_weights: Annotated[
+        int | None, _own("Weight draws of each network. (default: 10)", min=1)
     ] = None,
     epsilon: Annotated[
         float | None, _own("Chance that a node keeps its neighbours. (default: 0.01)", min=0, max=1)
@@ -102,6 +106,8 @@ def fit(
     split: Annotated[
         str | None, _built_in("fixed (the public one) or random. (default: fixed)")
     ] = None,
+    graphs: Annotated[str | None, typer.Option(hidden=True)] = None,
+    weight_draws: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Fit the Bayesian GCN by node copying, and write predictions and a report.
 
@@ -110,7 +116,9 @@ def fit(
     from nodecopy.experiment.threads import use_one_thread
 
     use_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
-    common = {"seed": seed, "graphs": graphs}
+    _refuse({"graphs": graphs}, "is now --n-zeta, as in Python")
+    _refuse({"weight_draws": weight_draws}, "is now --n-weights, as in Python")
+    common = {"seed": seed, "n_zeta": n_zeta}
     own = {
         "edges": edges,
         "labels": labels,
@@ -119,7 +127,8 @@ def fit(
         "label_columns": _names(label_columns),
         "feature_columns": _names(feature_columns),
         "config": config,
-        "weight_draws": weight_draws,
+        "repeated_edges": repeated_edges,
+        "n_weights": n_weights,
         "epsilon": epsilon,
         "standardise": standardise,
         "weights": weights,
@@ -198,6 +207,7 @@ def inspect(
     edge_columns: EdgeColumns = None,
     label_columns: LabelColumns = None,
     feature_columns: FeatureColumns = None,
+    repeated_edges: RepeatedRows = "largest",
 ) -> None:
     """Read tables of one's own and show what is in them, and what to beware of."""
     from nodecopy.data.inspection import inspect_dataset
@@ -211,6 +221,7 @@ def inspect(
         edge_columns=_names(edge_columns),
         label_columns=_names(label_columns),
         feature_columns=_names(feature_columns),
+        repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
     )
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
@@ -281,7 +292,7 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
 
     labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
     seed = options.get("seed", 0)
-    model = BayesianGCN(n_zeta=options.get("graphs", 10))
+    model = BayesianGCN(n_zeta=options.get("n_zeta", 10))
     with progress_bar(f"fitting {dataset}") as progress:
         outcome = fit_builtin(dataset, labels, split, seed, model, progress)
     table = Table("method", title=f"{dataset}, {labels} labels per class, {split} split")

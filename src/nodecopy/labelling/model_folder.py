@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import ties_to
 from nodecopy.data.tables import TableDataset, read_tables
+from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.data.tables.wording import listed
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import DatasetError, FormatError, shown
+from nodecopy.errors import DatasetError, FormatError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import MODEL_FILE, model_file
 from nodecopy.graph import Graph
@@ -40,6 +41,7 @@ class ModelFolder:
         structural: whether the features were ties to these nodes, for want of others.
         ids: of the nodes it was fitted to, in order [N].
         known: the labels it was fitted to, by id.
+        repeated_edges: what became of edges with several rows, see `read_tables`.
     """
 
     classifier: NodeCopyClassifier
@@ -47,6 +49,7 @@ class ModelFolder:
     structural: bool
     ids: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
+    repeated_edges: RepeatedEdges = "largest"
 
     def save(self, folder: Path) -> None:
         """Write the folder, which must exist."""
@@ -58,6 +61,7 @@ class ModelFolder:
             "feature_names": self.feature_names,
             "ids": self.ids,
             "known": self.known,
+            "repeated_edges": self.repeated_edges,
         }
         text = json.dumps(content, ensure_ascii=False, indent=0)
         (folder / TABLES_FILE).write_text(text, encoding="utf-8")
@@ -81,7 +85,8 @@ class ModelFolder:
             raise FormatError(
                 f"{folder / TABLES_FILE} names {len(ids):,} nodes; the model has {nodes:,}"
             )
-        return cls(classifier, tuple(names), content["structural"], ids, content["known"])
+        repeated = content["repeated_edges"]
+        return cls(classifier, tuple(names), content["structural"], ids, content["known"], repeated)
 
     @classmethod
     def of(cls, found: LabelledGraph) -> ModelFolder:
@@ -93,7 +98,8 @@ class ModelFolder:
         }
         names, structural = found.table.feature_names, found.settings.features is None
         ids = tuple(str(id) for id in found.table.ids)
-        return cls(found.classifier, names, structural, ids, known)
+        repeated = found.settings.repeated_edges
+        return cls(found.classifier, names, structural, ids, known, repeated)
 
     def predict(
         self, edges: str | Path, features: str | Path | None = None, **columns: Any
@@ -116,7 +122,7 @@ class ModelFolder:
             raise DatasetError(
                 "the model was fitted without features; it cannot use a file of them"
             )
-        table = read_tables(edges, None, features, **columns)
+        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **columns)
         if features is None:
             values, notes = self._ties(table)
         else:
@@ -224,4 +230,12 @@ def _read_json(path: Path) -> dict[str, Any]:
             raise FormatError(f"{path} repeats one of {what}")
     if not isinstance(content.get("structural"), bool):
         raise FormatError(f"{path} does not say whether features were given")
+    _check_repeated(path, content.setdefault("repeated_edges", "largest"))  # older: not said
     return content
+
+
+def _check_repeated(path: Path, repeated: object) -> None:
+    if repeated not in get_args(RepeatedEdges):
+        raise FormatError(
+            f"{path}: {unknown_name('repeated_edges', repeated, get_args(RepeatedEdges))}"
+        )

@@ -51,6 +51,7 @@ def read_files(settings: FitSettings) -> TableDataset:
         edge_columns=settings.edge_columns,
         label_columns=settings.label_columns,
         feature_columns=settings.feature_columns,
+        repeated_edges=settings.repeated_edges,
     )
 
 

@@ -11,12 +11,16 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.errors import SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.nn.train import TrainConfig
 from nodecopy.weights import MCDropout, PointEstimate
 
 WeightDraws = Literal["dropout", "point"]
+
+# Earlier names: one word meant one thing here and another in Python.
+RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
 
 _FILES = ("edges", "labels", "features")
 _COLUMNS = ("edge_columns", "label_columns", "feature_columns")
@@ -33,9 +37,10 @@ class FitSettings:
         edge_columns: names of the columns to read there; None finds them, see `read_tables`.
         label_columns: likewise, of the labels.
         feature_columns: likewise, of the features.
+        repeated_edges: the weight of an edge with several rows is the "largest" or the "sum".
         seed: of all that is random.
-        graphs: sampled graphs, a network on each.
-        weight_draws: predictions of each network.
+        n_zeta: V, draws of ζ; each gives a sampled graph, and a network trained on it.
+        n_weights: S, weight draws of each network, a prediction from each.
         epsilon: ε, the chance that a node keeps its own neighbours in a sampled graph.
         standardise: bring dense columns of features to mean 0 and deviation 1, and rows of others
             to sum 1; else leave them as they are.
@@ -53,9 +58,10 @@ class FitSettings:
     edge_columns: tuple[str, ...] | None = None
     label_columns: tuple[str, ...] | None = None
     feature_columns: tuple[str, ...] | None = None
+    repeated_edges: RepeatedEdges = "largest"
     seed: int = 0
-    graphs: int = 10
-    weight_draws: int = 10
+    n_zeta: int = 10
+    n_weights: int = 10
     epsilon: float = 0.01
     standardise: bool = True
     weights: WeightDraws = "dropout"
@@ -77,14 +83,15 @@ class FitSettings:
         _check_share("suspicion", self.suspicion)
         if not isinstance(self.standardise, bool):
             raise SpecError(f"standardise must be true or false; got {shown(self.standardise)}")
-        if not isinstance(self.weights, str) or self.weights not in get_args(WeightDraws):
-            raise SpecError(unknown_name("weights", self.weights, get_args(WeightDraws)))
+        for key, choices in (("weights", WeightDraws), ("repeated_edges", RepeatedEdges)):
+            if getattr(self, key) not in get_args(choices):
+                raise SpecError(unknown_name(key, getattr(self, key), get_args(choices)))
 
     def classifier(self, progress: bool | None = None) -> NodeCopyClassifier:
         """Return the classifier that these settings describe, not fitted yet."""
         return NodeCopyClassifier(
-            n_zeta=self.graphs,
-            n_weights=self.weight_draws,
+            n_zeta=self.n_zeta,
+            n_weights=self.n_weights,
             epsilon=self.epsilon,
             normalise="auto" if self.standardise else False,
             weights=MCDropout() if self.weights == "dropout" else PointEstimate(),
@@ -96,8 +103,8 @@ class FitSettings:
 
 _RANGE = {
     "seed": (0, 2**62),
-    "graphs": (1, 10_000),
-    "weight_draws": (1, 10_000),
+    "n_zeta": (1, 10_000),
+    "n_weights": (1, 10_000),
     "epochs": (1, 1_000_000),
     "folds": (2, 1_000),
     "repeats": (0, 1_000),
@@ -132,6 +139,8 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
     except (ValueError, RecursionError) as error:  # not TOML, too deep, a number too long
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
+        if key in RENAMED:
+            raise SpecError(f"{file}: the key {key} is now {RENAMED[key]}, as in Python")
         if key not in _KEYS:
             raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
     missing = [field.name for field in fields(FitSettings) if field.default is MISSING]

@@ -88,12 +88,12 @@ def test_a_file_whose_name_is_a_pattern_stands_for_itself(put, tmp_path):
         (
             "a,b\na,b\na,b\nb,a\nc,c\nc,c\n",
             EdgeCounts(6, 2, 2, 0, 1),
-            ["dropped 2 repeated rows", "dropped 2 self-loops"],
+            ["dropped 2 repeated rows; --repeated-edges sum adds rows up", "dropped 2 self-loops"],
         ),
         (
             "a,b,1\nb,a,1\nb,c,2\nc,b,3\n",
             EdgeCounts(4, 0, 0, 0, 2, 1),
-            ["1 edge with several weights: the largest counts"],
+            ["1 edge with several weights: the largest counts; --repeated-edges sum adds rows up"],
         ),
         ("a,a\nb,b\n", EdgeCounts(2, 2, 0, 0, 0), ["dropped 2 self-loops"]),
         ("a,a,2\nb,b,3\n", EdgeCounts(2, 2, 0, 0, 0), ["dropped 2 self-loops"]),
@@ -110,6 +110,44 @@ def test_what_was_changed_is_counted_and_noted(read, content, counts, notes):
 
 def test_the_largest_weight_of_an_edge_counts(read):
     assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
+
+
+@pytest.mark.parametrize(
+    ("content", "weights", "notes"),
+    [
+        ("a,b,2\nb,a,6\na,b,3\n", [11], ["added up 1 repeated row", "two directions of 1 edge"]),
+        ("a,b,2\na,b,3\nb,c,4\n", [5, 4], ["in one direction only", "added up 1 repeated row"]),
+        ("a,b\na,b\nb,c\na,a\n", [2, 1], ["one direction", "added up 1 rep", "1 self-loop"]),
+        ("a,b,2\nb,a,2\nb,c,3\nc,b,3\n", [2, 3], ["of every edge have the same weight, which"]),
+        (
+            "a,b,.1\na,b,.2\na,b,.3\nb,a,.3\nb,a,.2\nb,a,.1\n",
+            [0.6],
+            ["added up 4 repeated rows", "which counts once"],
+        ),
+        ("a,b\nb,a\nb,c\nc,b\n", None, ["which counts once"]),
+        ("a,b\nb,c\n", None, ["every edge is listed in one direction only"]),
+        ("a,a\nb,b\n", None, ["dropped 2 self-loops"]),
+    ],
+)
+def test_weights_of_repeated_edges_may_be_added_up(read, content, weights, notes):
+    table = read(content, repeated_edges="sum")
+    graph, n = table.dataset.graph, table.dataset.num_nodes
+    pairs = [(k, k + 1) for k in range(n - 1)] if graph.num_edges else []
+    assert np.array_equal(graph.edges(), np.array(pairs).reshape(-1, 2))
+    if weights is None:
+        assert graph.weights is None
+    else:
+        upper = graph.row_of_entry() < graph.indices
+        np.testing.assert_allclose(graph.weights[upper], weights, rtol=1e-12)
+    of_edges = [note for note in table.notes if note.startswith("edges.csv: ")]
+    assert len(of_edges) == len(notes)
+    for note, expected in zip(of_edges, notes, strict=True):
+        assert expected in note
+
+
+def test_an_unknown_way_to_repeat_edges_is_refused(read):
+    with pytest.raises(DatasetError, match="unknown repeated_edges 'sums'; did you mean 'sum'"):
+        read("a,b\n", repeated_edges="sums")
 
 
 def test_a_self_loop_keeps_its_node(read):

@@ -56,7 +56,7 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     names = ["id", *(f"f{d}" for d in range(6))]
     _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
     files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
-    settings = FitSettings(*files, graphs=2, weight_draws=2, epochs=10, repeats=1, folds=2)
+    settings = FitSettings(*files, n_zeta=2, n_weights=2, epochs=10, repeats=1, folds=2)
     return label_tables(settings, progress=False)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import NO_FEATURES, structural_features
@@ -16,6 +17,7 @@ from nodecopy.data.tables.dense import DenseTable
 from nodecopy.data.tables.edges import (
     EDGE_IDS,
     EdgeCounts,
+    RepeatedEdges,
     build_graph,
     fetch_edges,
     first_row_alone,
@@ -29,7 +31,7 @@ from nodecopy.data.tables.labels import no_labels, read_labels
 from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
 from nodecopy.data.tables.triples import TripleTable
 from nodecopy.data.tables.wording import SHOWN, counted
-from nodecopy.errors import DatasetError
+from nodecopy.errors import DatasetError, unknown_name
 
 PathLike = str | os.PathLike[str]
 
@@ -62,6 +64,7 @@ def read_tables(
     edge_columns: Sequence[str] | None = None,
     label_columns: Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
+    repeated_edges: RepeatedEdges = "largest",
     memory_limit: int = MEMORY_LIMIT,
     threads: int | None = None,
 ) -> TableDataset:
@@ -81,6 +84,9 @@ def read_tables(
             not found by themselves or the table has others; in a file without a header, numbers.
         label_columns: names of the columns of the id and of the label, likewise.
         feature_columns: name of the column of the id, and of the features unless all others are.
+        repeated_edges: what the weight of an edge with several rows is: the "largest" of theirs, or
+            their "sum", one each where there are no weights. Rows of both directions are added up,
+            too, unless the table gives every edge in both with the same weight.
         memory_limit: bytes that DuckDB may use before it writes to temporary files.
         threads: how many DuckDB may use; None for one per core.
 
@@ -101,6 +107,8 @@ def read_tables(
     >>> table.notes[1]
     'edges.csv: dropped 1 self-loop'
     """
+    if repeated_edges not in get_args(RepeatedEdges):
+        raise DatasetError(unknown_name("repeated_edges", repeated_edges, get_args(RepeatedEdges)))
     for what, names, path in (
         ("label", label_columns, labels),
         ("feature", feature_columns, features),
@@ -127,7 +135,7 @@ def read_tables(
         doubts += _first_row_doubts(db, edge_file, others)
         doubts += [f"{t.path.name}: decimals take a comma" for t, _ in headers if t.decimal == ","]
         doubts += [] if source is None else _isolation(db, source, ids)
-    graph, counts = build_graph(len(ids), rows)
+    graph, counts = build_graph(len(ids), rows, repeated_edges)
     if matrix is None:
         values, hubs = structural_features(graph)
         matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))

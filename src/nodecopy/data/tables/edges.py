@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
 
+RepeatedEdges = Literal["largest", "sum"]
 EDGE_IDS = ["SELECT source FROM edges", "SELECT target FROM edges"]
 
 
@@ -37,10 +39,12 @@ class EdgeCounts:
     Attributes:
         rows: all of them.
         self_loops: rows that join a node to itself; dropped.
-        duplicates: rows that repeat an earlier one, direction and all; dropped.
+        duplicates: rows that repeat an earlier one, direction and all; dropped, or added up.
         one_way: edges listed in one direction only; taken in both.
         edges: different edges, whatever their direction, without self-loops.
-        unequal: edges whose rows differ in weight; the largest counts.
+        unequal: edges whose rows differ in weight; the largest counts, or their sum.
+        added: whether weights of repeated rows were added up.
+        mirrored: whether rows were added up within each direction only, as both agree.
     """
 
     rows: int
@@ -49,6 +53,8 @@ class EdgeCounts:
     one_way: int
     edges: int
     unequal: int = 0
+    added: bool = False
+    mirrored: bool = False
 
     def notes(self, name: str) -> list[str]:
         """Say what was changed, in sentences that begin with the name of the file."""
@@ -60,15 +66,31 @@ class EdgeCounts:
                 f"{self.one_way:,} of {self.edges:,} edges are listed in one direction only and "
                 "count in both, as the graph is undirected"
             )
-        if self.duplicates:
-            found.append(f"dropped {counted(self.duplicates, 'repeated row')}")
+        found += self._sums() if self.added else self._dropped()
         if self.self_loops:
             found.append(f"dropped {counted(self.self_loops, 'self-loop')}")
+        return [f"{name}: {note}" for note in found]
+
+    def _dropped(self) -> list[str]:
+        found = []
+        if self.duplicates:
+            found.append(f"dropped {counted(self.duplicates, 'repeated row')}")
         if self.unequal:
             found.append(
                 f"{counted(self.unequal, 'edge')} with several weights: the largest counts"
             )
-        return [f"{name}: {note}" for note in found]
+        return [*found[:-1], f"{found[-1]}; --repeated-edges sum adds rows up"] if found else []
+
+    def _sums(self) -> list[str]:
+        found = []
+        if self.duplicates:
+            found.append(f"added up {counted(self.duplicates, 'repeated row')}")
+        both_ways = self.edges - self.one_way
+        if self.mirrored:
+            found.append("both directions of every edge have the same weight, which counts once")
+        elif both_ways:
+            found.append(f"added up the two directions of {counted(both_ways, 'edge')}")
+        return found
 
 
 def load_edges(db: Database, table: TableFile) -> None:
@@ -99,10 +121,28 @@ def fetch_edges(db: Database, table: TableFile) -> EdgeRows:
     return EdgeRows(pairs, None if weights is None or np.all(weights == 1) else weights)
 
 
-def build_graph(num_nodes: int, rows: EdgeRows) -> tuple[Graph, EdgeCounts]:
+def build_graph(
+    num_nodes: int, rows: EdgeRows, repeated: RepeatedEdges = "largest"
+) -> tuple[Graph, EdgeCounts]:
     """Return the undirected simple graph of the rows, and what was dropped on the way."""
     counts = _count(num_nodes, rows)
-    return Graph.from_edges(num_nodes, rows.pairs, rows.weights), counts
+    if repeated == "largest":
+        return Graph.from_edges(num_nodes, rows.pairs, rows.weights), counts
+    one_way = Graph.from_edges(num_nodes, rows.pairs, rows.weights, directed=True, duplicates="sum")
+    mirrored = counts.edges > 0 and _is_mirrored(one_way)
+    graph = one_way.symmetrise() if mirrored else one_way.symmetrise("sum")
+    if graph.weights is not None and np.all(graph.weights == 1):
+        graph = Graph(graph.indptr, graph.indices)  # weights that are all one say nothing
+    return graph, replace(counts, added=True, mirrored=mirrored)
+
+
+def _is_mirrored(directed: Graph) -> bool:
+    """Tell whether both directions of every edge weigh the same, but for rounding."""
+    other = directed.transpose()  # equal columns of all rows together mean equal rows, too
+    same = np.array_equal(directed.indices, other.indices)
+    assert directed.weights is not None
+    assert other.weights is not None
+    return same and np.allclose(directed.weights, other.weights, rtol=1e-9, atol=0)
 
 
 def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Sequence[str]:

@@ -94,9 +94,9 @@ def warnings(found: LabelledGraph) -> list[str]:
 def method(found: LabelledGraph) -> str:
     """Say how the labels were found."""
     settings = found.settings
-    draws = counted(settings.weight_draws, "weight draw")
+    draws = counted(settings.n_weights, "weight draw")
     return (
-        f"nodecopy: {counted(settings.graphs, 'sampled graph')}, {draws} each, "
+        f"nodecopy: {counted(settings.n_zeta, 'sampled graph')}, {draws} each, "
         f"ε = {settings.epsilon:g}, {counted(settings.epochs, 'epoch')}, seed {settings.seed}"
     )
 
