@@ -52,7 +52,7 @@ def print_table(
         expected = expected_edit_distance(task.graph, labels, k, epsilon)
         posterior = NodeCopying(epsilon).fit(task, np.eye(k)[labels], seed=0)
         found = [
-            compare_graphs(task.graph, posterior.graph(0, v, 0), dataset.labels)
+            compare_graphs(task.graph, posterior.graph(0, v, 0).built, dataset.labels)
             for v in range(draws)
         ]
         realised = np.array([c.edit_distance for c in found])

@@ -21,8 +21,9 @@ from nodecopy.data import Degrees, Task, fixed_split, load_dataset, planted_part
 from nodecopy.graph import Graph
 from nodecopy.graph_models import NodeCopying, SampledGraphs
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.train import Supervision, TrainConfig, Trainer, train
 from nodecopy.posterior import BayesianGCN
+from nodecopy.weights import MCDropout, TrainConfig
+from nodecopy.weights.descent import Supervision, Trainer, supervised, train
 
 GOALS = {5: 100, 20: 50}  # at M = 10
 MEGABYTE = 10**6
@@ -88,16 +89,16 @@ def show_growth(sizes: list[int], repeats: int) -> None:
     for size in sizes:
         task = planted_task(size)
         members = [task] * 10, [task.graph] * 10, range(10)
-        supervised = lay_out(*members)
+        supervision = lay_out(*members)
         trainer = Trainer(GCN(), task, members[2], TrainConfig())
         times = cpu_times(
             {
-                "epoch": lambda t=trainer, s=supervised: t.step(s),
+                "epoch": lambda t=trainer, s=supervision: t.step(s),
                 "setup": lambda m=members: lay_out(*m),
             },
             repeats,
         )
-        nodes = supervised.batch.nodes[-1][0]
+        nodes = supervision.inputs.nodes[-1][0]
         epochs.append(times["epoch"])
         setups.append(times["setup"])
         entries.append(int(np.diff(task.features.indptr)[nodes].sum()))
@@ -136,7 +137,7 @@ def probe(work: str, bound: str) -> int:
     if work == "training":
         return peak_growth(lambda: train(GCN(), task, graphs, seeds, config))
     ensemble = train(GCN(), task, [task.graph] * MEMBERS, seeds, config.replace(epochs=0))
-    model = BayesianGCN(training=config)
+    model = BayesianGCN(weights=MCDropout(config))
     return peak_growth(lambda: model.average(ensemble, task.graph, task.features))
 
 
@@ -159,7 +160,10 @@ def sampled_graphs(task: Task, count: int) -> SampledGraphs:
 
 
 def lay_out(tasks: list[Task], graphs: list[Graph], seeds: range) -> Supervision:
-    return Supervision.over(GCN(), tasks, graphs, "train", seeds, TrainConfig())
+    config, sets = TrainConfig(), [(task.train,) for task in tasks]
+    layout = supervised(GCN(), tasks, graphs, seeds, sets, config.computing, config.objective)
+    ((_, (supervision,)),) = layout
+    return supervision
 
 
 if __name__ == "__main__":

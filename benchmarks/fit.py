@@ -18,8 +18,8 @@ from nodecopy.classifiers import GCNClassifier
 from nodecopy.data import Task, fixed_split, load_dataset
 from nodecopy.graph_models import NodeCopying, SampledGraphs
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.train import TrainConfig, train
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.weights.descent import TrainConfig, train
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def parts_of_a_fit(task: Task) -> dict:
         "base classifier": lambda: GCNClassifier().fit(task).probabilities,
         "sampling 10 graphs": lambda: list(graphs),
         "training 10 networks": lambda: train(GCN(), task, drawn, seeds, TrainConfig()),
-        "100 predictions": lambda: model.average(fitted.ensemble, task.graph, task.features),
+        "100 predictions": lambda: model.average(fitted.samples, task.graph, task.features),
     }
 
 

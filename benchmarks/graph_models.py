@@ -132,7 +132,7 @@ def blocks(task: Task, probabilities: np.ndarray, naive: bool) -> Callable[[], G
     """Draw from blocks as strong as the observed ones; nothing is fitted."""
     model = MMSBM(delta=cross_density(task, probabilities), cold_iterations=0, warm_iterations=0)
     posterior = model.fit(task, probabilities, 0)
-    return lambda: naive_graph(posterior) if naive else posterior.graph(0, 0, 0)
+    return lambda: naive_graph(posterior) if naive else posterior.graph(0, 0, 0).built
 
 
 def iteration(task: Task) -> Callable[[], object]:

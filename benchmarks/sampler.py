@@ -24,7 +24,8 @@ from measure import (
 )
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.copying import Construction, copy_rows, sample_source
+from nodecopy.graph_models.copied import Construction, copy_rows
+from nodecopy.graph_models.copying import sample_source
 from nodecopy.graph_models.zeta import ClassSets, class_sets, sample_zeta
 from nodecopy.rng import stream
 

@@ -17,11 +17,11 @@ from nodecopy.graph_models import MMSBM, NodeCopying, SoftClass
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.stopping import Patience
-from nodecopy.nn.train import TrainConfig
 from nodecopy.persistence import SavedModel, decode, encode, write_model
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights.descent import TrainConfig
+from nodecopy.weights.stopping import Patience
 from tests.problems import make_task, true_labels
 
 TASK = make_task()

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nodecopy.classifiers import LabelPropagation, NodeClassifier
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
-from nodecopy.nn.train import TrainConfig
 from nodecopy.typed import fits
+from nodecopy.weights.descent import TrainConfig
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from nodecopy.estimator import NodeCopyClassifier, on_nodes
     from nodecopy.graph import Graph
     from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
-    from nodecopy.nn.train import TrainConfig
     from nodecopy.posterior import BayesianGCN, OnlineSchedule
-    from nodecopy.weights import MCDropout, PointEstimate
+    from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 __version__ = "0.1.0"
 
@@ -75,7 +74,7 @@ _HOME = {
     "PointEstimate": "nodecopy.weights",
     "Split": "nodecopy.data.splits",
     "Task": "nodecopy.data",
-    "TrainConfig": "nodecopy.nn.train",
+    "TrainConfig": "nodecopy.weights",
     "fixed_split": "nodecopy.data.splits",
     "load_dataset": "nodecopy.data",
     "on_nodes": "nodecopy.estimator",

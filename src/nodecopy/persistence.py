@@ -30,11 +30,10 @@ from nodecopy.graph_models import MMSBM, HardClass, NodeCopying, ObservedGraph, 
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.stopping import LossWindow, Patience
-from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.typed import fits
-from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights import CrossEntropy, MCDropout, PointEstimate, SquaredError, TrainConfig
+from nodecopy.weights.stopping import LossWindow, Patience
 
 FORMAT = "nodecopy-model"
 VERSION = 2
@@ -51,6 +50,7 @@ _TYPES: dict[str, Any] = {
         BayesianGCN,
         ChebNet,
         ChebNetClassifier,
+        CrossEntropy,
         GAT,
         GATClassifier,
         GCN,
@@ -66,6 +66,7 @@ _TYPES: dict[str, Any] = {
         Patience,
         PointEstimate,
         SoftClass,
+        SquaredError,
         TrainConfig,
     )
 }

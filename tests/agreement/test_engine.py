@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from nodecopy.graph import Graph
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.network import Network
-from nodecopy.nn.stopping import LossWindow
-from nodecopy.nn.train import TrainConfig, draw_key, train
+from nodecopy.nn.network import Computing, Network
+from nodecopy.weights.descent import TrainConfig, draw_key, train
+from nodecopy.weights.samples import WeightSamples
+from nodecopy.weights.stopping import LossWindow
 from tests.problems import make_task
 
 NETWORKS = [
@@ -30,7 +32,7 @@ def name(network: Network) -> str:
     return repr(network)
 
 
-def assert_same_weights(a: Ensemble, b: Ensemble, tolerance: float = 2e-5) -> None:
+def assert_same_weights(a: WeightSamples, b: WeightSamples, tolerance: float = 2e-5) -> None:
     for key, weights in a.weights.items():
         torch.testing.assert_close(weights, b.weights[key], atol=tolerance, rtol=1e-4)
 
@@ -78,9 +80,9 @@ def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> No
     together = train(network, task, graphs, [1, 2, 3], SHORT)
     one_by_one = train(network, task, graphs, [1, 2, 3], SHORT.replace(memory=1))
     assert_same_weights(together, one_by_one)
-    kwargs = {"steps": (None, draw_key(0))}
-    big = list(together.predictions(task.graph, task.features, **kwargs))
-    small = list(together.predictions(task.graph, task.features, memory=1, **kwargs))
+    drawn = replace(together, keys=(None, draw_key(0)))
+    big = list(drawn.predictions(task.graph, task.features))
+    small = list(drawn.predictions(task.graph, task.features, computing=Computing(memory=1)))
     assert len(big) == 2
     assert len(small) == 6
     for members, index, probabilities in small:
@@ -91,12 +93,12 @@ def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> No
 @pytest.mark.parametrize("network", NETWORKS, ids=name)
 def test_predictions_on_some_nodes_equal_those_on_all(network: Network) -> None:
     task = make_task()
-    ensemble = train(network, task, three_graphs(), [1, 2, 3], SHORT)
+    samples = train(network, task, three_graphs(), [1, 2, 3], SHORT)
     some = np.array([5, 88, 89, 0])
-    for step in (None, draw_key(4)):
-        steps = (step,)
-        ((_, _, all_nodes),) = ensemble.predictions(task.graph, task.features, steps=steps)
-        ((_, _, few),) = ensemble.predictions(task.graph, task.features, steps=steps, nodes=some)
+    for key in (None, draw_key(4)):
+        drawn = replace(samples, keys=(key,))
+        ((_, _, all_nodes),) = drawn.predictions(task.graph, task.features)
+        ((_, _, few),) = drawn.predictions(task.graph, task.features, some)
         np.testing.assert_allclose(few, all_nodes[:, some], atol=1e-6)
 
 

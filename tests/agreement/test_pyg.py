@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
-from nodecopy.nn.train import TrainConfig, train
+from nodecopy.weights.descent import TrainConfig, train
+from nodecopy.weights.samples import WeightSamples
 from tests.problems import make_task
 
 with warnings.catch_warnings():
@@ -25,11 +25,11 @@ EDGES = torch.as_tensor(np.stack([TASK.graph.row_of_entry(), TASK.graph.indices]
 X = torch.as_tensor(TASK.features.toarray())
 
 
-def trained(network: Network) -> Ensemble:
+def trained(network: Network) -> WeightSamples:
     return train(network, TASK, [TASK.graph] * 2, [1, 2], TrainConfig(epochs=3))
 
 
-def ours(ensemble: Ensemble) -> torch.Tensor:
+def ours(ensemble: WeightSamples) -> torch.Tensor:
     return torch.as_tensor(ensemble.predict_proba(TASK.graph, TASK.features))
 
 

@@ -23,9 +23,9 @@ from nodecopy.classifiers import (
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.nn.stopping import Patience
-from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.weights import MCDropout, TrainConfig
+from nodecopy.weights.stopping import Patience
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=60)
@@ -38,7 +38,7 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "label propagation": LabelPropagation(),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),
-    "bayesian gcn": BayesianGCN(n_zeta=2, n_graphs=2, n_weights=2, training=SHORT),
+    "bayesian gcn": BayesianGCN(n_zeta=2, n_graphs=2, n_weights=2, weights=MCDropout(SHORT)),
     "bayesian gcn, online": BayesianGCN(
         schedule=OnlineSchedule(pretraining=50, epochs=70, collect=10)
     ),

@@ -16,7 +16,7 @@ import pytest
 import nodecopy
 from nodecopy import cli
 from nodecopy.experiment.spec import load_experiment
-from nodecopy.nn.train import TrainConfig
+from nodecopy.weights.descent import TrainConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = DOCS / "guide"

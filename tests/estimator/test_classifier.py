@@ -23,10 +23,10 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.stopping import LossWindow
-from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import OnlineSchedule
 from nodecopy.weights import PointEstimate
+from nodecopy.weights.descent import TrainConfig
+from nodecopy.weights.stopping import LossWindow
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=25)
@@ -80,7 +80,7 @@ def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyCl
     assert fitted.score(test, TRUTH[test]) == np.mean(p[test].argmax(1) == TRUTH[test])
     assert fitted.score(test, TRUTH[test]) > 0.5
     assert fitted.n_features_in_ == 24
-    assert len(fitted.ensemble_) == 2
+    assert len(fitted.samples_) == 2
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,13 @@ def test_every_part_of_the_composition_is_reachable() -> None:
         normalise=False,
     ).fit(TASK.graph, X, Y)
     assert clf.posterior_.num_draws == 1
-    assert clf.ensemble_.weights["w0"].shape == (2, 24, 4)
+    assert clf.samples_.weights["w0"].shape == (2, 24, 4)
     np.testing.assert_array_equal(
         clf.base_proba_, LabelPropagation().fit(TASK).probabilities.astype(clf.base_proba_.dtype)
     )
     schedule = OnlineSchedule(pretraining=10, epochs=20, collect=5)
     online = small(schedule=schedule).fit(TASK.graph, X, Y)
-    assert len(online.ensemble_) == 5
+    assert len(online.samples_) == 5
 
 
 def test_the_random_state_decides_and_the_memory_bound_does_not(

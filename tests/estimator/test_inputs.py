@@ -16,8 +16,8 @@ from nodecopy.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier, on_nodes
 from nodecopy.estimator.inputs import read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
-from nodecopy.nn.stopping import LossWindow
-from nodecopy.nn.train import TrainConfig
+from nodecopy.weights.descent import TrainConfig
+from nodecopy.weights.stopping import LossWindow
 from tests.problems import make_task, true_labels
 
 TASK = make_task()

@@ -13,8 +13,8 @@ from safetensors.numpy import save
 
 from nodecopy import NodeCopyClassifier, persistence
 from nodecopy.errors import FormatError
-from nodecopy.nn.train import TrainConfig
 from nodecopy.persistence import read_model
+from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, true_labels
 
 

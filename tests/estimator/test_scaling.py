@@ -10,7 +10,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.graph import Graph
-from nodecopy.nn.train import TrainConfig
+from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, true_labels
 
 RNG = np.random.default_rng(0)

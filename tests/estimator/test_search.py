@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 
 from nodecopy.errors import ModelError
 from nodecopy.estimator import NodeCopyClassifier, on_nodes
-from nodecopy.nn.train import TrainConfig
+from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, true_labels
 
 TASK = make_task(per_class=8)

@@ -15,8 +15,9 @@ from nodecopy.errors import DatasetError, ModelError, SplitError
 from nodecopy.experiment import METHODS, Trial, TrialResult, build_method, run_trial, trial
 from nodecopy.experiment.measure import split_of
 from nodecopy.experiment.methods import Method
-from nodecopy.nn.train import Progress, TrainConfig
 from nodecopy.posterior import BayesianGCN
+from nodecopy.progress import Progress
+from nodecopy.weights import MCDropout, TrainConfig
 
 TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)
 COSTS = ("cpu_seconds", "wall_seconds", "peak_megabytes")
@@ -26,7 +27,7 @@ COSTS = ("cpu_seconds", "wall_seconds", "peak_megabytes")
 def short_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register two methods that take a moment."""
     training = TrainConfig(epochs=4)
-    small = BayesianGCN(n_zeta=2, n_weights=2, training=training)
+    small = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(training))
     for name, classifier in (("quick", GCNClassifier(training=training)), ("bayesian", small)):
         method = Method(name, lambda dataset, labels, classifier=classifier: classifier)
         monkeypatch.setitem(METHODS, name, method)
@@ -55,7 +56,7 @@ def test_every_field_changes_the_digest(change: dict) -> None:
 def test_settings_of_the_method_change_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = []
     for epochs, n_zeta in ((4, 2), (5, 2), (4, 3), (4, 2)):
-        model = BayesianGCN(n_zeta=n_zeta, training=TrainConfig(epochs=epochs))
+        model = BayesianGCN(n_zeta=n_zeta, weights=MCDropout(TrainConfig(epochs=epochs)))
         monkeypatch.setitem(METHODS, "mine", Method("mine", lambda *_, model=model: model))
         digests.append(dataclasses.replace(TRIAL, method="mine").digest)
     assert digests[0] == digests[3]
@@ -124,7 +125,7 @@ def test_outcomes_agree_with_the_accuracy() -> None:
 
 def test_outcomes_compare_with_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
     base = GivenProbabilities(np.eye(7)[load_dataset("cora").labels])
-    model = BayesianGCN(base=base, n_zeta=1, n_weights=1, training=TrainConfig(epochs=2))
+    model = BayesianGCN(base=base, n_zeta=1, n_weights=1, weights=MCDropout(TrainConfig(epochs=2)))
     monkeypatch.setitem(METHODS, "spoils", Method("spoils", lambda *_: model))
     result = run_trial(dataclasses.replace(TRIAL, method="spoils"))
     for shares in result.outcomes.values():

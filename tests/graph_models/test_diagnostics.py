@@ -74,7 +74,7 @@ def test_realised_edit_distances_scatter_around_the_expected_one(task: Task) -> 
         expected = expected_edit_distance(task.graph, labels, 3, epsilon)
         realised = np.array(
             [
-                compare_graphs(task.graph, posterior.graph(1, v, 0), labels).edit_distance
+                compare_graphs(task.graph, posterior.graph(1, v, 0).built, labels).edit_distance
                 for v in range(60)
             ]
         )
@@ -128,7 +128,7 @@ def test_graphs_without_edges_have_nothing_to_share() -> None:
 
 def test_graphs_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(GraphError, match="undirected graphs; symmetrise"):
-        compare_graphs(GRAPH, fitted(0.5, construction="row").graph(0, 0, 0), LABELS)
+        compare_graphs(GRAPH, fitted(0.5, construction="row").graph(0, 0, 0).built, LABELS)
     with pytest.raises(GraphError, match="same nodes; got 5 and 90"):
         compare_graphs(GRAPH, make_task().graph, LABELS)
 

@@ -14,8 +14,8 @@ import pytest
 
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.data import read_tables
-from nodecopy.nn.train import TrainConfig
 from nodecopy.report.labelled import folder as folder_module
+from nodecopy.weights.descent import TrainConfig
 
 FILES = {
     "config.toml",

@@ -9,7 +9,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.data import NodeDataset, planted_partition
 from nodecopy.labelling.validation import cross_validate, stratified_folds
 from nodecopy.metrics import wilson_interval
-from nodecopy.nn.train import TrainConfig
+from nodecopy.weights.descent import TrainConfig
 
 
 @pytest.fixture

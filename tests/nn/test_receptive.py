@@ -27,7 +27,7 @@ def test_levels_are_the_neighbourhoods_and_each_begins_with_the_one_before(
         if h:
             before = field.levels[h - 1]
             np.testing.assert_array_equal(level[: len(before)], before)
-    for h, step in enumerate(field.steps):
+    for h, step in enumerate(field.operators):
         back = field.levels[h + 1][step.columns]
         for i, node in enumerate(field.levels[h]):
             row = np.sort(back[step.indptr[i] : step.indptr[i + 1]])

@@ -16,9 +16,9 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.memory import chunks_within, field_bytes
 from nodecopy.nn.network import Network
 from nodecopy.nn.receptive import receptive_field
-from nodecopy.nn.stopping import LossWindow, Monitor, Patience
-from nodecopy.nn.train import TrainConfig, train
 from nodecopy.rng import stream
+from nodecopy.weights.descent import TrainConfig, train
+from nodecopy.weights.stopping import LossWindow, Monitor, Patience
 
 
 def test_a_linear_gcn_follows_adam_computed_by_hand(task: Task) -> None:
@@ -94,7 +94,7 @@ def test_the_estimate_of_memory_follows_what_a_member_holds(task: Task) -> None:
 
     def size(network: Network, *, training: bool = True) -> int:
         weights = network.initial_weights(task.features.shape[1], 3, stream(0, "size"))
-        return field_bytes(field, task.features, network, weights, training=training)
+        return field_bytes(field, task.features, network.operator, weights, training=training)
 
     plain = size(GCN())
     assert size(GCN(), training=False) < plain

@@ -9,9 +9,9 @@ import pytest
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.nn.train import TrainConfig, draw_key
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.rng import stream
+from nodecopy.weights import MCDropout, TrainConfig
 
 V, N_G, S, N, K = 3, 2, 4, 7, 3
 Chunk = tuple[slice, int, np.ndarray]
@@ -72,15 +72,15 @@ def test_the_average_is_the_triple_loop() -> None:
 
 
 def test_a_fitted_model_is_the_triple_loop(task: Task) -> None:
-    model = BayesianGCN(n_zeta=2, n_graphs=2, n_weights=3, training=TrainConfig(epochs=15))
+    model = BayesianGCN(
+        n_zeta=2, n_graphs=2, n_weights=3, weights=MCDropout(TrainConfig(epochs=15))
+    )
     fitted = model.fit(task, seed=5)
     p = np.empty((2, 2, 3, 90, 3), np.float32)
     for v in range(2):
         for i in range(2):
-            member = fitted.ensemble.take(slice(2 * v + i, 2 * v + i + 1))
-            for s in range(3):
-                step = [draw_key(s)]
-                ((_, _, one),) = member.predictions(task.graph, task.features, steps=step)
+            member = fitted.samples.take(slice(2 * v + i, 2 * v + i + 1))
+            for _, s, one in member.predictions(task.graph, task.features):
                 p[v, i, s] = one[0]
     assert len(np.unique(p[:, :, :, 0, 0])) == 12  # twelve different draws
     assert_is_the_loop(fitted.posterior, p, atol=1e-6)

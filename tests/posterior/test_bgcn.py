@@ -9,42 +9,44 @@ from typing import Literal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities, LabelPropagation
-from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, RowGraph
 from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.train import TrainConfig, draw_key, train
+from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
-from nodecopy.weights import Draws, MCDropout, PointEstimate
+from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights.descent import TrainConfig, train
+from nodecopy.weights.samples import WeightSamples
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=12)
-SMALL = BayesianGCN(n_zeta=2, n_graphs=2, n_weights=3, training=SHORT)
+SMALL = BayesianGCN(n_zeta=2, n_graphs=2, n_weights=3, weights=MCDropout(SHORT))
 
 
 def test_one_of_everything_on_the_observed_graph_is_the_plain_gcn(task: Task) -> None:
     network = GCN(dropout=0.0)
     model = BayesianGCN(
         graph_model=ObservedGraph(),
-        weights=PointEstimate(),
+        weights=PointEstimate(SHORT),
         n_zeta=1,
         n_graphs=1,
         n_weights=1,
         network=network,
-        training=SHORT,
     )
     seed = child_seed(3, "member", 0)
     plain = train(network, task, [task.graph], [seed], SHORT)
     expected = plain.predict_proba(task.graph, task.features)[0]
     np.testing.assert_allclose(model.fit(task, seed=3).probabilities, expected, atol=1e-7)
     # With dropout off, drawing masks changes nothing either.
-    masked = dataclasses.replace(model, weights=MCDropout()).fit(task, seed=3)
+    masked = dataclasses.replace(model, weights=MCDropout(SHORT)).fit(task, seed=3)
     np.testing.assert_allclose(masked.probabilities, expected, atol=1e-7)
 
 
@@ -53,10 +55,10 @@ def test_members_are_trained_each_on_its_own_graph(task: Task) -> None:
     posterior = NodeCopying().fit(task, fitted.base_probabilities, seed=0)
     for m, (v, i) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
         graph = posterior.graph(1, v, i)
-        assert fitted.graphs[m] == graph
+        assert fitted.graphs[m].built == graph.built
         alone = train(GCN(), task, [graph], [child_seed(1, "member", m)], SHORT)
         for name, weights in alone.weights.items():
-            together = fitted.ensemble.weights[name][m]
+            together = fitted.samples.weights[name][m]
             np.testing.assert_allclose(weights[0].numpy(), together.numpy(), atol=1e-6)
 
 
@@ -65,7 +67,8 @@ def test_the_base_gives_the_predicted_classes(task: Task) -> None:
     fitted = dataclasses.replace(SMALL, base=base).fit(task, seed=1)
     labels = base.fit(task).probabilities
     assert np.array_equal(fitted.base_probabilities, labels)
-    assert fitted.graphs[3] == NodeCopying().fit(task, labels, seed=0).graph(1, 1, 1)
+    drawn = NodeCopying().fit(task, labels, seed=0).graph(1, 1, 1)
+    assert fitted.graphs[3].built == drawn.built
 
 
 def test_without_a_base_a_network_like_the_members_is_trained(task: Task) -> None:
@@ -77,7 +80,7 @@ def test_without_a_base_a_network_like_the_members_is_trained(task: Task) -> Non
 
 def test_it_can_be_its_own_base(task: Task) -> None:
     inner = SMALL.fit(task, child_seed(1, "base"))
-    outer = BayesianGCN(base=SMALL, n_zeta=2, n_weights=3, training=SHORT).fit(task, seed=1)
+    outer = dataclasses.replace(SMALL, base=SMALL).fit(task, seed=1)
     assert np.array_equal(outer.base_probabilities, inner.probabilities)
     assert not np.array_equal(outer.probabilities, inner.probabilities)
 
@@ -95,9 +98,8 @@ def test_predictions_may_be_made_on_the_sampled_graphs(task: Task) -> None:
     sampled = dataclasses.replace(SMALL, predict_on="sampled").fit(task, seed=2)
     by_hand = np.zeros((90, 3))
     for m, graph in enumerate(observed.graphs):
-        member = observed.ensemble.take(slice(m, m + 1))
-        steps = [draw_key(s) for s in range(3)]
-        for _, _, p in member.predictions(graph, task.features, steps=steps):
+        member = observed.samples.take(slice(m, m + 1))
+        for _, _, p in member.predictions(graph, task.features):
             by_hand += p[0] / 12
     np.testing.assert_allclose(sampled.probabilities, by_hand, atol=1e-6)
     assert np.abs(observed.probabilities - by_hand).max() > 1e-3
@@ -105,8 +107,8 @@ def test_predictions_may_be_made_on_the_sampled_graphs(task: Task) -> None:
 
 def test_the_seed_decides_every_bit(task: Task) -> None:
     first, again, other = (SMALL.fit(task, seed=s) for s in (4, 4, 5))
-    for name, weights in first.ensemble.weights.items():
-        assert np.array_equal(weights.numpy(), again.ensemble.weights[name].numpy())
+    for name, weights in first.samples.weights.items():
+        assert np.array_equal(weights.numpy(), again.samples.weights[name].numpy())
     for part in ("probabilities", "expected_entropy", "graph_information", "weight_information"):
         one, two = getattr(first.posterior, part), getattr(again.posterior, part)
         assert np.array_equal(one, two)
@@ -116,7 +118,7 @@ def test_the_seed_decides_every_bit(task: Task) -> None:
 @pytest.mark.parametrize("predict_on", ["observed", "sampled"])
 def test_the_memory_bound_changes_nothing(task: Task, predict_on: str) -> None:
     model = dataclasses.replace(SMALL, predict_on=predict_on)
-    tight = dataclasses.replace(model, training=SHORT.replace(memory=1))
+    tight = dataclasses.replace(model, weights=MCDropout(SHORT.replace(memory=1)))
     whole, parts = model.fit(task, seed=4).posterior, tight.fit(task, seed=4).posterior
     np.testing.assert_allclose(parts.probabilities, whole.probabilities, atol=1e-5)
     np.testing.assert_allclose(parts.entropy, whole.entropy, atol=1e-5)
@@ -125,8 +127,8 @@ def test_the_memory_bound_changes_nothing(task: Task, predict_on: str) -> None:
 
 def test_more_zetas_keep_the_first_ones(task: Task) -> None:
     few, many = (dataclasses.replace(SMALL, n_zeta=v).fit(task, seed=4) for v in (1, 2))
-    assert list(few.graphs) == list(many.graphs)[:2]
-    assert few.ensemble.seeds == many.ensemble.seeds[:2]
+    assert [g.built for g in few.graphs] == [g.built for g in many.graphs[:2]]
+    assert few.samples.seeds == many.samples.seeds[:2]
 
 
 def test_hidden_labels_change_nothing(task: Task) -> None:
@@ -160,10 +162,10 @@ def test_other_constructions_fit_too(task: Task, construction: str) -> None:
 
 
 def test_the_observed_graph_leaves_a_deep_ensemble(task: Task) -> None:
-    ensemble = dataclasses.replace(SMALL, graph_model=ObservedGraph(), weights=PointEstimate())
+    ensemble = dataclasses.replace(SMALL, graph_model=ObservedGraph(), weights=PointEstimate(SHORT))
     fitted = ensemble.fit(task)
     assert all(graph is task.graph for graph in fitted.graphs)
-    each = fitted.ensemble.predict_proba(task.graph, task.features)  # [4, N, K]
+    each = fitted.samples.predict_proba(task.graph, task.features)  # [4, N, K]
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
     assert fitted.posterior.num_draws == 1
     np.testing.assert_allclose(fitted.posterior.weight_information, 0, atol=1e-12)
@@ -187,36 +189,48 @@ def test_weights_are_dropout_for_algorithm_1_and_iterates_for_the_online_schedul
 
 
 def test_weight_draws_are_counted() -> None:
-    assert MCDropout().num_draws(7) == 7
-    assert PointEstimate().num_draws(7) == 1
+    task = make_task()
+    for weights, draws in ((MCDropout(SHORT), 7), (PointEstimate(SHORT), 1)):
+        samples = weights.fit(GCN(), task, [task.graph], [1], n_weights=7)
+        assert samples.num_draws == draws
+        assert len(list(samples.predictions(task.graph, task.features))) == draws
 
 
 @dataclasses.dataclass(frozen=True)
 class Jitter:
-    """A weight posterior of one's own: the trained weights, scaled."""
+    """A weight posterior from outside the package: the trained weights, scaled."""
 
-    def num_draws(self, n_weights: int) -> int:
-        return n_weights
+    computing = Computing()
 
-    def predictions(
+    def fit(
         self,
-        ensemble: Ensemble,
-        graphs: Graph | Sequence[Graph],
-        features: FeatureMatrix,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
         n_weights: int,
-        config: TrainConfig,
-    ) -> Draws:
-        for s in range(n_weights):
-            weights = {name: w * (1 + s) for name, w in ensemble.weights.items()}
-            scaled = Ensemble(ensemble.network, weights, ensemble.seeds)
-            yield slice(0, len(ensemble)), s, scaled.predict_proba(graphs, features)
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        trained = train(network, tasks, graphs, seeds, SHORT, progress)
+        scales = torch.arange(1.0, n_weights + 1)
+        weights = {
+            name: (w[:, None] * scales.view(-1, *[1] * (w.dim() - 1))).flatten(0, 1)
+            for name, w in trained.weights.items()
+        }
+        return dataclasses.replace(trained, weights=weights, stored=n_weights)
 
 
-def test_a_weight_posterior_of_ones_own_is_used(task: Task) -> None:
-    fitted = dataclasses.replace(SMALL, weights=Jitter()).fit(task)
-    draws = Jitter().predictions(fitted.ensemble, task.graph, task.features, 3, SHORT)
-    by_hand = np.mean([p for _, _, p in draws], axis=(0, 1))
-    np.testing.assert_allclose(fitted.probabilities, by_hand, atol=1e-6)
+def test_a_weight_posterior_from_outside_is_used(task: Task) -> None:
+    on_classes = dataclasses.replace(SMALL, base=LabelPropagation())
+    fitted = dataclasses.replace(on_classes, weights=Jitter()).fit(task, seed=1)
+    plain = dataclasses.replace(on_classes, weights=PointEstimate(SHORT)).fit(task, seed=1)
+    by_hand = []
+    for scale in (1, 2, 3):
+        weights = {name: w * scale for name, w in plain.samples.weights.items()}
+        scaled = dataclasses.replace(plain.samples, weights=weights)
+        by_hand.append(scaled.predict_proba(task.graph, task.features))
+    np.testing.assert_allclose(fitted.probabilities, np.mean(by_hand, axis=(0, 1)), atol=1e-6)
+    assert fitted.posterior.num_draws == 3
 
 
 def test_it_predicts_on_a_grown_graph(task: Task) -> None:
@@ -244,9 +258,9 @@ def test_copying_helps_where_classes_are_known(task: Task) -> None:
     """With the true classes as ĉ, averaging over copies is better than the plain GCN."""
     truth = true_labels(task)
     given = GivenProbabilities(np.eye(3)[truth])
-    model = BayesianGCN(base=given, n_zeta=5, n_weights=1, weights=PointEstimate())
     training = TrainConfig(epochs=60)
-    copied = dataclasses.replace(model, training=training).fit(task).probabilities
+    model = BayesianGCN(base=given, n_zeta=5, n_weights=1, weights=PointEstimate(training))
+    copied = model.fit(task).probabilities
     plain = GCNClassifier(training=training).fit(task).probabilities
     loss = [-np.log(p[np.arange(90), truth]).mean() for p in (copied, plain)]
     assert loss[0] < loss[1]
@@ -272,12 +286,13 @@ def test_the_two_bayesian_rows_of_the_paper_differ_by_one_argument(
 ) -> None:
     task = make_task()
     quick = MMSBM(cold_iterations=20, warm_iterations=10)
-    shared = {"n_zeta": 2, "n_weights": 2, "training": SHORT, "schedule": schedule}
+    shared = {"n_zeta": 2, "n_weights": 2, "schedule": schedule}
+    shared["weights"] = (MCDropout if schedule == "algorithm1" else PointEstimate)(SHORT)
     copying = BayesianGCN(**shared).fit(task, seed=1)
     blocks = BayesianGCN(graph_model=quick, **shared).fit(task, seed=1)
     np.testing.assert_array_equal(copying.base_probabilities, blocks.base_probabilities)
     assert not np.allclose(copying.probabilities, blocks.probabilities)
     assert np.mean(blocks.probabilities.argmax(1) == true_labels(task)) > 0.5
-    on_sampled = blocks.model.average(blocks.ensemble, blocks.graphs, task.features)
+    on_sampled = blocks.model.average(blocks.samples, blocks.graphs, task.features)
     again = BayesianGCN(graph_model=quick, predict_on="sampled", **shared).fit(task, seed=1)
     np.testing.assert_array_equal(on_sampled.probabilities, again.probabilities)

@@ -15,12 +15,12 @@ from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import NodeCopying, ObservedGraph, SoftClass
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.train import TrainConfig, train
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.rng import child_seed
-from nodecopy.weights import MCDropout
+from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights.descent import TrainConfig, train
+from nodecopy.weights.samples import WeightSamples
 from tests.problems import make_task
 
 SCHEDULE = OnlineSchedule(pretraining=10, epochs=24, collect=5)
@@ -61,7 +61,7 @@ def online(schedule: OnlineSchedule = SCHEDULE, **settings: object) -> BayesianG
     return BayesianGCN(schedule=schedule, **settings)
 
 
-def trained(task: Task, epochs: int) -> Ensemble:
+def trained(task: Task, epochs: int) -> WeightSamples:
     """Train the one network on the observed graph for so many epochs."""
     return train(GCN(), task, [task.graph], [MEMBER], TrainConfig(epochs=epochs))
 
@@ -78,18 +78,18 @@ def test_the_authors_number_of_epochs(per_class: int, epochs: int) -> None:
 
 def test_collected_networks_are_consecutive_iterates(task: Task) -> None:
     fitted = online(graph_model=ObservedGraph()).fit(task, seed=1)
-    assert len(fitted.ensemble) == len(fitted.graphs) == 5
+    assert len(fitted.samples) == len(fitted.graphs) == 5
     for i, epochs in enumerate(range(20, 25)):
         expected = trained(task, epochs).weights
-        for name, weights in fitted.ensemble.weights.items():
+        for name, weights in fitted.samples.weights.items():
             assert torch.allclose(weights[i], expected[name][0], atol=1e-6)
-    first, second = fitted.ensemble.weights["w0"][:2]
+    first, second = fitted.samples.weights["w0"][:2]
     assert 1e-4 < (first - second).abs().max() < 0.02  # one Adam step of rate 0.01
 
 
 def test_the_answer_is_the_average_of_the_iterates_without_dropout(task: Task) -> None:
     fitted = online().fit(task, seed=1)
-    each = fitted.ensemble.predict_proba(task.graph, task.features)  # [5, N, K]
+    each = fitted.samples.predict_proba(task.graph, task.features)  # [5, N, K]
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
     assert fitted.posterior.num_draws == 1
 
@@ -176,10 +176,10 @@ def test_collected_graphs_are_those_the_steps_were_taken_on(
     monkeypatch.setattr("nodecopy.graph_models.copying.CopyingPosterior.graph", noted)
     fitted = online(graph_model=graph_model).fit(task, seed=1)
     steps = used[:14]
-    assert list(fitted.graphs) == steps[-5:]
-    assert fitted.graphs[1:3] == steps[-4:-2]
-    assert fitted.graphs[-1] == steps[-1]
-    assert fitted.graphs[0] == steps[-5]
+    assert [g.built for g in fitted.graphs] == [g.built for g in steps[-5:]]
+    assert [g.built for g in fitted.graphs[1:3]] == [g.built for g in steps[-4:-2]]
+    assert fitted.graphs[-1].built == steps[-1].built
+    assert fitted.graphs[0].built == steps[-5].built
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ def test_a_run_does_not_keep_a_posterior_for_each_epoch(task: Task, refresh: str
 
 def test_predictions_may_be_made_on_the_graphs_of_the_steps(task: Task) -> None:
     fitted = online(predict_on="sampled").fit(task, seed=1)
-    each = fitted.ensemble.predict_proba(list(fitted.graphs), task.features)
+    each = fitted.samples.predict_proba(list(fitted.graphs), task.features)
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
 
 
@@ -231,7 +231,7 @@ def test_the_seed_decides_every_bit(task: Task) -> None:
 
 def test_the_memory_bound_changes_nothing(task: Task) -> None:
     whole = online().fit(task, seed=1).probabilities
-    parts = online(training=TrainConfig(memory=1)).fit(task, seed=1).probabilities
+    parts = online(weights=PointEstimate(TrainConfig(memory=1))).fit(task, seed=1).probabilities
     np.testing.assert_allclose(parts, whole, atol=1e-5)
 
 
@@ -258,4 +258,4 @@ def test_a_schedule_without_pretraining_starts_from_the_initial_network(task: Ta
     fitted = online(schedule, graph_model=model).fit(task, seed=1)
     start = trained(task, 0).predict_proba(task.graph, task.features)[0]
     np.testing.assert_allclose(model.fits[0], start, atol=1e-6)
-    assert len(fitted.ensemble) == 3
+    assert len(fitted.samples) == 3

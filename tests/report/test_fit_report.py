@@ -10,11 +10,11 @@ import pytest
 
 from nodecopy.errors import DatasetError, SplitError
 from nodecopy.experiment.fit import FitOutcome, fit_builtin
-from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN
 from nodecopy.report.fit import score_rows, write_fit_report
+from nodecopy.weights import MCDropout, TrainConfig
 
-QUICK = BayesianGCN(n_zeta=2, n_weights=2, training=TrainConfig(epochs=30))
+QUICK = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(TrainConfig(epochs=30)))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.nn.train import Progress
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 
 

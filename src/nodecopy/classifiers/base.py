@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.task import Task
-from nodecopy.nn.train import Progress
+from nodecopy.progress import Progress
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from nodecopy.classifiers.adapters import GivenProbabilities
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.nn.propagation import adjacency_rows
-from nodecopy.nn.train import Progress
+from nodecopy.progress import Progress
 
 
 @dataclass(frozen=True)

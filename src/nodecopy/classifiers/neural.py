@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import Graph
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
-from nodecopy.nn.stopping import Patience
-from nodecopy.nn.train import Progress, TrainConfig, train
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
+from nodecopy.weights import TrainConfig, WeightSamples
+from nodecopy.weights.descent import train
+from nodecopy.weights.stopping import Patience
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,15 @@ class NetworkClassifier:
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
         """Train the network and predict every node with dropout off."""
         seeds = (child_seed(seed, "network"),)
-        ensemble = train(self.network, task, [task.graph], seeds, self.training, progress)
-        return FittedNetwork(ensemble, task.graph, task.features, self.training)
+        trained = train(self.network, task, [task.graph], seeds, self.training, progress)
+        return FittedNetwork(trained, task.graph, task.features, self.training)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedNetwork:
     """A trained network, and the graph it was trained on."""
 
-    ensemble: Ensemble
+    weights: WeightSamples
     graph: Graph
     features: FeatureMatrix
     training: TrainConfig
@@ -55,8 +56,8 @@ class FittedNetwork:
 
     def predict_proba(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
-        options = {"memory": self.training.memory, "device": self.training.device}
-        return self.ensemble.predict_proba(graph, features, **options)[0]
+        computing = self.training.computing
+        return self.weights.predict_proba(graph, features, computing=computing)[0]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
@@ -19,17 +20,15 @@ from nodecopy.estimator.inputs import node_numbers, read_described, read_labelle
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import (
-    check_ensemble,
     check_inputs,
     check_posterior,
+    check_samples,
     saved_classes,
 )
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
 from nodecopy.graph_models import GraphModel, NodeCopying
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
-from nodecopy.nn.train import TrainConfig
 from nodecopy.persistence import (
     SavedModel,
     check_types,
@@ -39,7 +38,13 @@ from nodecopy.persistence import (
     write_model,
 )
 from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
-from nodecopy.weights import WeightPosterior
+from nodecopy.weights import (
+    MCDropout,
+    PointEstimate,
+    TrainConfig,
+    WeightPosterior,
+    WeightSamples,
+)
 
 # What `load` looks for in a folder.
 MODEL_FILE = "model.safetensors"
@@ -72,7 +77,7 @@ class NodeCopyClassifier:
         classes_: the labels that the columns of probabilities stand for [K].
         posterior_: probabilities and uncertainty of every node.
         base_proba_: what the base classifier gave [N, K].
-        ensemble_: the trained networks.
+        samples_: the weights of the fitted networks.
         graphs_: the graphs they were trained on, drawn on demand; not saved.
         n_features_in_: D.
         hubs_: the nodes that each column of `structural_features` stands for [D]; None where
@@ -157,7 +162,7 @@ class NodeCopyClassifier:
         self.classes_ = encoded.classes
         self.posterior_ = fitted.posterior
         self.base_proba_ = np.asarray(fitted.base_probabilities)
-        self.ensemble_ = fitted.ensemble
+        self.samples_ = fitted.samples
         self.graphs_ = fitted.graphs
         self.n_features_in_ = int(features.shape[1])
         self.scaling_ = scaling
@@ -203,7 +208,7 @@ class NodeCopyClassifier:
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
         features = self.scaling_.apply(given.graph, features)
-        return self._model().average(self.ensemble_, given.graph, features)
+        return self._model().average(self.samples_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code."""
@@ -216,7 +221,9 @@ class NodeCopyClassifier:
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "features": self.n_features_in_,
             "scaled_rows": self.scaling_.rows,
-            "members": list(self.ensemble_.seeds),
+            "members": list(self.samples_.seeds),
+            "keys": list(self.samples_.keys),
+            "stored": self.samples_.stored,
             "draws": [self.posterior_.num_members, self.posterior_.num_draws],
         }
         arrays: dict[str, NDArray[Any]] = {"base_proba": self.base_proba_}
@@ -227,7 +234,7 @@ class NodeCopyClassifier:
             "scaling.scale": self.scaling_.scale,
         }
         arrays |= {name: array for name, array in optional.items() if array is not None}
-        arrays |= {f"weights.{n}": w.numpy() for n, w in self.ensemble_.weights.items()}
+        arrays |= {f"weights.{n}": w.numpy() for n, w in self.samples_.weights.items()}
         write_model(path, SavedModel(settings, arrays))
 
     @classmethod
@@ -257,10 +264,16 @@ class NodeCopyClassifier:
                 if name.startswith("weights.")
             }
             network = decode(settings["model"]).network
-            loaded.ensemble_ = Ensemble(network, weights, tuple(settings["members"]))
+            loaded.samples_ = WeightSamples(
+                network,
+                weights,
+                tuple(settings["members"]),
+                tuple(settings["keys"]),
+                settings["stored"],
+            )
             check_inputs(loaded.scaling_, loaded.hubs_, loaded.n_features_in_)
             check_posterior(loaded.posterior_, loaded.base_proba_, len(loaded.classes_))
-            check_ensemble(loaded.ensemble_, loaded.n_features_in_, len(loaded.classes_))
+            check_samples(loaded.samples_, loaded.n_features_in_, len(loaded.classes_))
         except (KeyError, TypeError, AttributeError) as error:
             raise FormatError(f"{path} lacks a part of the model: {error}") from error
         except (ValueError, OverflowError, RecursionError, MemoryError) as error:
@@ -316,14 +329,28 @@ class NodeCopyClassifier:
         return BayesianGCN(
             base=self.base,
             graph_model=NodeCopying(self.epsilon) if self.graph_model is None else self.graph_model,
-            weights=self.weights,
+            weights=self._weights(),
             n_zeta=self.n_zeta,
             n_graphs=self.n_graphs,
             n_weights=self.n_weights,
             network=self.network or GCN(),
-            training=self.training or TrainConfig(),
             schedule=online,
             predict_on=self.predict_on,
+        )
+
+    def _weights(self) -> WeightPosterior:
+        """Return the weight posterior, trained as asked."""
+        if self.weights is None:
+            training = self.training or TrainConfig()
+            online = self.schedule != "algorithm1"
+            return PointEstimate(training) if online else MCDropout(training)
+        if self.training is None:
+            return self.weights
+        if isinstance(self.weights, (MCDropout, PointEstimate)):
+            return replace(self.weights, training=self.training)
+        raise ModelError(
+            f"training does not apply to {type(self.weights).__name__}, which has settings of its "
+            "own; leave it out"
         )
 
     def _seed(self) -> int:

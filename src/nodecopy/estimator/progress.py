@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nodecopy.nn.train import Progress
+from nodecopy.progress import Progress
 
 
 @contextmanager

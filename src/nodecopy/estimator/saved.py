@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError, shown
 from nodecopy.estimator.scaling import Scaling
-from nodecopy.nn.ensemble import Ensemble
 from nodecopy.posterior import Posterior
 from nodecopy.rng import stream
 from nodecopy.typed import fits
+from nodecopy.weights import WeightSamples
 
 _NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
 
@@ -59,21 +59,24 @@ def check_inputs(scaling: Scaling, hubs: NDArray[Any] | None, num_features: obje
         raise FormatError(f"hubs must be whole numbers {list(shape)}; got {list(hubs.shape)}")
 
 
-def check_ensemble(ensemble: Ensemble, num_features: int, num_classes: int) -> None:
+def check_samples(samples: WeightSamples, num_features: int, num_classes: int) -> None:
     """Refuse weights that are not those of the network, for so many features and classes."""
-    if not ensemble.seeds or not fits(ensemble.seeds, tuple[int, ...]):
-        raise FormatError(f"the members must have whole numbers; got {shown(ensemble.seeds)}")
-    held = {name: w.numpy() for name, w in ensemble.weights.items()}
+    if not samples.seeds or not fits(samples.seeds, tuple[int, ...]):
+        raise FormatError(f"the members must have whole numbers; got {shown(samples.seeds)}")
+    if not samples.keys or not fits(samples.keys, tuple[int | None, ...]):
+        raise FormatError(f"the keys of masks must be whole numbers; got {shown(samples.keys)}")
+    _check_count("stored", samples.stored)
+    held = {name: w.numpy() for name, w in samples.weights.items()}
     widest = max((max(w.shape, default=0) for w in held.values()), default=0)
     if num_features > widest:  # known before weights of that size are made, to compare with
         raise FormatError(f"no weights of the model are for {num_features:,} features")
     sizes = (num_features, num_classes)
-    wanted = ensemble.network.initial_weights(*sizes, stream(0, "shape"))
+    wanted = samples.network.initial_weights(*sizes, stream(0, "shape"))
     if set(held) != set(wanted):
         names = ", ".join(sorted(wanted))
         raise FormatError(f"the weights must be {names}; got {', '.join(sorted(held)) or 'none'}")
     for name, one in wanted.items():
-        _check(f"weights.{name}", held[name], (len(ensemble.seeds), *one.shape))
+        _check(f"weights.{name}", held[name], (samples.stored * len(samples), *one.shape))
 
 
 def _check(name: str, array: NDArray[Any], shape: tuple[Any, ...]) -> None:

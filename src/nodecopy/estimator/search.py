@@ -29,7 +29,7 @@ def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any = None) -> NodeI
 
     >>> from sklearn.model_selection import GridSearchCV
     >>> from nodecopy.data import planted_partition
-    >>> from nodecopy.nn.train import TrainConfig
+    >>> from nodecopy.weights import TrainConfig
     >>> data = planted_partition(120, 2, seed=0).dataset
     >>> clf = NodeCopyClassifier(n_zeta=1, training=TrainConfig(epochs=20), random_state=0)
     >>> rows = on_nodes(clf, data.graph, data.features)

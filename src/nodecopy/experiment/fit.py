@@ -7,8 +7,8 @@ from typing import NamedTuple
 from nodecopy.data import NodeDataset, Split, Task, fixed_split, load_dataset, random_split
 from nodecopy.errors import SplitError, unknown_name
 from nodecopy.metrics import Scores, score_predictions
-from nodecopy.nn.train import Progress
 from nodecopy.posterior import BayesianGCN, FittedBayesianGCN
+from nodecopy.progress import Progress
 
 
 class FitOutcome(NamedTuple):

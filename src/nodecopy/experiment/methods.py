@@ -22,9 +22,8 @@ from nodecopy.classifiers import (
 )
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph_models import MMSBM, ObservedGraph
-from nodecopy.nn.train import TrainConfig
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.weights import PointEstimate
+from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,10 @@ def _training(labels_per_class: int) -> TrainConfig:
     return TrainConfig(epochs=paper_epochs(labels_per_class))
 
 
-def _bayesian(labels_per_class: int, **settings: Any) -> BayesianGCN:
-    return BayesianGCN(training=_training(labels_per_class), **settings)
+def _bayesian(labels_per_class: int, *, point: bool = False, **settings: Any) -> BayesianGCN:
+    training = _training(labels_per_class)
+    weights = PointEstimate(training) if point else MCDropout(training)
+    return BayesianGCN(weights=weights, **settings)
 
 
 def _gat(dataset: str, labels_per_class: int) -> GATClassifier:
@@ -67,7 +68,7 @@ METHODS: dict[str, Method] = {
     "label-propagation": Method("Label propagation", lambda _, n: LabelPropagation()),
     "ensemble": Method(
         "Deep ensemble of GCNNs",
-        lambda _, n: _bayesian(n, graph_model=ObservedGraph(), weights=PointEstimate()),
+        lambda _, n: _bayesian(n, graph_model=ObservedGraph(), point=True),
     ),
     "mc-dropout": Method(
         "MC-dropout GCNN", lambda _, n: _bayesian(n, graph_model=ObservedGraph(), n_zeta=1)
@@ -92,7 +93,7 @@ METHODS: dict[str, Method] = {
     "copying": Method("BGCN (node copying)", lambda _, n: _bayesian(n)),
     "copying-200": Method("BGCN (node copying), 200 epochs", lambda _, n: BayesianGCN()),
     "copying-point": Method(
-        "BGCN (node copying), dropout off", lambda _, n: _bayesian(n, weights=PointEstimate())
+        "BGCN (node copying), dropout off", lambda _, n: _bayesian(n, point=True)
     ),
     "copying-online": Method(
         "BGCN (node copying), online", lambda _, n: BayesianGCN(schedule=OnlineSchedule())

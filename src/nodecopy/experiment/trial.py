@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import cached_property, lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from nodecopy.errors import SplitError, unknown_name
 
@@ -49,7 +49,7 @@ class Trial:
         from nodecopy.experiment.methods import build_method
 
         method = build_method(self.method, self.dataset, self.labels_per_class)
-        content = [asdict(self), _data_digest(self.dataset), repr(method), NUMERICS_VERSION]
+        content = [asdict(self), _data_digest(self.dataset), described(method), NUMERICS_VERSION]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
     def __str__(self) -> str:
@@ -87,6 +87,32 @@ class TrialResult:
     wall_seconds: float
     peak_megabytes: float
     versions: dict[str, str]
+
+
+def described(value: Any) -> Any:
+    """Return settings as JSON can hold them: the type of a value and what is not at its default.
+
+    An option that is added later, at a default that changes nothing, leaves the text as it was, and
+    with it every digest.
+
+    >>> from nodecopy.graph_models import NodeCopying
+    >>> described(NodeCopying(epsilon=0.5))
+    {'type': 'NodeCopying', 'epsilon': 0.5}
+    """
+    if isinstance(value, (list, tuple)):
+        return [described(item) for item in value]
+    if hasattr(value, "tobytes"):  # an array: its text would leave out the middle
+        return hashlib.blake2b(value.tobytes(), digest_size=16).hexdigest()
+    if not is_dataclass(value) or isinstance(value, type):
+        return value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)
+    text: dict[str, Any] = {"type": type(value).__name__}
+    for part in fields(value):
+        given, default = described(getattr(value, part.name)), part.default
+        if part.default_factory is not MISSING:
+            default = part.default_factory()
+        if default is MISSING or given != described(default):
+            text[part.name] = given
+    return text
 
 
 @lru_cache(maxsize=16)

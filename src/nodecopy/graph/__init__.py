@@ -1,6 +1,7 @@
 """The graph value that everything else is about."""
 
 from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
-from nodecopy.graph.graph import Graph, Rows
+from nodecopy.graph.graph import Graph
+from nodecopy.graph.rows import RowGraph, Rows
 
-__all__ = ["FloatArray", "Graph", "IntArray", "Rows", "sorted_distinct"]
+__all__ = ["FloatArray", "Graph", "IntArray", "RowGraph", "Rows", "sorted_distinct"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,18 +37,11 @@ from nodecopy.graph.arrays import (
     unpacked,
     whole,
 )
+from nodecopy.graph.rows import Rows
 
 SelfLoops = Literal["drop", "keep", "error"]
 Duplicates = Literal["merge", "sum", "error"]
 Combine = Literal["union", "sum"]
-
-
-class Rows(NamedTuple):
-    """Some rows of a graph, in compressed form: row i is ``indices[indptr[i]:indptr[i + 1]]``."""
-
-    indptr: NDArray[np.int64]  # [R + 1]
-    indices: NDArray[np.int32]  # [nnz]
-    weights: FloatArray | None  # [nnz]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,12 +223,27 @@ class Graph:
         """Number of neighbours of each node [N] (outgoing, when directed)."""
         return frozen(np.diff(self.indptr), np.int64)
 
-    def strengths(self) -> NDArray[np.float64]:
-        """Sum of the weights in each row [N]; the degrees when there are no weights."""
+    def strengths(self, rows: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Sum of the weights in each row [N], or in some rows; the degrees without weights."""
+        chosen = slice(None) if rows is None else node_list("rows", rows, self.num_nodes)
         if self.weights is None:
-            return self.degrees.astype(np.float64)
+            return self.degrees[chosen].astype(np.float64)
+        return self._weight_sums[chosen].copy()
+
+    @cached_property
+    def _weight_sums(self) -> NDArray[np.float64]:
         totals = np.bincount(self.row_of_entry(), weights=self.weights, minlength=self.num_nodes)
         return totals.astype(np.float64, copy=False)  # an empty count comes back as integers
+
+    @property
+    def averages_rows(self) -> bool:
+        """Whether Â is D⁻¹ (A + I), a mean over the row: for directed graphs."""
+        return self.directed
+
+    @property
+    def built(self) -> Graph:
+        """This graph: what every `RowGraph` answers with its whole graph."""
+        return self
 
     def neighbours(self, node: int) -> NDArray[np.int32]:
         """Return the sorted neighbours of one node."""

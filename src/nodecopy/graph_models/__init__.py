@@ -1,6 +1,12 @@
 """Random graph models: p(ζ | G_obs, X, Y) p(G | G_obs, ζ), the two last factors of equation 6."""
 
-from nodecopy.graph_models.base import GraphModel, GraphPosterior, SampledGraphs
+from nodecopy.graph_models.base import (
+    GraphModel,
+    GraphPosterior,
+    RefreshableGraphPosterior,
+    SampledGraphs,
+)
+from nodecopy.graph_models.copied import CopiedGraph
 from nodecopy.graph_models.copying import CopyingPosterior, NodeCopying
 from nodecopy.graph_models.donors import (
     CallableDonors,
@@ -15,6 +21,7 @@ from nodecopy.graph_models.observed import ObservedGraph
 __all__ = [
     "MMSBM",
     "CallableDonors",
+    "CopiedGraph",
     "CopyingPosterior",
     "DonorRule",
     "GraphModel",
@@ -24,6 +31,7 @@ __all__ = [
     "NearestNeighbours",
     "NodeCopying",
     "ObservedGraph",
+    "RefreshableGraphPosterior",
     "SampledGraphs",
     "SoftClass",
 ]

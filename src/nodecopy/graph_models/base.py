@@ -10,18 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.task import Task
-from nodecopy.graph import Graph
+from nodecopy.graph import RowGraph
 
 
 class GraphPosterior(Protocol):
     """A distribution over graphs given the observed one."""
 
-    def graph(self, seed: int, v: int, i: int) -> Graph:
+    def graph(self, seed: int, v: int, i: int) -> RowGraph:
         """Draw G_{i,v}, the i-th graph of the v-th ζ (or other parameter draw) of a seed.
 
-        The draw depends on its name (seed, v, i) alone: asking twice gives the same graph.
+        The draw depends on (seed, v, i) alone: asking twice gives the same graph.
         """
         ...
+
+
+@runtime_checkable
+class RefreshableGraphPosterior(GraphPosterior, Protocol):
+    """A posterior that the online schedule updates at less than the cost of another fit."""
 
     def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> GraphPosterior:
         """Return the posterior given newer class probabilities [N, K] of the nodes."""
@@ -38,10 +43,10 @@ class GraphModel(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledGraphs(Sequence[Graph]):
+class SampledGraphs(Sequence[RowGraph]):
     """The M = V·N_G graphs of Algorithm 1, lines 4-7, each made when it is asked for.
 
-    Member m is G_{i,v} with v = m // N_G and i = m % N_G. Nothing is stored: a draw is its name.
+    Member m is G_{i,v} with v = m // N_G and i = m % N_G. Nothing is stored: draws are repeatable.
     """
 
     posterior: GraphPosterior
@@ -54,10 +59,10 @@ class SampledGraphs(Sequence[Graph]):
         return self.n_zeta * self.n_graphs
 
     @overload
-    def __getitem__(self, member: int) -> Graph: ...
+    def __getitem__(self, member: int) -> RowGraph: ...
     @overload
-    def __getitem__(self, member: slice) -> list[Graph]: ...
-    def __getitem__(self, member: int | slice) -> Graph | list[Graph]:
+    def __getitem__(self, member: slice) -> list[RowGraph]: ...
+    def __getitem__(self, member: int | slice) -> RowGraph | list[RowGraph]:
         """Draw one graph, or several."""
         if isinstance(member, slice):
             return [self[m] for m in range(*member.indices(len(self)))]

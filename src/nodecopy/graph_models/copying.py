@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, unknown_name
-from nodecopy.graph import Graph
+from nodecopy.graph_models.copied import Construction, CopiedGraph
 from nodecopy.graph_models.donors import DonorRule, Donors, HardClass
 from nodecopy.rng import stream
-
-Construction = Literal["union", "sum", "row"]
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,9 @@ class CopyingPosterior:
         """Draw G_{i,v} as an integer vector [N]: whose neighbours each node receives (line 7)."""
         return sample_source(self.zeta(seed, v), self.model.epsilon, stream(seed, "graph", v, i))
 
-    def graph(self, seed: int, v: int, i: int) -> Graph:
-        """Draw G_{i,v} as a graph."""
-        return copy_rows(self.task.graph, self.source(seed, v, i), self.model.construction)
-
-    def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> CopyingPosterior:
-        """Form the distribution of ζ anew."""
-        return replace(self, donors=self.model.donors.donors(self.task, probabilities))
+    def graph(self, seed: int, v: int, i: int) -> CopiedGraph:
+        """Draw G_{i,v}, to be read by rows."""
+        return CopiedGraph(self.task.graph, self.source(seed, v, i), self.model.construction)
 
 
 def sample_source(
@@ -98,13 +92,3 @@ def sample_source(
     source = zeta.copy()
     source[stays] = stays
     return source
-
-
-def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construction) -> Graph:
-    """Build the graph in which node j has the observed neighbours of ``source[j]``."""
-    copied = observed.with_rows(source)
-    if construction == "row":
-        return copied
-    if construction == "sum":
-        return copied.symmetrise("sum")
-    return copied.without_self_loops().symmetrise("union")

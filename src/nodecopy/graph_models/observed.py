@@ -32,7 +32,3 @@ class CertainGraph:
     def graph(self, seed: int, v: int, i: int) -> Graph:
         """Return G_obs."""
         return self.observed
-
-    def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> CertainGraph:
-        """Nothing depends on the probabilities."""
-        return self

@@ -14,8 +14,7 @@ from typing import Any, Literal, get_args
 from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.errors import SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.nn.train import TrainConfig
-from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 WeightDraws = Literal["dropout", "point"]
 

@@ -17,7 +17,7 @@ from nodecopy.metrics import (
     score_predictions,
     wilson_interval,
 )
-from nodecopy.nn.train import Progress
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
 
 

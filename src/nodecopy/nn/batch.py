@@ -26,7 +26,7 @@ class Batch:
     """M receptive fields with their input features and dropout names.
 
     Args:
-        fields: one per member, all with the same number of steps.
+        fields: one per member, all with the same number of hops.
         features: X, sparse or dense float32 [N, D].
         seeds: one per member; they name its dropout masks.
         device: where the tensors live.
@@ -46,9 +46,9 @@ class Batch:
         self.device = device
         self.num_features = int(features.shape[1])
         self.nodes = [_pad(level) for level in zip(*(f.levels for f in fields), strict=True)]
-        self.steps = [
+        self.operators = [
             _block_diagonal(rows, self.nodes[h].shape[1], self.nodes[h + 1].shape[1], device)
-            for h, rows in enumerate(zip(*(f.steps for f in fields), strict=True))
+            for h, rows in enumerate(zip(*(f.operators for f in fields), strict=True))
         ]
         self._seeds = tuple(seeds)
         self._names: dict[tuple[str, int], Tensor] = {}
@@ -64,47 +64,47 @@ class Batch:
             padded[self.nodes[-1] < 0] = 0.0
             self._dense = torch.as_tensor(padded, device=device)
 
-    def transform_inputs(self, weight: Tensor, step: int | None, rate: float) -> Tensor:
+    def transform_inputs(self, weight: Tensor, key: int | None, rate: float) -> Tensor:
         """Return dropout(X) W for every member: weight [M, D, F] -> [M, n, F], outermost level."""
-        dropping = step is not None and rate > 0
+        dropping = key is not None and rate > 0
         if self._dense is not None:
             x = self._dense
             if dropping:
-                x = x * self.mask("input", len(self.nodes) - 1, self.num_features, step, rate)
+                x = x * self.mask("input", len(self.nodes) - 1, self.num_features, key, rate)
             return x @ weight
         assert self._sparse is not None
         values = self._sparse.values
         if dropping:
-            assert step is not None
-            values = keep_mask(self._input_names(), step, rate).mul_(values)
+            assert key is not None
+            values = keep_mask(self._input_names(), key, rate).mul_(values)
         flat = weight.reshape(self.size * self.num_features, -1)
         return self._sparse.matmul(flat, values).view(self.size, -1, flat.shape[1])
 
-    def propagate(self, step: int, hidden: Tensor) -> Tensor:
-        """Multiply by operator ``step``: [M, n_{step+1}, F] -> [M, n_step, F]."""
+    def propagate(self, hop: int, hidden: Tensor) -> Tensor:
+        """Multiply by operator ``hop``: [M, n_{hop+1}, F] -> [M, n_hop, F]."""
         flat = hidden.reshape(-1, hidden.shape[-1])
-        return self.steps[step].matmul(flat).view(self.size, -1, hidden.shape[-1])
+        return self.operators[hop].matmul(flat).view(self.size, -1, hidden.shape[-1])
 
-    def mask(self, place: str, level: int, width: int, step: int | None, rate: float) -> Tensor:
+    def mask(self, place: str, level: int, width: int, key: int | None, rate: float) -> Tensor:
         """Return the dropout mask of hidden rows [M, n_level, width] at a named place."""
-        assert step is not None
+        assert key is not None
         if (place, width) not in self._names:
             rows = row_names(self._keys(place)[:, None], self.nodes[level])
             names = np.stack([entry_names(r[:, None], np.arange(width)) for r in rows])
             self._names[place, width] = torch.as_tensor(names, device=self.device)
-        return keep_mask(self._names[place, width], step, rate)
+        return keep_mask(self._names[place, width], key, rate)
 
-    def edge_mask(self, place: str, level: int, heads: int, step: int, rate: float) -> Tensor:
+    def edge_mask(self, place: str, level: int, heads: int, key: int, rate: float) -> Tensor:
         """Return the dropout mask of operator entries [nnz, heads] (attention dropout)."""
         if (place, heads) not in self._names:
-            operator = self.steps[level]
+            operator = self.operators[level]
             rows = row_names(self._keys(place)[:, None], self.nodes[level]).ravel()
             row = operator.rows.cpu().numpy()
             column = self.nodes[level + 1].ravel()[operator.columns.cpu().numpy()]
             columns = column[:, None] * heads + np.arange(heads)[None, :]
             names = entry_names(rows[row][:, None], columns)
             self._names[place, heads] = torch.as_tensor(names, device=self.device)
-        return keep_mask(self._names[place, heads], step, rate)
+        return keep_mask(self._names[place, heads], key, rate)
 
     def _input_names(self) -> Tensor:
         """Names of the sparse input entries: (member, node, feature)."""

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from nodecopy.errors import ModelError
 from nodecopy.nn.batch import Batch
+from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
 
 
 @dataclass(frozen=True)
-class ChebNet:
+class ChebNet(Layered):
     """H⁽ˡ⁺¹⁾ = σ(Σ_k T_k(L̃) H⁽ˡ⁾ W⁽ˡ'ᵏ⁾), k = 0 … degree, L̃ = L - I (λ_max = 2), σ = ReLU.
 
     Args:
@@ -40,8 +41,13 @@ class ChebNet:
 
     @property
     def hops(self) -> int:
-        """Each layer reaches ``degree`` steps."""
+        """Each layer reaches ``degree`` hops."""
         return (len(self.hidden) + 1) * self.degree
+
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """The last matrices."""
+        return (f"w{len(self.hidden)}",)
 
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
@@ -58,22 +64,22 @@ class ChebNet:
         """The penalty falls on the first layer only."""
         return name == "w0"
 
-    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+    def forward(self, weights: Weights, inputs: Batch, key: int | None) -> Tensor:
         """Return the logits [M, n_0, K]."""
         level = self.hops
-        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n, (degree + 1) H]
+        h = inputs.transform_inputs(weights["w0"], key, self.dropout)  # [M, n, (degree + 1) H]
         for layer in range(len(self.hidden) + 1):
             if layer > 0:
                 h = torch.relu(h)
-                if step is not None and self.dropout > 0:
+                if key is not None and self.dropout > 0:
                     width = h.shape[-1]
-                    h = h * batch.mask(f"hidden{layer}", level, width, step, self.dropout)
+                    h = h * inputs.mask(f"hidden{layer}", level, width, key, self.dropout)
                 h = h @ weights[f"w{layer}"]  # [M, n, (degree + 1) out]
-            h = self._polynomial(batch, level, h)
+            h = self._polynomial(inputs, level, h)
             level -= self.degree
         return h
 
-    def _polynomial(self, batch: Batch, level: int, h: Tensor) -> Tensor:
+    def _polynomial(self, inputs: Batch, level: int, h: Tensor) -> Tensor:
         """Evaluate Σ_k T_k(L̃) h_k from level ``level`` inwards by Clenshaw's recurrence.
 
         b_k = h_k + 2 L̃ b_{k+1} - b_{k+2}; the sum is h_0 + L̃ b_1 - b_2. One product a degree, on
@@ -83,8 +89,8 @@ class ChebNet:
         after, b = None, terms[self.degree]
         for k in range(self.degree - 1, -1, -1):
             level -= 1
-            rows = batch.nodes[level].shape[1]
-            moved = batch.propagate(level, b)
+            rows = inputs.nodes[level].shape[1]
+            moved = inputs.propagate(level, b)
             new = terms[k][:, :rows] + (moved if k == 0 else 2.0 * moved)
             if after is not None:
                 new = new - after[:, :rows]

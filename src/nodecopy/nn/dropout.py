@@ -1,11 +1,11 @@
-"""Dropout masks that depend on names: member, place in the network, node, column and step.
+"""Dropout masks that depend on names: member, place in the network, node, column and key.
 
 A mask drawn in sequence from a generator would depend on which rows were drawn before it, so that
 training on fewer rows, or with other members in the batch, would give other weights. Here each
 entry hashes its own name. Pruned training therefore sees the very masks of full-graph training, and
 a batch of M members those of M separate trainings.
 
-The name is hashed to 32 well-mixed bits once (`entry_names`); each step mixes in its own key with
+The name is hashed to 32 well-mixed bits once (`entry_names`); each mask mixes in its own key with
 two multiplications (`keep_mask`), in integer operations that run alike on any device.
 """
 
@@ -37,15 +37,15 @@ def entry_names(rows: NDArray[np.uint64], columns: NDArray[np.int64]) -> NDArray
     return (mixed >> np.uint64(32)).astype(np.uint32).view(np.int32)
 
 
-def keep_mask(names: Tensor, step: int, rate: float) -> Tensor:
-    """Return the dropout mask of one step: 0 with probability ``rate``, else 1 / (1 - rate).
+def keep_mask(names: Tensor, key: int, rate: float) -> Tensor:
+    """Return one dropout mask: 0 with probability ``rate``, else 1 / (1 - rate).
 
     Args:
         names: what `entry_names` gave, int32, any shape.
-        step: a 32-bit key of the step.
+        key: of the mask, 32 bits: one per gradient step or posterior draw.
         rate: the probability of dropping an entry, 0 <= rate < 1.
     """
-    words = torch.bitwise_xor(names, _signed(step))
+    words = torch.bitwise_xor(names, _signed(key))
     words.mul_(_STEP_1)
     words.bitwise_xor_(torch.bitwise_right_shift(words, 15).bitwise_and_(0x1FFFF))
     words.mul_(_STEP_2)

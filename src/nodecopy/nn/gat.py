@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.nn.batch import Batch
+from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
 
 
 @dataclass(frozen=True)
-class GAT:
+class GAT(Layered):
     """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).
 
     The sums run over the neighbours of i and i itself. The last layer averages its heads.
@@ -49,6 +50,11 @@ class GAT:
         """One propagation per layer."""
         return len(self.hidden) + 1
 
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """None: the logits are not linear in the weights of an attention layer."""
+        return ()
+
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
@@ -69,20 +75,20 @@ class GAT:
         """The penalty falls on every weight, as in the authors' program."""
         return True
 
-    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+    def forward(self, weights: Weights, inputs: Batch, key: int | None) -> Tensor:
         """Return the logits [M, n_0, K]."""
-        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n_L, heads · F]
+        h = inputs.transform_inputs(weights["w0"], key, self.dropout)  # [M, n_L, heads · F]
         for layer in range(self.hops):
             level = self.hops - 1 - layer
             if layer > 0:
                 h = functional.elu(h)
-                if step is not None and self.dropout > 0:
+                if key is not None and self.dropout > 0:
                     width = h.shape[-1]
-                    h = h * batch.mask(f"hidden{layer}", level + 1, width, step, self.dropout)
+                    h = h * inputs.mask(f"hidden{layer}", level + 1, width, key, self.dropout)
                 h = h @ weights[f"w{layer}"]
             heads = self._heads(layer)
             h = h.unflatten(-1, (heads, -1))  # [M, n, heads, F]
-            h = self._attend(h, weights, batch, layer, step)
+            h = self._attend(h, weights, inputs, layer, key)
             h = h.mean(dim=2) if layer == self.hops - 1 else h.flatten(2)
             h = h + weights[f"b{layer}"]
         return h
@@ -91,23 +97,23 @@ class GAT:
         return self.output_heads if layer == self.hops - 1 else self.heads
 
     def _attend(
-        self, h: Tensor, weights: Weights, batch: Batch, layer: int, step: int | None
+        self, h: Tensor, weights: Weights, inputs: Batch, layer: int, key: int | None
     ) -> Tensor:
         """Average the neighbours by attention: [M, n_{level+1}, heads, F] -> [M, n_level, …]."""
         level = self.hops - 1 - layer
-        operator, rows = batch.steps[level], batch.nodes[level].shape[1]
+        operator, rows = inputs.operators[level], inputs.nodes[level].shape[1]
         targets = (h[:, :rows] * weights[f"target{layer}"][:, None]).sum(-1)  # [M, n, heads]
         sources = (h * weights[f"source{layer}"][:, None]).sum(-1)  # [M, n', heads]
         row, column = operator.rows, operator.columns.long()
         scores = targets.flatten(0, 1)[row] + sources.flatten(0, 1)[column]  # [E, heads]
         scores = functional.leaky_relu(scores, self.negative_slope)
         alpha = _softmax_over_rows(scores, row, operator.shape[0])
-        if step is not None and self.attention_dropout > 0:
+        if key is not None and self.attention_dropout > 0:
             place, heads = f"attention{layer}", alpha.shape[-1]
-            alpha = alpha * batch.edge_mask(place, level, heads, step, self.attention_dropout)
+            alpha = alpha * inputs.edge_mask(place, level, heads, key, self.attention_dropout)
         messages = h.flatten(0, 1)[column] * alpha.unsqueeze(-1)  # [E, heads, F]
         total = torch.zeros(operator.shape[0], *h.shape[2:], device=h.device)
-        return total.index_add(0, row, messages).unflatten(0, (batch.size, -1))
+        return total.index_add(0, row, messages).unflatten(0, (inputs.size, -1))
 
 
 def _softmax_over_rows(scores: Tensor, row: Tensor, num_rows: int) -> Tensor:

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from nodecopy.nn.batch import Batch
+from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
 
 
 @dataclass(frozen=True)
-class GCN:
+class GCN(Layered):
     """H⁽¹⁾ = σ(Â X W⁽⁰⁾), H⁽ˡ⁺¹⁾ = σ(Â H⁽ˡ⁾ W⁽ˡ⁾) (eqs. 1-2), σ = ReLU, none after the last layer.
 
     Args:
@@ -40,6 +41,11 @@ class GCN:
         """One propagation per layer."""
         return len(self.hidden) + 1
 
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """The last matrix, and its bias if there is one."""
+        return (f"w{self.hops - 1}", f"b{self.hops - 1}") if self.bias else (f"w{self.hops - 1}",)
+
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
@@ -56,19 +62,19 @@ class GCN:
         """The penalty falls on the first layer only."""
         return name in {"w0", "b0"}
 
-    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
+    def forward(self, weights: Weights, inputs: Batch, key: int | None) -> Tensor:
         """Return the logits [M, n_0, K]."""
         last = self.hops - 1
-        h = batch.transform_inputs(weights["w0"], step, self.dropout)  # [M, n_L, H]
+        h = inputs.transform_inputs(weights["w0"], key, self.dropout)  # [M, n_L, H]
         for layer in range(self.hops):
             level = last - layer
             if layer > 0:
                 h = torch.relu(h)
-                if step is not None and self.dropout > 0:
+                if key is not None and self.dropout > 0:
                     width = h.shape[-1]
-                    h = h * batch.mask(f"hidden{layer}", level + 1, width, step, self.dropout)
+                    h = h * inputs.mask(f"hidden{layer}", level + 1, width, key, self.dropout)
                 h = h @ weights[f"w{layer}"]  # [M, n, out]
-            h = batch.propagate(level, h)
+            h = inputs.propagate(level, h)
             if self.bias:
                 h = h + weights[f"b{layer}"]
         return h

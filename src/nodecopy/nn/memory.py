@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.nn.network import Network, Weights
+from nodecopy.nn.network import Weights
+from nodecopy.nn.propagation import OperatorKind
 from nodecopy.nn.receptive import ReceptiveField
 
 Fields = TypeVar("Fields")
@@ -35,7 +36,7 @@ def default_memory() -> int:
 def field_bytes(
     field: ReceptiveField,
     features: FeatureMatrix,
-    network: Network,
+    operator: OperatorKind,
     weights: Weights,
     *,
     training: bool,
@@ -45,7 +46,7 @@ def field_bytes(
     Args:
         field: the rows it reads.
         features: X.
-        network: the architecture.
+        operator: which one the layers propagate with.
         weights: of one member; only their sizes count.
         training: whether gradients are computed, too.
     """
@@ -54,11 +55,11 @@ def field_bytes(
         entries = int(np.diff(features.indptr)[outermost].sum())
     else:
         entries = len(outermost) * features.shape[1]
-    edges = sum(len(step.columns) for step in field.steps)
+    edges = sum(len(operator_rows.columns) for operator_rows in field.operators)
     rows = sum(len(level) for level in field.levels)
     row_bytes = 4 * max(w.shape[-1] for w in weights.values())
     rows *= _ROW_COPIES[training]
-    if network.operator == "attention":
+    if operator == "attention":
         rows += edges * _EDGE_COPIES[training]
     size = 4 * sum(w.numel() for w in weights.values()) * _WEIGHT_COPIES[training]
     return (entries + edges) * _ENTRY[training] + rows * row_bytes + size

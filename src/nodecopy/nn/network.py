@@ -1,19 +1,51 @@
-"""What an architecture is: shapes of its weights, and a forward pass over a batch."""
+"""What a network is: how it reads a graph, the shapes of its weights, and a forward pass."""
 
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Protocol
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
-from nodecopy.nn.batch import Batch
-from nodecopy.nn.propagation import OperatorKind
+from nodecopy.graph import RowGraph
 
 Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Computing:
+    """Where to compute, and within what bounds.
+
+    Attributes:
+        device: "cpu", "cuda", …
+        memory: bytes that a chunk of members may take; None is a quarter of the machine's.
+        prune: compute only the rows that the outputs need; False gives the same, slowly.
+    """
+
+    device: str = "cpu"
+    memory: int | None = None
+    prune: bool = True
+
+
+class Reading(NamedTuple):
+    """What one member is to compute: outputs at some nodes of its graph.
+
+    Attributes:
+        graph: what it propagates over.
+        seed: names its dropout masks.
+        nodes: sets of nodes, each of which becomes inputs of their own; None is all, in order.
+    """
+
+    graph: RowGraph
+    seed: int
+    nodes: tuple[NDArray[np.int64] | None, ...]
 
 
 class Network(Protocol):
@@ -23,12 +55,9 @@ class Network(Protocol):
     computes all members at once and never mixes them.
     """
 
-    operator: ClassVar[OperatorKind]
-    """Which operator the layers propagate with."""
-
     @property
-    def hops(self) -> int:
-        """How many propagation steps lie between inputs and outputs."""
+    def readout(self) -> tuple[str, ...]:
+        """Names of the last layer's weights, in which the logits are linear; () if unknown."""
         ...
 
     def initial_weights(
@@ -37,12 +66,36 @@ class Network(Protocol):
         """Draw the initial weights of one member."""
         ...
 
+    def trained(self, name: str) -> bool:
+        """Tell whether the weights of this name are learnt (running statistics are not)."""
+        ...
+
     def decayed(self, name: str) -> bool:
         """Tell whether the L2 penalty applies to the weights of this name."""
         ...
 
-    def forward(self, weights: Weights, batch: Batch, step: int | None) -> Tensor:
-        """Return the logits [M, n_0, K]; ``step`` keys the dropout masks, None turns it off."""
+    def lay_out(
+        self,
+        readings: Iterable[Reading],
+        features: FeatureMatrix,
+        weights: Weights,
+        computing: Computing,
+        *,
+        gradients: bool,
+    ) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+        """Yield (members, inputs of each set of nodes), as many members at a time as fit.
+
+        Args:
+            readings: one for each member; each graph is read once, so they may be made on demand.
+            features: X [N, D].
+            weights: of one member; only their sizes count.
+            computing: where, and within what bound.
+            gradients: whether the first inputs are trained on; the others are only evaluated.
+        """
+        ...
+
+    def forward(self, weights: Weights, inputs: Any, key: int | None) -> Tensor:
+        """Return the logits [M, n, K]; ``key`` names the dropout masks, None turns dropout off."""
         ...
 
 

@@ -17,9 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.graph import FloatArray, Graph, IntArray
+from nodecopy.errors import GraphError
+from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
 
 OperatorKind = Literal["adjacency", "laplacian", "attention"]
+
+_MOST_ENTRIES = 2**31 - 1
 
 
 class OperatorRows(NamedTuple):
@@ -30,34 +33,39 @@ class OperatorRows(NamedTuple):
     values: NDArray[np.float32]  # [nnz]
 
 
-def adjacency_rows(graph: Graph, nodes: NDArray[np.int64]) -> OperatorRows:
+def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of Â = D^-½ (A + I) D^-½, D the row sums of A + I (eqs. 1-2).
 
     A directed graph has no symmetric normalisation; its Â is D⁻¹ (A + I), a mean over the row.
     """
-    degrees = graph.strengths() + 1.0
-    indptr, columns, weights = _with_self_loops(graph, nodes)
-    if graph.directed:
-        left, right = 1.0 / degrees, np.ones_like(degrees)
-    else:
-        left = right = 1.0 / np.sqrt(degrees)
-    return _scaled(indptr, columns, weights, left[nodes], right)
+    block = _with_self_loops(graph.take_rows(nodes), nodes)
+    if graph.averages_rows:
+        return _scaled(block, 1.0 / block.strengths(), np.ones(len(block.indices)))
+    at, place = _numbered(block.indices, nodes, graph.num_nodes)
+    root = 1.0 / np.sqrt(graph.strengths(at) + 1.0)
+    return _scaled(block, root[: len(nodes)], root[place])
 
 
-def laplacian_rows(graph: Graph, nodes: NDArray[np.int64]) -> OperatorRows:
+def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of the scaled Laplacian L̃ = 2L/λ_max - I with λ_max = 2, i.e. -D^-½ A D^-½."""
-    degrees = graph.strengths()
-    root = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
     block = graph.take_rows(nodes)
-    weights = np.ones(len(block.indices)) if block.weights is None else block.weights
-    return _scaled(block.indptr, block.indices, weights, -root[nodes], root)
+    at, place = _numbered(block.indices, nodes, graph.num_nodes)
+    degrees = graph.strengths(at)
+    root = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    return _scaled(block, -root[: len(nodes)], root[place])
 
 
-def attention_rows(graph: Graph, nodes: NDArray[np.int64]) -> OperatorRows:
+def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of the pattern of A + I, each node its own neighbour exactly once, all ones."""
-    simple = graph.without_self_loops() if graph.num_self_loops else graph
-    indptr, columns, weights = _with_self_loops(simple, nodes)
-    return OperatorRows(indptr, columns, np.ones(len(weights), np.float32))
+    block = graph.take_rows(nodes)
+    loops = np.repeat(nodes, np.diff(block.indptr)) == block.indices
+    if loops.any():
+        before = np.concatenate([[0], np.cumsum(loops)])
+        block = Rows(block.indptr - before[block.indptr], block.indices[~loops], None)
+    block = _with_self_loops(block, nodes)
+    return OperatorRows(
+        block.indptr, block.indices.astype(np.int64), np.ones(len(block.indices), np.float32)
+    )
 
 
 OPERATORS = {
@@ -86,7 +94,7 @@ class SparseOperator:
         num_columns: int,
         device: torch.device,
     ) -> None:
-        _hear_beta_notice()
+        _suppress_beta_warning()
         self.shape = (len(indptr) - 1, num_columns)
         self.device = device
         self.indptr = _index(indptr, device)
@@ -145,8 +153,8 @@ def _product(
 
 
 @cache
-def _hear_beta_notice() -> None:
-    """Let torch say once, unheard, that its CSR support is in beta: nothing a user can act on."""
+def _suppress_beta_warning() -> None:
+    """Suppress torch's one warning that its CSR support is in beta: nothing a user can act on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([]).int(), torch.tensor([]))
@@ -154,26 +162,40 @@ def _hear_beta_notice() -> None:
 
 def _index(values: NDArray[Any], device: torch.device) -> Tensor:
     """Index tensor: 32 bits, which the sparse kernels read a third faster than 64."""
+    if len(values) > _MOST_ENTRIES or (len(values) and values[-1] > _MOST_ENTRIES):
+        raise GraphError(
+            f"a batch of {max(len(values), int(values[-1])):,} entries is too large for its 32-bit "
+            f"indices (at most {_MOST_ENTRIES:,}); lower the memory bound, so that it is divided"
+        )
     return torch.as_tensor(np.ascontiguousarray(values, dtype=np.int32), device=device)
 
 
-def _with_self_loops(
-    graph: Graph, nodes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], FloatArray]:
-    """Return rows of A + I: each row of A with its own node appended at weight one."""
-    block = graph.take_rows(nodes)
+def _numbered(
+    columns: IntArray, nodes: NDArray[np.int64], num_nodes: int
+) -> tuple[NDArray[np.int64], IntArray]:
+    """Return ``nodes`` followed by the other nodes among the columns, and where each column is."""
+    if 4 * len(columns) > num_nodes:  # a table of all nodes is cheaper than sorting the columns
+        seen = np.zeros(num_nodes, bool)
+        seen[columns] = True
+        seen[nodes] = False
+        at = np.concatenate([nodes, np.flatnonzero(seen)])
+        place = np.empty(num_nodes, np.int64)
+        place[at] = np.arange(len(at))
+        return at, place[columns]
+    at = np.concatenate([nodes, np.setdiff1d(columns, nodes)])
+    order = np.argsort(at, kind="stable")
+    return at, order[np.searchsorted(at, columns, sorter=order)]
+
+
+def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
+    """Append its own node at weight one to each row: rows of A + I."""
+    columns = np.insert(block.indices, block.indptr[1:], nodes)
+    weights = None if block.weights is None else np.insert(block.weights, block.indptr[1:], 1.0)
+    return Rows(block.indptr + np.arange(len(block.indptr)), columns, weights)
+
+
+def _scaled(block: Rows, left: FloatArray, right: FloatArray) -> OperatorRows:
+    """Multiply each entry by a factor of its row [R] and one of its own [nnz]."""
     weights = np.ones(len(block.indices)) if block.weights is None else block.weights
-    columns = np.insert(block.indices.astype(np.int64), block.indptr[1:], nodes)
-    weights = np.insert(weights, block.indptr[1:], 1.0)
-    return block.indptr + np.arange(len(block.indptr)), columns, weights
-
-
-def _scaled(
-    indptr: NDArray[np.int64],
-    columns: NDArray[Any],
-    weights: FloatArray,
-    left: FloatArray,
-    right: FloatArray,
-) -> OperatorRows:
-    values = np.repeat(left, np.diff(indptr)) * weights * right[columns]
-    return OperatorRows(indptr, columns.astype(np.int64), values.astype(np.float32))
+    values = np.repeat(left, np.diff(block.indptr)) * weights * right
+    return OperatorRows(block.indptr, block.indices.astype(np.int64), values.astype(np.float32))

@@ -1,7 +1,7 @@
 """The receptive field: which rows a loss on a few nodes really needs.
 
-The loss reads the outputs of the labelled nodes only. One propagation step back it reads their
-neighbours, two steps back the neighbours of those. Leaving every other row out changes nothing in
+The loss reads the outputs of the labelled nodes only. One hop back it reads their
+neighbours, two hops back the neighbours of those. Leaving every other row out changes nothing in
 the result and nearly everything in the cost: on Cora with 5 labels per class the first layer needs
 788 of 2,708 rows and the second 143; on a large graph the field does not grow with N at all.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.graph import Graph, sorted_distinct
+from nodecopy.graph import RowGraph, sorted_distinct
 from nodecopy.nn.propagation import OPERATORS, OperatorKind, OperatorRows
 
 
@@ -23,19 +23,19 @@ class ReceptiveField:
 
     Attributes:
         levels: node numbers; ``levels[0]`` are the outputs, ``levels[h]`` all that lies within h
-            steps of them. Each level begins with the level before it, so a level is a prefix.
-        steps: ``steps[h]`` are the operator rows of ``levels[h]``, whose columns number the nodes
-            by their place in ``levels[h + 1]``.
+            hops of them. Each level begins with the level before it, so a level is a prefix.
+        operators: ``operators[h]`` holds the rows of ``levels[h]``; its columns number the nodes by
+            their place in ``levels[h + 1]``.
     """
 
     levels: tuple[NDArray[np.int64], ...]
-    steps: tuple[OperatorRows, ...]
+    operators: tuple[OperatorRows, ...]
 
 
 def receptive_field(
-    graph: Graph, nodes: NDArray[np.int64], hops: int, kind: OperatorKind, *, prune: bool = True
+    graph: RowGraph, nodes: NDArray[np.int64], hops: int, kind: OperatorKind, *, prune: bool = True
 ) -> ReceptiveField:
-    """Return the field of ``nodes`` through ``hops`` steps of an operator.
+    """Return the field of ``nodes`` through ``hops`` applications of an operator.
 
     ``prune=False`` keeps every node at every level: the plain full-graph computation, slower and
     equal, for all-node predictions and for checking this module.
@@ -49,14 +49,14 @@ def receptive_field(
         place[others] = np.arange(len(nodes), graph.num_nodes)
         known = np.concatenate([known, others])
         rows = make_rows(graph, known)
-        step = OperatorRows(rows.indptr, place[rows.columns], rows.values)
-        return ReceptiveField((known,) * (hops + 1), (step,) * hops)
-    levels, steps = [known], []
+        operator = OperatorRows(rows.indptr, place[rows.columns], rows.values)
+        return ReceptiveField((known,) * (hops + 1), (operator,) * hops)
+    levels, operators = [known], []
     for _ in range(hops):
         rows = make_rows(graph, known)
         new = sorted_distinct(rows.columns[place[rows.columns] < 0])
         place[new] = len(known) + np.arange(len(new))
         known = np.concatenate([known, new])
-        steps.append(OperatorRows(rows.indptr, place[rows.columns], rows.values))
+        operators.append(OperatorRows(rows.indptr, place[rows.columns], rows.values))
         levels.append(known)
-    return ReceptiveField(tuple(levels), tuple(steps))
+    return ReceptiveField(tuple(levels), tuple(operators))

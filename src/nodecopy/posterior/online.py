@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from nodecopy.classifiers import Fitted
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, unknown_name
-from nodecopy.graph import Graph
-from nodecopy.graph_models import GraphModel, GraphPosterior
-from nodecopy.nn.ensemble import Ensemble
-from nodecopy.nn.network import Network, Weights
-from nodecopy.nn.train import Progress, Supervision, TrainConfig, Trainer
+from nodecopy.graph import RowGraph
+from nodecopy.graph_models import GraphModel, GraphPosterior, RefreshableGraphPosterior
+from nodecopy.nn.network import Computing, Network, Weights
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
+from nodecopy.weights import TrainConfig, WeightSamples
+from nodecopy.weights.descent import Supervision, Trainer, supervised
 
 Refresh = Literal["average", "network", "never"]
 # The released block-model program infers its parameters anew every so many epochs.
@@ -76,10 +77,10 @@ class OnlineRun(NamedTuple):
 
     base_probabilities: NDArray[np.floating]
     graphs: EpochGraphs
-    ensemble: Ensemble
+    iterates: WeightSamples
 
 
-class EpochGraphs(Sequence[Graph]):
+class EpochGraphs(Sequence[RowGraph]):
     """The graphs of the collected epochs, each drawn again when it is asked for.
 
     A model that was refreshed at every epoch is refreshed again, from the predictions of the
@@ -88,25 +89,28 @@ class EpochGraphs(Sequence[Graph]):
 
     Args:
         task: what the networks were trained on.
-        ensemble: the collected networks, one for each epoch.
+        iterates: the collected networks, one for each epoch.
         epochs: their numbers.
         posteriors: what the graphs were drawn from: of every epoch, or only of the first, where
             the running average of the predictions refreshed it after each epoch.
+        model: the graph model.
         seed: of the run.
-        device: where to predict.
+        computing: where to predict.
     """
 
     def __init__(
         self,
         task: Task,
-        ensemble: Ensemble,
+        iterates: WeightSamples,
         epochs: range,
         posteriors: Sequence[GraphPosterior],
+        model: GraphModel,
         seed: int,
-        device: str,
+        computing: Computing,
     ) -> None:
-        self._task, self._ensemble, self._epochs = task, ensemble, epochs
-        self._posteriors, self._seed, self._device = tuple(posteriors), seed, device
+        self._task, self._iterates, self._epochs = task, iterates, epochs
+        self._posteriors, self._model = tuple(posteriors), model
+        self._seed, self._computing = seed, computing
         self._start()
 
     def __len__(self) -> int:
@@ -114,10 +118,10 @@ class EpochGraphs(Sequence[Graph]):
         return len(self._epochs)
 
     @overload
-    def __getitem__(self, index: int) -> Graph: ...
+    def __getitem__(self, index: int) -> RowGraph: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Graph]: ...
-    def __getitem__(self, index: int | slice) -> Graph | list[Graph]:
+    def __getitem__(self, index: slice) -> list[RowGraph]: ...
+    def __getitem__(self, index: int | slice) -> RowGraph | list[RowGraph]:
         """Draw one graph, or several."""
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
@@ -136,10 +140,10 @@ class EpochGraphs(Sequence[Graph]):
         if place < self._at:
             self._start()
         while self._at < place:
-            now = self._ensemble.take(slice(self._at, self._at + 1))
-            average = _moved(self._average, _predict(now, self._task, self._device), self._at)
+            now = self._iterates.take(slice(self._at, self._at + 1))
+            average = _moved(self._average, _predict(now, self._task, self._computing), self._at)
             seed = child_seed(self._seed, "model", self._epochs[self._at])
-            self._newest = self._newest.refreshed(average, seed)
+            self._newest = _refreshed(self._model, self._newest, self._task, average, seed)
             self._average, self._at = average, self._at + 1
         return self._newest
 
@@ -183,10 +187,12 @@ class OnlineTraining:
             newest = self._newest(epoch, begin, average)
             if newest is not None:
                 seed = child_seed(self._seed, "model", epoch)
-                average, posterior = newest, posterior.refreshed(newest, seed)
+                posterior = _refreshed(graph_model, posterior, self._task, newest, seed)
+                average = newest
         iterates, epochs = self._iterates(collected, begin), range(begin, self._epochs)
+        computing = self._training.computing
         graphs = EpochGraphs(
-            self._task, iterates, epochs, posteriors, self._seed, self._training.device
+            self._task, iterates, epochs, posteriors, graph_model, self._seed, computing
         )
         return OnlineRun(first, graphs, iterates)
 
@@ -203,25 +209,34 @@ class OnlineTraining:
             return self._predict()
         return None
 
-    def _step(self, supervised: Supervision, progress: Progress | None) -> None:
-        self._trainer.step(supervised)
+    def _step(self, supervision: Supervision, progress: Progress | None) -> None:
+        self._trainer.step(supervision)
         if progress is not None:
             progress(self._trainer.epoch, self._epochs)
 
-    def _on(self, graph: Graph) -> Supervision:
-        return Supervision.over(
-            self._network, [self._task], [graph], "train", self._member, self._training
+    def _on(self, graph: RowGraph) -> Supervision:
+        """Lay out the labelled nodes on a graph."""
+        config, sets = self._training, [(self._task.train,)]
+        ((_, (supervision,)),) = supervised(
+            self._network,
+            [self._task],
+            [graph],
+            self._member,
+            sets,
+            config.computing,
+            config.objective,
         )
+        return supervision
 
     def _predict(self) -> NDArray[np.float32]:
         """Return the network's probabilities on G_obs with dropout off [N, K]."""
-        now = Ensemble(self._network, self._trainer.snapshot(), self._member)
-        return _predict(now, self._task, self._training.device)
+        now = WeightSamples(self._network, self._trainer.snapshot(), self._member)
+        return _predict(now, self._task, self._training.computing)
 
-    def _iterates(self, collected: list[Weights], begin: int) -> Ensemble:
+    def _iterates(self, collected: list[Weights], begin: int) -> WeightSamples:
         stacked = {name: torch.cat([w[name] for w in collected]).cpu() for name in collected[0]}
         seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
-        return Ensemble(self._network, stacked, tuple(seeds))
+        return WeightSamples(self._network, stacked, tuple(seeds))
 
 
 def _moved(
@@ -231,6 +246,19 @@ def _moved(
     return average + (newest - average) / (count + 1)
 
 
-def _predict(network: Ensemble, task: Task, device: str) -> NDArray[np.float32]:
+def _refreshed(
+    model: GraphModel,
+    posterior: GraphPosterior,
+    task: Task,
+    newest: NDArray[np.floating],
+    seed: int,
+) -> GraphPosterior:
+    """Update a graph model to newer class probabilities; fit it again where it must be."""
+    if isinstance(posterior, RefreshableGraphPosterior):
+        return posterior.refreshed(newest, seed)
+    return model.fit(task, newest, seed)
+
+
+def _predict(network: WeightSamples, task: Task, computing: Computing) -> NDArray[np.float32]:
     """Return the probabilities of one network on G_obs with dropout off [N, K]."""
-    return network.predict_proba(task.graph, task.features, device=device)[0]
+    return network.predict_proba(task.graph, task.features, computing=computing)[0]

@@ -1,7 +1,24 @@
-"""Weight posteriors: p(W | Y, X, G), the second factor of equation 6."""
+"""Weight posteriors: p(W | Y, X, G), the second factor of equation 6.
 
-from nodecopy.weights.base import Draws, WeightPosterior
+Reading order: ``base`` (what a weight posterior is), ``samples`` (what it gives), ``objective``,
+``descent`` (gradient descent, and its settings), then one file for each posterior.
+"""
+
+from nodecopy.weights.base import WeightPosterior
+from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.mc_dropout import MCDropout
+from nodecopy.weights.objective import CrossEntropy, Objective, SquaredError
 from nodecopy.weights.point import PointEstimate
+from nodecopy.weights.samples import Draws, WeightSamples
 
-__all__ = ["Draws", "MCDropout", "PointEstimate", "WeightPosterior"]
+__all__ = [
+    "CrossEntropy",
+    "Draws",
+    "MCDropout",
+    "Objective",
+    "PointEstimate",
+    "SquaredError",
+    "TrainConfig",
+    "WeightPosterior",
+    "WeightSamples",
+]

@@ -2,36 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.graph import Graph
-from nodecopy.nn.ensemble import Ensemble
-from nodecopy.nn.train import TrainConfig
-
-Draws = Iterator[tuple[slice, int, NDArray[np.float32]]]
-"""(members, which draw s, probabilities [m, N, K]): all draws of some members, then the next."""
+from nodecopy.data.task import Task
+from nodecopy.graph import RowGraph
+from nodecopy.nn.network import Computing, Network
+from nodecopy.progress import Progress
+from nodecopy.weights.samples import WeightSamples
 
 
 @runtime_checkable
 class WeightPosterior(Protocol):
-    """A way to draw S weights W_{s,i,v} for each trained member; holds settings only."""
+    """A way to draw weights from p(W | Y, X, G): a value that holds settings only.
 
-    def num_draws(self, n_weights: int) -> int:
-        """Return how many draws a member gets when S are asked for."""
+    The rules, which one contract test checks for every implementation:
+
+    - member m depends on its task, graph and seed alone, not on the others or on their order;
+    - the same task, graphs and seeds give the same draws;
+    - where the posterior is known in closed form, the draws have its mean, and the spread that the
+      method promises.
+    """
+
+    @property
+    def computing(self) -> Computing:
+        """Where to compute, when fitting and when predicting."""
         ...
 
-    def predictions(
+    def fit(
         self,
-        ensemble: Ensemble,
-        graphs: Graph | Sequence[Graph],
-        features: FeatureMatrix,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
         n_weights: int,
-        config: TrainConfig,
-    ) -> Draws:
-        """Yield p(Z | W_{s,i,v}, G, X) for every member and draw (lines 8-9 of Algorithm 1)."""
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Draw S weights for each member (lines 8-9 of Algorithm 1).
+
+        Args:
+            network: the architecture.
+            tasks: features and labels; one for all members, or one for each (of equal features).
+            graphs: M graphs, one for each member.
+            seeds: M seeds.
+            n_weights: S; a posterior that has one answer gives one draw, whatever S is.
+            progress: called as the work goes on.
+        """
         ...

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.graph import Graph
-from nodecopy.nn.ensemble import Ensemble
-from nodecopy.nn.train import TrainConfig
-from nodecopy.weights.base import Draws
+from nodecopy.data.task import Task
+from nodecopy.graph import RowGraph
+from nodecopy.nn.network import Computing, Network
+from nodecopy.progress import Progress
+from nodecopy.weights.descent import TrainConfig, train
+from nodecopy.weights.samples import WeightSamples
 
 
 @dataclass(frozen=True)
 class PointEstimate:
-    """All probability on the trained weights: S plays no part, every draw would be the same."""
+    """All probability on the trained weights: S plays no part, every draw would be the same.
 
-    def num_draws(self, n_weights: int) -> int:
-        """One."""
-        return 1
+    Args:
+        training: how the network is trained.
+    """
 
-    def predictions(
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+    @property
+    def computing(self) -> Computing:
+        """Where the network is trained."""
+        return self.training.computing
+
+    def fit(
         self,
-        ensemble: Ensemble,
-        graphs: Graph | Sequence[Graph],
-        features: FeatureMatrix,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
         n_weights: int,
-        config: TrainConfig,
-    ) -> Draws:
-        """Yield the prediction of every member with dropout off."""
-        return ensemble.predictions(graphs, features, memory=config.memory, device=config.device)
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Train the members."""
+        return train(network, tasks, graphs, seeds, self.training, progress)
+
+    def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
+        """Return trained weights as they are."""
+        return trained
