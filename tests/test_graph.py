@@ -87,8 +87,8 @@ class TestShape:
             [0, 2, 0],
         ]
 
-    def test_weights_that_cancel_are_still_an_edge(self) -> None:
-        arcs = Graph.from_edges(2, [(0, 1), (1, 0)], [1, -1], directed=True)
+    def test_weights_of_zero_are_still_an_edge(self) -> None:
+        arcs = Graph.from_edges(2, [(0, 1), (1, 0)], [0, 0], directed=True)
         assert arcs.symmetrise("sum").edges().tolist() == [[0, 1]]
         assert arcs.symmetrise("sum").strengths().tolist() == [0, 0]
 
@@ -141,8 +141,10 @@ class TestValidation:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([1.0, np.nan], "weight nan at position 1; weights must be finite"),
-            ([np.inf, 1.0], "weight inf at position 0; weights must be finite"),
+            ([1.0, np.nan], "weight nan at position 1; weights must lie between 0 and 1e\\+30"),
+            ([np.inf, 1.0], "weight inf at position 0; weights must lie between 0 and"),
+            ([1.0, -0.5], "weight -0.5 at position 1; weights must lie between 0 and"),
+            ([1e308, 1e308], "weight 1e\\+308 at position 0; weights must lie between 0 and"),
             ([1.0], r"weights need one number per edge: 2; got \[1\]"),
             ([[1.0, 1.0]], r"weights need one number per edge: 2; got \[1, 2\]"),
             (["a", "b"], "weights must be real numbers; got <U1"),
@@ -226,7 +228,7 @@ class TestValidation:
             Graph.from_scipy(sp.coo_array([1, 0, 1]))
         with refused("not symmetric"):
             Graph.from_scipy(ARC.to_scipy())
-        with refused("weights must be finite"):
+        with refused("weights must lie between 0 and"):
             Graph.from_scipy(sp.csr_array(np.array([[0, np.nan], [np.nan, 0]])), weighted=True)
 
     @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from nodecopy.classifiers import (
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
+from nodecopy.nn.gat import GAT
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import MCDropout, TrainConfig
 from nodecopy.weights.stopping import Patience
@@ -139,6 +140,26 @@ def test_trained_weights_apply_to_a_grown_graph(task: Task) -> None:
     assert p.shape == (n + 1, 3)
     untouched = np.setdiff1d(np.arange(n), grown.k_hop([n], 3))
     np.testing.assert_allclose(p[untouched], fitted.probabilities[untouched], atol=1e-6)
+
+
+def test_a_network_that_does_not_use_edge_weights_warns_of_it(task: Task) -> None:
+    heavy = np.linspace(1, 2, task.graph.num_edges)
+    graph = Graph.from_edges(task.graph.num_nodes, task.graph.edges(), heavy)
+    weighted = dataclasses.replace(task, graph=graph)
+    short = TrainConfig(epochs=2)
+    schedule = OnlineSchedule(pretraining=1, epochs=3, collect=1)
+    attentive: list[NodeClassifier] = [
+        GATClassifier(training=short),
+        BayesianGCN(n_zeta=1, n_weights=1, network=GAT(), weights=MCDropout(short)),
+        BayesianGCN(base=LabelPropagation(), network=GAT(), n_zeta=1, weights=MCDropout(short)),
+        BayesianGCN(network=GAT(), schedule=schedule),
+    ]
+    for classifier in attentive:
+        with pytest.warns(UserWarning, match="GAT .* does not use the edge weights") as warned:
+            classifier.fit(weighted)
+        assert len(warned) == 1
+        classifier.fit(task)  # warnings are errors: there is none
+    GCNClassifier(training=short).fit(weighted)
 
 
 def test_given_probabilities_are_checked(task: Task) -> None:

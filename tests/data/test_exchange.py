@@ -265,3 +265,50 @@ def test_rows_of_pandas_objects_are_put_in_the_order_of_the_nodes():
     assert numbered.labels.tolist() == [1, -1, 0]
     with pytest.raises(DatasetError, match="the index of y does not name nodes"):
         NodeDataset.from_scipy(taken.graph.to_scipy(), np.eye(3), labels)
+
+
+def weighted_data(pyg, index, weights):
+    index = torch.tensor(index).T
+    return pyg.Data(x=torch.eye(3), edge_index=index, edge_weight=torch.tensor(weights))
+
+
+BOTH = [[0, 1], [1, 0], [1, 2], [2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("index", "weights", "message"),
+    [
+        (BOTH, [1.0, 1.0, -2.0, -2.0], "weight -2.0 at position 2; weights must lie between 0"),
+        (BOTH, [1.0, 1.0, 2.0, 3.0], "differs by direction: 2.0 from 1 to 2, 3.0 from 2 to 1; an"),
+        (BOTH, [1.0, np.nan, 2.0, 2.0], "weight nan at position 1"),
+        (BOTH, [1e38] * 4, "weight .*e.3[78] at position 0; weights must lie"),
+        (BOTH, [1.0, 1.0], r"one number per column of edge_index, \[4\]; got \[2\]"),
+        (
+            [*BOTH, [0, 1]],
+            [1.0, 1.0, 2.0, 2.0, 5.0],
+            r"repeats \(0, 1\) with the weights 1.0 and 5.0",
+        ),
+    ],
+)
+def test_pyg_weights_that_no_undirected_graph_has_are_refused(pyg, index, weights, message):
+    with pytest.raises(GraphError, match=message):
+        NodeDataset.from_pyg(weighted_data(pyg, index, weights))
+
+
+def test_pyg_weights_that_differ_by_rounding_are_one_weight(pyg):
+    close = [0.1, float(np.nextafter(np.float32(0.1), np.float32(1))), 2.0, 2.0]
+    taken = NodeDataset.from_pyg(weighted_data(pyg, BOTH, close)).graph
+    np.testing.assert_allclose(taken.to_scipy().toarray()[0, 1], 0.1, rtol=1e-6)
+    column = NodeDataset.from_pyg(weighted_data(pyg, BOTH, [[1.0], [1.0], [2.0], [2.0]])).graph
+    assert column == Graph.from_edges(3, [(0, 1), (1, 2)], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_largest_weights_leave_every_operator_finite(kind):
+    from nodecopy.nn.propagation import OPERATORS
+
+    heavy = Graph.from_edges(3, [(0, 1), (1, 2)], np.full(2, 1e30, kind), duplicates="sum")
+    for graph in (heavy, heavy.with_rows([1, 1, 0]).symmetrise("sum")):
+        assert np.all(np.isfinite(graph.strengths()))
+        for rows in OPERATORS.values():
+            assert np.all(np.isfinite(rows(graph, np.arange(3)).values))

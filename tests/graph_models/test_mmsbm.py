@@ -468,3 +468,14 @@ def test_probabilities_that_are_none(task: Task) -> None:
     for wrong in (good * 2, good - 0.3, np.where(good > 0.5, np.nan, good)):
         with pytest.raises(ModelError, match="add up to 1"):
             QUICK.fit(task, wrong, seed=0)
+
+
+def test_edge_weights_are_not_used_and_a_warning_says_so(task: Task) -> None:
+    graph, p = task.graph, probabilities_of(task)
+    weights = np.linspace(1, 2, graph.num_edges)
+    weighted = replace(task, graph=Graph.from_edges(graph.num_nodes, graph.edges(), weights))
+    model = MMSBM(cold_iterations=2, warm_iterations=2)
+    with pytest.warns(UserWarning, match="it does not use the edge weights of the graph"):
+        found = model.fit(weighted, p, 0)
+    assert found.graph(0, 0, 0) == model.fit(task, p, 0).graph(0, 0, 0)
+    assert found.refreshed(p, 1).graph(0, 0, 0).weights is None

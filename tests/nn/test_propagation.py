@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from nodecopy.errors import GraphError
 from nodecopy.graph import Graph
+from nodecopy.nn.batch import _block_diagonal
 from nodecopy.nn.propagation import (
     OperatorRows,
     SparseOperator,
@@ -81,3 +83,13 @@ def test_sparse_product_and_its_gradient() -> None:
     a = torch.as_tensor(matrix, dtype=torch.float32)
     torch.testing.assert_close(operator.matmul(x), a @ x)
     torch.testing.assert_close(x.grad, a.T @ weights)
+
+
+def test_indices_beyond_32_bits_are_refused_instead_of_wrapped() -> None:
+    block = OperatorRows(np.array([0, 1]), np.array([5]), np.ones(1, np.float32))
+    joined = _block_diagonal([block, block], 1, 2**30 - 1, torch.device("cpu"))
+    assert joined.columns.tolist() == [5, 2**30 + 4]
+    with pytest.raises(GraphError, match="of 3,221,225,472 entries.*at most 2,147,483,647"):
+        _block_diagonal([block] * 3, 1, 2**30, torch.device("cpu"))
+    with pytest.raises(GraphError, match="too large for its 32-bit indices"):
+        SparseOperator(np.array([0, 1]), np.array([0]), np.ones(1), 2**31, torch.device("cpu"))

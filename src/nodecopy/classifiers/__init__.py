@@ -9,6 +9,7 @@ from nodecopy.classifiers.neural import (
     GATClassifier,
     GCNClassifier,
     NetworkClassifier,
+    warn_of_unused_weights,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "LabelPropagation",
     "NetworkClassifier",
     "NodeClassifier",
+    "warn_of_unused_weights",
 ]

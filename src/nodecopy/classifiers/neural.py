@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,9 +36,21 @@ class NetworkClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
         """Train the network and predict every node with dropout off."""
+        warn_of_unused_weights(self.network, task.graph)
         seeds = (child_seed(seed, "network"),)
         trained = train(self.network, task, [task.graph], seeds, self.training, progress)
         return FittedNetwork(trained, task.graph, task.features, self.training)
+
+
+def warn_of_unused_weights(network: Network, graph: Graph) -> None:
+    """Warn where a graph has edge weights and the network attends to neighbours without them."""
+    if graph.weights is not None and getattr(network, "operator", "") == "attention":
+        name = type(network).__name__
+        warnings.warn(
+            f"{name} computes its own attention and does not use the edge weights of the graph; "
+            "GCN and ChebNet do",
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,10 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
 
     - SciPy sparse matrix [N, N]: must be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
-    - networkx.Graph: nodes are numbered in the order of ``graph.nodes``.
-    - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``.
+    - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
+      an edge counts, and those of parallel edges are added up.
+    - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
+      which must be the same in both directions of an edge.
 
     Self-loops are dropped, except from a `Graph`. A directed graph is an error: whether an edge
     counts both ways is for its owner to say.
@@ -90,16 +92,60 @@ def _from_edge_index(
 ) -> Graph:
     size = int(index.max()) + 1 if index.size else 0
     size = size if num_nodes is None else num_nodes
+    if weights is not None:
+        weights = _edge_weights(weights, index)
     directed = Graph.from_edges(size, index.T, weights, directed=True)
     mirrored = directed.contains(directed.indices, directed.row_of_entry())
     if not mirrored.all():
-        at = int(np.flatnonzero(~mirrored)[0])
-        u, v = directed.row_of_entry()[at], directed.indices[at]
+        u, v = _first_pair(directed, ~mirrored)
         raise GraphError(
             f"the edge_index is directed: it has ({u}, {v}) but not ({v}, {u}); "
             "use Graph.from_edges(num_nodes, edge_index.T) to count edges both ways"
         )
+    if directed.weights is not None:
+        _check_symmetric(directed)
     return directed.symmetrise()
+
+
+def _edge_weights(weights: NDArray[Any], index: NDArray[np.integer]) -> NDArray[Any]:
+    """Return one weight per column of an edge_index, which has no pair with two weights."""
+    weights = weights[:, 0] if weights.ndim == 2 and weights.shape[1] == 1 else weights
+    if weights.shape != index.shape[1:]:
+        raise GraphError(
+            f"edge_weight needs one number per column of edge_index, [{index.shape[1]}]; "
+            f"got {list(weights.shape)}"
+        )
+    order = np.lexsort((weights, *index))
+    (u, v), w = index[:, order], weights[order]
+    unequal = (u[1:] == u[:-1]) & (v[1:] == v[:-1]) & (w[1:] != w[:-1])
+    if unequal.any():
+        at = int(np.flatnonzero(unequal)[0])
+        raise GraphError(
+            f"the edge_index repeats ({u[at]}, {v[at]}) with the weights {w[at]} and {w[at + 1]}; "
+            "data.coalesce() adds them up"
+        )
+    return weights
+
+
+def _check_symmetric(directed: Graph) -> None:
+    other = directed.transpose()
+    assert directed.weights is not None
+    assert other.weights is not None
+    # What was computed twice in 32 bits may differ in its last digits.
+    differs = ~np.isclose(directed.weights, other.weights, rtol=1e-6, atol=0)
+    if differs.any():
+        u, v = _first_pair(directed, differs)
+        there, back = directed.weights[differs][0], other.weights[differs][0]
+        raise GraphError(
+            f"edge_weight differs by direction: {there} from {u} to {v}, {back} from {v} to {u}; "
+            "an undirected edge has one weight: Graph.from_edges(num_nodes, edge_index.T, "
+            'edge_weight) takes the larger, and duplicates="sum" adds them up'
+        )
+
+
+def _first_pair(graph: Graph, chosen: NDArray[np.bool_]) -> tuple[int, int]:
+    at = int(np.flatnonzero(chosen)[0])
+    return int(graph.row_of_entry()[at]), int(graph.indices[at])
 
 
 def _from_networkx(source: Any) -> Graph:

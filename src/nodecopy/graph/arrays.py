@@ -14,6 +14,8 @@ IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.floating[Any]]
 
 MAX_INT32 = 2**31 - 1
+# So many weights of this size add up to a finite number, even in 32 bits.
+MAX_WEIGHT = 1e30
 
 
 def whole(name: str, values: ArrayLike) -> IntArray:
@@ -80,9 +82,13 @@ def check_weights(weights: ArrayLike, expected: int) -> FloatArray:
     if given.dtype.kind not in "biuf":
         raise GraphError(f"weights must be real numbers; got {given.dtype}")
     values: FloatArray = given.astype(np.float32 if given.dtype == np.float32 else np.float64)
-    if not np.all(np.isfinite(values)):
-        where = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise GraphError(f"weight {values[where]} at position {where}; weights must be finite")
+    accepted = (values >= 0) & (values <= MAX_WEIGHT)  # false for NaN, too
+    if not np.all(accepted):
+        where = int(np.flatnonzero(~accepted)[0])
+        raise GraphError(
+            f"weight {values[where]} at position {where}; weights must lie between 0 and "
+            f"{MAX_WEIGHT:g}"
+        )
     return values
 
 

@@ -51,8 +51,8 @@ class Graph:
     Args:
         indptr: where each row begins, int64 [N + 1].
         indices: the neighbours, row after row, int32 [nnz].
-        weights: one finite number per stored entry [nnz], or None when every edge counts one.
-            A weight of 0 is still an edge.
+        weights: one number from 0 to 1e30 per stored entry [nnz], or None when every edge counts
+            one. A weight of 0 is still an edge.
         directed: False promises that the graph is symmetric; the promise is checked.
 
     >>> g = Graph.from_edges(4, [(0, 1), (1, 2), (2, 1), (3, 3)])
@@ -137,9 +137,23 @@ class Graph:
             # The common case, with a single sort and the least memory.
             keys = keys_both_ways(source, target)
             return cls._trusted(*unpacked(keys[is_first(keys)], num_nodes), None, directed)
-        source, target = source.astype(np.int64), target.astype(np.int64)
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
+        return cls._merged(num_nodes, source, target, values, duplicates, directed=directed)
+
+    @classmethod
+    def _merged(
+        cls,
+        num_nodes: int,
+        source: IntArray,
+        target: IntArray,
+        values: FloatArray | None,
+        duplicates: Duplicates,
+        *,
+        directed: bool,
+    ) -> Graph:
+        """Build from ends that were checked, equal pairs made one."""
+        source, target = source.astype(np.int64), target.astype(np.int64)
         if not directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
         keys, values = distinct(source * num_nodes + target, values, duplicates, num_nodes)
@@ -371,11 +385,13 @@ class Graph:
             weights = None if counts is None else counts.astype(np.float64)
             return Graph._trusted(*unpacked(keys[first], self.num_nodes), weights, directed=False)
         source, target = self.row_of_entry(), self.indices
-        pairs = np.stack([source, target], axis=1)
+        duplicates: Duplicates
         if combine == "union":
-            return Graph.from_edges(self.num_nodes, pairs, self.weights, self_loops="keep")
-        values = np.where(source == target, 2 * self.weights, self.weights)
-        return Graph.from_edges(self.num_nodes, pairs, values, self_loops="keep", duplicates="sum")
+            duplicates, values = "merge", self.weights
+        else:
+            duplicates, values = "sum", np.where(source == target, 2 * self.weights, self.weights)
+        # Not by `from_edges`: a sum may be larger than what is accepted of a single weight.
+        return Graph._merged(self.num_nodes, source, target, values, duplicates, directed=False)
 
     def without_self_loops(self) -> Graph:
         """Return the graph without edges (u, u)."""

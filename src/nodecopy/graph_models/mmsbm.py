@@ -7,6 +7,7 @@ Communities are classes. The equations are in `mmsbm_gradients`, the iterations 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +34,7 @@ class MMSBM:
 
     A cold run from random parameters finds their scale, a warm run starts from the base
     classifier's probabilities. The defaults are those of the authors' program. Edge weights play no
-    part: the model is of which edges there are.
+    part, and fitting warns of it: the model is of which edges there are.
 
     Args:
         delta: δ, the probability of an edge between different communities.
@@ -73,6 +74,12 @@ class MMSBM:
     def fit(self, task: Task, probabilities: NDArray[np.floating], seed: int) -> MMSBMPosterior:
         """Make the cold run, then a warm run from the base classifier's probabilities [N, K]."""
         graph = _modelled_graph(task)
+        if graph.weights is not None:
+            warnings.warn(
+                "the block model is of which edges there are: it does not use the edge weights of "
+                "the graph, and graphs drawn from it have none",
+                stacklevel=2,
+            )
         _checked(probabilities, task)  # before the long cold run
         rng = stream(seed, "mmsbm", "cold")
         start = cold_start(graph.num_nodes, task.num_classes, rng)

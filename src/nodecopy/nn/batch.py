@@ -17,7 +17,7 @@ from torch import Tensor
 
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
-from nodecopy.nn.propagation import OperatorRows, SparseOperator
+from nodecopy.nn.propagation import OperatorRows, SparseOperator, check_index
 from nodecopy.nn.receptive import ReceptiveField
 from nodecopy.rng import key64
 
@@ -139,8 +139,10 @@ def _block_diagonal(
     blocks: Sequence[OperatorRows], height: int, width: int, device: torch.device
 ) -> SparseOperator:
     """Put M operators on the diagonal of one, each padded to [height, width]."""
+    entries = sum(len(b.columns) for b in blocks)
+    check_index(entries, len(blocks) * height, len(blocks) * width)
     counts = np.zeros((len(blocks), height), np.int64)
-    columns = np.empty(sum(len(b.columns) for b in blocks), np.int32)
+    columns = np.empty(entries, np.int32)
     at = 0
     for m, block in enumerate(blocks):
         counts[m, : len(block.indptr) - 1] = np.diff(block.indptr)

@@ -20,7 +20,8 @@ from nodecopy.nn.propagation import OperatorKind
 class GAT(Layered):
     """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).
 
-    The sums run over the neighbours of i and i itself. The last layer averages its heads.
+    The sums run over the neighbours of i and i itself. The last layer averages its heads. Edge
+    weights play no part, as in the paper: classifiers warn of it.
 
     Args:
         hidden: units per head of each hidden layer.

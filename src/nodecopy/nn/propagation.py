@@ -19,10 +19,9 @@ from torch import Tensor
 
 from nodecopy.errors import GraphError
 from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
+from nodecopy.graph.arrays import MAX_INT32
 
 OperatorKind = Literal["adjacency", "laplacian", "attention"]
-
-_MOST_ENTRIES = 2**31 - 1
 
 
 class OperatorRows(NamedTuple):
@@ -95,6 +94,7 @@ class SparseOperator:
         device: torch.device,
     ) -> None:
         _suppress_beta_warning()
+        check_index(len(columns), len(indptr) - 1, num_columns)
         self.shape = (len(indptr) - 1, num_columns)
         self.device = device
         self.indptr = _index(indptr, device)
@@ -160,13 +160,17 @@ def _suppress_beta_warning() -> None:
         torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([]).int(), torch.tensor([]))
 
 
+def check_index(*sizes: int) -> None:
+    """Refuse numbers of entries, rows or columns that indices of 32 bits cannot tell apart."""
+    if max(sizes) > MAX_INT32:
+        raise GraphError(
+            f"a batch of {max(sizes):,} entries, rows or columns is too large for its 32-bit "
+            f"indices (at most {MAX_INT32:,}); lower the memory bound, so that it is divided"
+        )
+
+
 def _index(values: NDArray[Any], device: torch.device) -> Tensor:
     """Index tensor: 32 bits, which the sparse kernels read a third faster than 64."""
-    if len(values) > _MOST_ENTRIES or (len(values) and values[-1] > _MOST_ENTRIES):
-        raise GraphError(
-            f"a batch of {max(len(values), int(values[-1])):,} entries is too large for its 32-bit "
-            f"indices (at most {_MOST_ENTRIES:,}); lower the memory bound, so that it is divided"
-        )
     return torch.as_tensor(np.ascontiguousarray(values, dtype=np.int32), device=device)
 
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import NetworkClassifier, NodeClassifier
+from nodecopy.classifiers import NetworkClassifier, NodeClassifier, warn_of_unused_weights
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import RowGraph
@@ -72,6 +72,8 @@ class BayesianGCN:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
         """Run Algorithm 1, or the online schedule, on a task."""
+        if self.base is not None or self.schedule != "algorithm1":  # else the base does it
+            warn_of_unused_weights(self.network, task.graph)
         if isinstance(self.schedule, OnlineSchedule):
             return self._fit_online(self.schedule, task, seed, progress)
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])

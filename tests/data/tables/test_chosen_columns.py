@@ -144,7 +144,7 @@ def test_weights_and_values_may_have_a_decimal_comma(read):
     assert graph == Graph.from_edges(3, [(0, 2), (0, 1)], [1.5, 2.0])
     triples = read("a;b\n", None, "id;feature;value\na;x;0,5\nb;y;,25\n").dataset.features
     assert triples.toarray().tolist() == [[0.5, 0], [0, 0.25]]
-    with pytest.raises(DatasetError, match=r"2 weights missing, negative or .*: '-1,5' \(line 1\)"):
+    with pytest.raises(DatasetError, match=r"2 weights missing, negative, .*: '-1,5' \(line 1\)"):
         read("a;b;-1,5\nb;c;2,5\nc;d;-1\n")
 
 

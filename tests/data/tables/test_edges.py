@@ -197,10 +197,15 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
         ("a,b,1\nb,c,one\n", FormatError, "line 2 has 'one' for column 3, which is not a number"),
         ("source,target,weight\na,b,x\n", FormatError, "line 2 has 'x' for 'weight', which is"),
         (
+            "a,b,1\nb,c,1e308\nc,d,1e308\n",
+            DatasetError,
+            r"2 weights .*: '1e308' \(line 2\), '1e308' \(line 3\)",
+        ),
+        (
             "a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n",
             DatasetError,
-            r"4 weights missing, negative or not finite: '-1' \(line 2\), 'nan' \(line 3\), 'inf' "
-            r"\(line 4\) and 1 more",
+            r"4 weights missing, negative, not finite or above 1e\+30: '-1' \(line 2\), 'nan' "
+            r"\(line 3\), 'inf' \(line 4\) and 1 more",
         ),
         ("a,b\n\n,c\nd,\n", DatasetError, r"2 rows without two ids: '' \(line 3\), 'd' \(line 4\)"),
         ("source,target,year\na,b,2000\n", DatasetError, "cannot tell what 'year' stands for; acc"),

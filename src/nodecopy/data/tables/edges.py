@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -19,6 +18,7 @@ from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
+from nodecopy.graph.arrays import MAX_WEIGHT
 
 RepeatedEdges = Literal["largest", "sum"]
 EDGE_IDS = ["SELECT source FROM edges", "SELECT target FROM edges"]
@@ -178,7 +178,7 @@ def lone_rows(db: Database) -> int:
 
 
 def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> None:
-    wrong = "weight IS NULL OR NOT isfinite(weight) OR weight < 0"
+    wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
     (count,) = db.rows(f"SELECT count(*) FROM edges WHERE {wrong}")[0]
     if count:
         at = places[2]
@@ -186,13 +186,14 @@ def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> Non
             db, table, lambda row: not _is_weight(table.number(row[at])), count, show=(at,)
         )
         raise DatasetError(
-            f"{table.path}: {counted(count, 'weight')} missing, negative or not finite: {where}"
+            f"{table.path}: {counted(count, 'weight')} missing, negative, not finite or above "
+            f"{MAX_WEIGHT:g}: {where}"
         )
 
 
 def _is_weight(cell: str) -> bool:
     try:
-        return math.isfinite(float(cell)) and float(cell) >= 0
+        return 0 <= float(cell) <= MAX_WEIGHT
     except ValueError:
         return False
 
