@@ -149,7 +149,7 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
     clf = fitted()
     with pytest.raises(FormatError, match="there is no folder"):
         clf.save(tmp_path / "nowhere" / "m")
-    with pytest.raises(FormatError, match="it is a folder"):
+    with pytest.raises(FormatError, match="is not a regular file"):
         clf.save(tmp_path)
     clf.save(tmp_path / "m")
     before = load_file(tmp_path / "m")

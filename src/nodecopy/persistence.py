@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
@@ -34,6 +33,7 @@ from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.typed import fits
 from nodecopy.weights import CrossEntropy, MCDropout, PointEstimate, SquaredError, TrainConfig
 from nodecopy.weights.stopping import LossWindow, Patience
+from nodecopy.whole_file import write_whole
 
 FORMAT = "nodecopy-model"
 VERSION = 2
@@ -87,20 +87,7 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
     settings = json.dumps(model.settings, sort_keys=True)
     header = {"format": FORMAT, "version": str(VERSION), "settings": settings}
     header["digest"] = _digest(settings, arrays)
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FormatError(f"cannot write {target}: there is no folder {target.parent}")
-    if target.is_dir():
-        raise FormatError(f"cannot write {target}: it is a folder; give the name of a file")
-    # A new file like any other: `tempfile` would make a private one, and reading the mask of
-    # permissions to correct that changes it for a moment, for every thread of the process.
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(_in_order(save(arrays, metadata=header)))
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(Path(path), _in_order(save(arrays, metadata=header)))
 
 
 def _in_order(content: bytes) -> bytes:

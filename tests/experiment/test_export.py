@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import FormatError, InputError, RunError
+from nodecopy.errors import FormatError, InputError
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.merge import merge_stores
 from nodecopy.experiment.outcome import Row
@@ -93,7 +93,7 @@ def test_a_store_is_never_overwritten(store: Path) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
 def test_a_file_that_cannot_be_written_is_an_error(format: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="cannot write"):
+    with pytest.raises(InputError, match="cannot write .*there is no folder"):
         export_rows(ROWS, tmp_path / "absent" / "rows", format)
 
 

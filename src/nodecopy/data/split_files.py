@@ -14,6 +14,7 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError
+from nodecopy.whole_file import replacing
 
 FORMAT = "nodecopy-split-1"
 _TEXT = ("format", "name", "dataset_digest", "digest")
@@ -46,20 +47,15 @@ def write_split(path: str | os.PathLike[str], record: SplitRecord) -> None:
     """Write a split file; a reader sees the old file or the whole new one, never a part."""
     path = _with_known_suffix(path)
     fields: dict[str, Any] = {"format": FORMAT, **record._asdict()}
-    # The process id keeps two writers of one path from sharing a temporary file.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with replacing(path) as temporary, temporary.open("wb") as file:
             if path.suffix == ".npz":
                 np.savez_compressed(file, **fields)
             else:
                 lists = {name: fields[name].tolist() for name in _SETS}
                 file.write(json.dumps(fields | lists).encode() + b"\n")
-        temporary.replace(path)
     except OSError as error:
         raise FormatError(f"cannot write the split to {path}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_split(path: str | os.PathLike[str]) -> SplitRecord:

@@ -25,6 +25,7 @@ from nodecopy.experiment.outcome import Row
 from nodecopy.experiment.row_values import checked_row
 from nodecopy.experiment.store_file import is_sqlite
 from nodecopy.experiment.trial import Trial, TrialResult
+from nodecopy.whole_file import replacing
 
 _HINTS = get_type_hints(Trial) | get_type_hints(TrialResult)
 _SQL_TYPES = {int: "BIGINT", float: "DOUBLE"}
@@ -45,16 +46,13 @@ def export_rows(rows: Sequence[Row], path: str | os.PathLike[str], format: str) 
     if format not in writers:
         raise InputError(unknown_name("format", format, writers))
     target = Path(path)
-    if target.is_dir() or (target.exists() and is_sqlite(target)):
-        raise InputError(f"{target} is a folder or an SQLite file and is not overwritten")
-    temporary = target.with_name(f".{os.getpid()}.part.{target.name}")
+    if target.is_file() and is_sqlite(target):
+        raise InputError(f"{target} is an SQLite file and is not overwritten")
     try:
-        writers[format](rows, temporary)
-        os.replace(temporary, target)
+        with replacing(target) as temporary:
+            writers[format](rows, temporary)
     except OSError as error:
         raise RunError(f"cannot write {target}: {error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[Row]:

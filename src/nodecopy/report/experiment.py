@@ -13,7 +13,7 @@ from nodecopy.report.extra import require_all
 from nodecopy.report.html import html_page
 from nodecopy.report.markdown import markdown_page
 from nodecopy.report.study import Study
-from nodecopy.report.whole_file import write_whole
+from nodecopy.whole_file import write_whole
 
 
 def write_report(

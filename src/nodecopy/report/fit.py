@@ -11,7 +11,7 @@ import numpy as np
 
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
-from nodecopy.report.whole_file import write_whole
+from nodecopy.whole_file import write_whole
 
 _LEAST_SURE = 10
 

@@ -28,7 +28,7 @@ from nodecopy.report.paper import TRIALS
 from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
 from nodecopy.report.tables import badge, dataset_tables, mean_and_deviation
 from nodecopy.report.text_table import TextCell
-from nodecopy.report.whole_file import write_whole
+from nodecopy.whole_file import write_whole
 
 RESULTS = Path("results", "paper.jsonl.gz")
 BEGIN, END = "<!-- results -->", "<!-- /results -->"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from nodecopy.errors import FormatError, InputError
 from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
 from nodecopy.posterior import Posterior
-from nodecopy.report.whole_file import write_whole
+from nodecopy.whole_file import replacing, write_whole
 
 _DIGITS = 6
 _FORMATS = (".csv", ".parquet")
@@ -71,10 +70,8 @@ def write_predictions(table: Table, target: Path) -> None:
     if target.suffix.casefold() == ".csv":
         write_whole(target, table.csv())
         return
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
-        part = Path(folder, "part.parquet")
+    with replacing(target) as part:
         table.write_parquet(part)
-        os.replace(part, target)
 
 
 def _may_be_replaced(target: Path) -> bool:
