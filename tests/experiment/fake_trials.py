@@ -110,6 +110,7 @@ def run_grid(
     """Be a runner, for a process of its own."""
     # Whoever started the tests in the background may have had interrupts ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # as it is not in a worker
     if largest_file is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
     with Store.open(path) as store:

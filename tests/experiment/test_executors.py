@@ -7,10 +7,10 @@ import functools
 import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +19,19 @@ import pytest
 
 from nodecopy.errors import InputError, RunError
 from nodecopy.experiment import Trial, run_trial
-from nodecopy.experiment.executors import Cluster, Executor, Processes, Serial, make_executor
+from nodecopy.experiment.executors import (
+    Cluster,
+    Executor,
+    Processes,
+    Serial,
+    connection,
+    make_executor,
+)
 from nodecopy.experiment.outcome import Failure, Outcome, Row, RunTrial
 from nodecopy.experiment.threads import ONE_THREAD
 from tests.experiment import fake_trials
 from tests.experiment.fake_trials import BAD, make_trials
+from tests.waiting import LIMIT, wait_until
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
@@ -39,9 +47,16 @@ Make = Callable[[float | None], Executor]
 def cluster() -> Iterator[LocalCluster]:
     """A scheduler with one worker, started once."""
     settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    # By default a dead worker is called for half a minute.
-    patience = dask.config.set({"distributed.comm.timeouts.connect": "5s"})
-    with patience, distributed.LocalCluster(silence_logs=logging.CRITICAL, **settings) as started:
+    # By default a dead worker is called for half a minute, and one that takes a quarter of a minute
+    # to come back, on a busy machine, never may.
+    patience = {
+        "distributed.comm.timeouts.connect": "5s",
+        "distributed.deploy.lost-worker-timeout": "1h",
+    }
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **settings) as started,
+    ):
         yield started
 
 
@@ -171,8 +186,8 @@ def test_abandoned_workers_end(tmp_path: Path) -> None:
     fake = functools.partial(fake_trials.hangs_after_a_note, tmp_path)
     outcomes = Processes(2).run(make_trials(BAD + 1)[::-1], fake)
     assert {next(outcomes).trial.seed for _ in range(BAD)} == set(range(BAD))
-    while not (pids := [int(note.name) for note in tmp_path.iterdir()]):
-        time.sleep(0.01)
+    assert wait_until(lambda: any(tmp_path.iterdir()))
+    pids = [int(note.name) for note in tmp_path.iterdir()]
     outcomes.close()
     assert not any(Path("/proc", str(pid)).exists() for pid in pids)
 
@@ -209,8 +224,7 @@ def test_results_that_died_with_a_dask_worker_are_computed_again(
         make_trials(20), functools.partial(fake_trials.counted, tmp_path)
     )
     found = [next(outcomes)]
-    while len(list(tmp_path.iterdir())) < 20:
-        time.sleep(0.01)
+    assert wait_until(lambda: len(list(tmp_path.iterdir())) >= 20)
     with distributed.Client(address) as client:
         for pid in client.run(os.getpid).values():
             os.kill(pid, signal.SIGKILL)
@@ -224,6 +238,64 @@ def test_a_cluster_of_its_own_is_started_for_the_run() -> None:
     assert [type(found[seed]) for seed in range(3)] == [Row, Row, Row]
 
 
+def test_a_worker_of_its_own_cluster_may_take_long_to_come_back(tmp_path: Path) -> None:
+    # So short a time as no worker needs: Dask would give the lost one up, and wait for ever.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}):
+        fake = functools.partial(fake_trials.dies_once, tmp_path)
+        found = by_seed(Cluster(workers=1).run(make_trials(BAD + 2), fake))
+    assert (tmp_path / "died").exists()
+    assert [type(found[seed]) for seed in range(BAD + 2)] == [Row] * (BAD + 2)
+
+
+def test_a_cluster_of_its_own_without_workers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "NO_WORKER", 1.0)
+    monkeypatch.setattr(connection, "_LOOK", 0.1)
+    # Workers that cannot start.
+    with (
+        dask.config.set({"distributed.worker.preload": ["no_such_module_at_all"]}),
+        pytest.raises(RunError, match="has had no worker for 1 seconds; run the same command"),
+    ):
+        list(Cluster(workers=1).run(make_trials(1), fake_trials.quick))
+
+
+def test_a_run_says_that_it_waits_for_workers_elsewhere(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_LOOK", 0.05)
+    monkeypatch.setattr(connection, "_REMIND", 0.2)
+    cluster.scale(0)
+    assert wait_until(lambda: not cluster.scheduler_info["workers"])
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if len(told) == 3:
+            cluster.scale(1)
+
+    address = cluster.scheduler_address
+    found = by_seed(Cluster(address).run(make_trials(3), fake_trials.slow, tell))
+    assert set(found) == {0, 1, 2}
+    waiting = f"waiting for workers: there are 0 at {address} since "
+    assert {line[: len(waiting)] for line in told[:3]} == {waiting}
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", told[0].removeprefix(waiting))
+    assert told[-1] in (f"1 worker at {address}", told[0])
+
+
+def test_a_result_that_is_not_delivered_is_asked_for_again_and_then_given_up(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def silent(self: object, timeout: float | None = None) -> None:
+        asked.append(timeout)
+        raise TimeoutError
+
+    monkeypatch.setattr(distributed.Future, "result", silent)
+    with pytest.raises(RunError, match="cannot be fetched from its worker"):
+        list(Cluster(address).run(make_trials(1), fake_trials.quick))
+    assert asked == [connection.PATIENCE] * 6
+
+
 def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"pip install 'nodecopy\[cluster\]'"):
@@ -231,7 +303,7 @@ def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 
 def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodecopy.experiment.executors.cluster._PATIENCE", 0.5)
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
     with pytest.raises(RunError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
         list(Cluster("tcp://127.0.0.1:9").run(make_trials(1), fake_trials.quick))
 
@@ -247,7 +319,7 @@ def test_the_serial_time_limit_needs_the_main_thread() -> None:
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join()
+    thread.join(LIMIT)
     assert errors
     assert "main thread" in errors[0]
 

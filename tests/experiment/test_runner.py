@@ -6,7 +6,7 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from nodecopy.errors import FormatError, RunError
 from nodecopy.experiment.executors import Executor, Processes, Serial
+from nodecopy.experiment.executors.base import Tell, say_nothing
 from nodecopy.experiment.executors.worker import worker_context
 from nodecopy.experiment.outcome import Failure, Outcome, Row, RunTrial
 from nodecopy.experiment.progress import describe, watch_run
@@ -23,6 +24,7 @@ from nodecopy.experiment.trial import Trial
 from nodecopy.rng import stream
 from tests.experiment import fake_trials
 from tests.experiment.fake_trials import BAD, make_trials, quick, run_grid
+from tests.waiting import LIMIT, wait_until
 
 EXECUTORS = [Serial(), Processes(2)]
 
@@ -50,11 +52,15 @@ def start(*arguments: object) -> BaseProcess:
     return runner
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
+def test_a_state_says_what_the_run_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    state = RunState(total=5, before=1, seconds=3.0)
+    waiting = RunState(total=5, before=1, seconds=3.0, place="waiting for workers")
+    assert describe(waiting) == "1 of 5 trials, 0 failed; waiting for workers"
+    with watch_run("tiny", live=False) as watch:
+        for one in (state, state, waiting, waiting, state):
+            watch(one)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"tiny: {describe(one)}" for one in (state, waiting, state)]
 
 
 def test_a_second_run_does_nothing(path: Path, tmp_path: Path) -> None:
@@ -103,7 +109,9 @@ class Interrupted:
 
     closed = False
 
-    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+    def run(
+        self, trials: Sequence[Trial], run_trial: RunTrial, tell: Tell = say_nothing
+    ) -> Generator[Outcome, None, None]:
         try:
             for trial in trials[:2]:
                 yield Row(trial, run_trial(trial))
@@ -148,7 +156,7 @@ def test_five_kills_in_a_row_lose_nothing(path: Path) -> None:
             assert wait_until(lambda begun=begun: len(rows(path)) > begun)
         time.sleep(moment)
         runner.kill()
-        runner.join()
+        runner.join(LIMIT)
         assert runner.exitcode == -signal.SIGKILL
         counts.append(len(rows(path)))
         assert rows(path) == expected([row.trial for row in rows(path)])
@@ -167,7 +175,7 @@ def test_workers_of_a_killed_runner_end(path: Path, tmp_path: Path) -> None:
     runner = start(make_trials(BAD + 2), path, Processes(2), fake)
     assert wait_until(lambda: len(list(notes.iterdir())) == 2)
     runner.kill()
-    runner.join()
+    runner.join(LIMIT)
     workers = [Path("/proc", note.name) for note in notes.iterdir()]
     assert wait_until(lambda: not any(worker.exists() for worker in workers))
 
@@ -176,7 +184,7 @@ def test_two_runners_share_a_store(path: Path) -> None:
     trials = make_trials(60)
     runners = [start(trials, path, executor, fake_trials.slow) for executor in EXECUTORS]
     for runner in runners:
-        runner.join()
+        runner.join(LIMIT)
     assert [runner.exitcode for runner in runners] == [0, 0]
     assert rows(path) == expected(trials)
 
@@ -184,7 +192,7 @@ def test_two_runners_share_a_store(path: Path) -> None:
 def test_a_full_disk_ends_a_run_with_what_was_stored(path: Path) -> None:
     trials = make_trials(300)
     runner = start(trials, path, Serial(), quick, 60_000)
-    runner.join()
+    runner.join(LIMIT)
     assert runner.exitcode == 1
     stored = rows(path)
     assert 0 < len(stored) < 300

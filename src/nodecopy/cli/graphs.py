@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from nodecopy.cli.app import EXIT_INTERRUPTED, app
 from nodecopy.errors import InputError
+from nodecopy.interrupts import working
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -165,6 +167,7 @@ def predict(
         write_predictions,
     )
 
+    working()
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     table, posterior = loaded.predict(
@@ -193,6 +196,7 @@ def evaluate(
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.summary import evaluation_lines
 
+    working()
     found = evaluate_predictions(predictions, truth, _names(label_columns))
     Console(highlight=False, soft_wrap=True).print(
         "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
@@ -214,6 +218,7 @@ def inspect(
     from nodecopy.data.tables import read_tables
     from nodecopy.report.inspection import inspection_lines
 
+    working()
     table = read_tables(
         edges,
         labels,
@@ -260,9 +265,10 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     from nodecopy.labelling import FitSettings, label_tables, read_settings
-    from nodecopy.report.labelled import check_folder, write_folder
+    from nodecopy.report.labelled import check_folder, tidy_folder, write_folder
     from nodecopy.report.labelled.summary import fit_lines
 
+    working()
     config = options.pop("config", None)
     for name in ("edges", "labels") if config is None else ():
         if name not in options:
@@ -273,6 +279,8 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     if out is None:
         raise InputError("--out is missing: the folder to write")
     folder = check_folder(out)
+    for left in tidy_folder(folder):
+        print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
     found = label_tables(settings)
     write_folder(found, folder)
@@ -290,6 +298,7 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
     from nodecopy.posterior import BayesianGCN
     from nodecopy.report.fit import score_rows, write_fit_report
 
+    working()
     labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
     seed = options.get("seed", 0)
     model = BayesianGCN(n_zeta=options.get("n_zeta", 10))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, app
+from nodecopy.interrupts import working
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,6 +32,7 @@ def report(
     from nodecopy.report.experiment import write_report
     from nodecopy.report.source import read_source, report_folder
 
+    working()
     rows, runs = read_source(store)
     titles = {name: method.title for name, method in METHODS.items()}
     print(f"report: {write_report(rows, out or report_folder(store), titles, runs)}")
@@ -65,6 +67,7 @@ def reproduce(
     from nodecopy.experiment.reproduce import reproduce as run
     from nodecopy.experiment.spec import load_experiment
 
+    working()
     wanted = load_experiment(experiment)
     if trials is not None:
         wanted = replace(wanted, trials_per_cell=trials)
@@ -107,6 +110,7 @@ def export(
     from nodecopy.experiment.export import export_rows
     from nodecopy.experiment.store import Store
 
+    working()
     with Store.open(store, create=False) as opened:
         rows = opened.rows()
     export_rows(rows, out, format)
@@ -121,6 +125,7 @@ def merge(
     """Join stores, for example of several machines, into a new one."""
     from nodecopy.experiment.merge import merge_stores
 
+    working()
     print(f"{merge_stores(sources, out):,} rows: {out}")
 
 

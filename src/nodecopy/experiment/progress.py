@@ -39,6 +39,8 @@ def describe(state: RunState) -> str:
     counts = (
         f"{state.before + state.done:,} of {state.total:,} trials, {len(state.failures)} failed"
     )
+    if state.place and state.left:
+        counts += f"; {state.place}"
     if state.seconds_left is None or not state.left:
         return counts
     left = timedelta(seconds=round(state.seconds_left))
@@ -46,14 +48,14 @@ def describe(state: RunState) -> str:
 
 
 def _lines(title: str, pause: float) -> Watch:
-    last = -pause
+    last, place = -pause, ""
 
     def watch(state: RunState) -> None:
-        nonlocal last
+        nonlocal last, place
         now = time.monotonic()
-        if state.left and now - last < pause:
+        if state.left and now - last < pause and state.place == place:
             return
-        last = now
+        last, place = now, state.place
         sys.stderr.write(f"{title}: {describe(state)}\n")
         sys.stderr.flush()
 

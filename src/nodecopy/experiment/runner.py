@@ -29,6 +29,7 @@ class RunState:
         failures: of this run, in the order in which they happened.
         seconds: since the run began.
         interrupted: whether Ctrl-C ended it.
+        place: what the executor says of where trials run, e.g. that it waits for workers.
     """
 
     total: int
@@ -37,6 +38,7 @@ class RunState:
     failures: tuple[Failure, ...] = ()
     seconds: float = 0.0
     interrupted: bool = False
+    place: str = ""
 
     @property
     def left(self) -> int:
@@ -75,7 +77,7 @@ def run_missing(
         store: where rows go, one transaction each.
         executor: where trials run.
         run_trial: what runs one.
-        watch: called when the run begins and after every trial.
+        watch: called when the run begins, after every trial, and when it waits for workers.
 
     Raises:
         FormatError: the store holds one of the trials computed by another version.
@@ -86,7 +88,7 @@ def run_missing(
     missing = [trial for trial in trials if trial.digest not in stored]
     progress = _Progress(len(trials), len(trials) - len(missing), watch)
     try:
-        with closing(executor.run(missing, run_trial)) as outcomes:
+        with closing(executor.run(missing, run_trial, progress.tell)) as outcomes:
             progress.show()
             for outcome in outcomes:
                 _keep(store, outcome)
@@ -111,6 +113,11 @@ class _Progress:
         self._done = 0
         self._failures: list[Failure] = []
         self._start = time.monotonic()
+        self._place = ""
+
+    def tell(self, line: str) -> None:
+        self._place = line
+        self.show()
 
     def count(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
@@ -130,4 +137,5 @@ class _Progress:
             failures=tuple(self._failures),
             seconds=time.monotonic() - self._start,
             interrupted=interrupted,
+            place=self._place,
         )

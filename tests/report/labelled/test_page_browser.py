@@ -220,7 +220,9 @@ def test_closing_the_panel_returns_to_where_it_was_opened(page):
 def test_every_control_is_reached_by_tab(page):
     page.open()
     reached: list[str] = []
-    while len(reached) < 60 and "row" not in reached:
+    for _ in range(60):
+        if "row" in reached:
+            break
         page.press(Keys.TAB)
         name, style = page.run(
             "(e => [e.id || e.className, getComputedStyle(e).outlineStyle])(document.activeElement)"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol, TypeAlias
 
 from nodecopy.experiment.outcome import Outcome, RunTrial
 from nodecopy.experiment.trial import Trial
+
+Tell: TypeAlias = Callable[[str], None]
 
 
 class Executor(Protocol):
@@ -17,15 +19,22 @@ class Executor(Protocol):
     is a failure among the outcomes and does not stop the others. Closing the generator abandons
     the trials that are running.
 
-    ``run_trial`` is a function of a module, so that it can be sent by name.
+    ``run_trial`` is a function of a module, so that it can be sent by name. ``tell`` is called with
+    a line that says what a run waits for, or runs on, when that is not on this machine.
 
     Raises:
         RunError: nothing can run there, e.g. no scheduler answers.
     """
 
-    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+    def run(
+        self, trials: Sequence[Trial], run_trial: RunTrial, tell: Tell = ...
+    ) -> Generator[Outcome, None, None]:
         """Yield the outcome of every trial."""
         ...
+
+
+def say_nothing(line: str) -> None:
+    """Tell nobody."""
 
 
 def too_long(time_limit: float) -> str:

@@ -6,37 +6,33 @@ worker has installed. docs/cluster.md says how to start a cluster.
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nodecopy.errors import InputError, RunError, missing_extra
-from nodecopy.experiment.executors.base import too_long
+from nodecopy.errors import RunError
+from nodecopy.experiment.executors.base import Tell, say_nothing, too_long
+from nodecopy.experiment.executors.connection import PATIENCE, Workers, connected
 from nodecopy.experiment.outcome import Failure, Outcome, RunTrial, attempt
 from nodecopy.experiment.trial import Trial
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, Worker
+    from distributed import Client, Future, Worker, as_completed
 
-# How long a scheduler may take to answer, and a worker to say why it ends, in seconds.
-_PATIENCE = 10.0
+# Seconds that a worker has to say why it ends.
 _FAREWELL = 1.0
 
-# What a local cluster measures about itself many times a second would cost more than all the rest
-# of the runner: the profile of its threads, the delay of its event loops, its workers' memory.
-_QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.worker.memory.monitor-interval": "1s",
-}
+# How often a result is asked for that a worker has and does not deliver.
+_FETCHES = 6
+
+# Between two looks whether a trial has ended, in seconds: short at first, then longer.
+_SHORTEST, _LONGEST = 0.001, 0.05
 
 _LOST = "the Dask scheduler was lost; run the same command again to go on from here"
 
@@ -49,7 +45,9 @@ _ONE_AT_A_TIME = threading.Lock()
 class Cluster:
     """Runs trials on a Dask cluster.
 
-    A trial past its time limit ends its worker; the worker's nanny starts it again.
+    A trial past its time limit ends its worker; the worker's nanny starts it again. A cluster on
+    this machine that has had no worker for three minutes ends the run; for workers of a scheduler
+    elsewhere it waits, and says so.
 
     Args:
         address: of a scheduler, ``tcp://host:8786``; None starts a cluster on this machine.
@@ -61,23 +59,29 @@ class Cluster:
     workers: int = 1
     time_limit: float | None = None
 
-    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+    def run(
+        self, trials: Sequence[Trial], run_trial: RunTrial, tell: Tell = say_nothing
+    ) -> Generator[Outcome, None, None]:
         """Yield the outcome of every trial as it ends."""
         if not trials:
             return
-        with _connected(self) as client, closing(_Submission(client, self)) as submission:
-            yield from submission.outcomes(trials, run_trial)
+        with connected(self.address, self.workers) as client:
+            workers = Workers(client, self.address, tell)
+            with closing(_Submission(client, workers, self.time_limit)) as submission:
+                yield from submission.outcomes(trials, run_trial)
 
 
 class _Submission:
     """The trials of one run on a cluster."""
 
-    def __init__(self, client: Client, settings: Cluster) -> None:
+    def __init__(self, client: Client, workers: Workers, time_limit: float | None) -> None:
         self._client = client
-        self._time_limit = settings.time_limit
+        self._workers = workers
+        self._time_limit = time_limit
         self._name = f"nodecopy-{uuid.uuid4().hex}"
         self._late: set[str] = set()
         self._futures: dict[str, Future[Outcome]] = {}
+        self._fetches: Counter[Trial] = Counter()
 
     def outcomes(self, trials: Sequence[Trial], run_trial: RunTrial) -> Iterator[Outcome]:
         from distributed import as_completed
@@ -97,38 +101,66 @@ class _Submission:
             )
         ended = as_completed(list(self._futures.values()), raise_errors=False)
         try:
-            for future in ended:
-                # A worker that dies takes results along that were not fetched yet.
-                if future.status in ("lost", "pending"):
-                    ended.add(future)
-                    continue
-                yield self._outcome(of_key[future.key], future)
-                # The scheduler may forget the result, and a lost worker no longer matters to it.
-                del self._futures[future.key]
+            while not ended.is_empty():
+                for future in self._some(ended):
+                    outcome = self._outcome(of_key[str(future.key)], future)
+                    if outcome is None:
+                        ended.add(future)
+                        continue
+                    yield outcome
+                    # The scheduler may forget the result, and a lost worker no longer matters.
+                    del self._futures[str(future.key)]
         except OSError as error:
             self._futures.clear()
             raise RunError(_LOST) from error
+
+    def _some(self, ended: as_completed) -> list[Future[Outcome]]:
+        """Wait for trials that have ended; look after the workers in the meantime."""
+        pause = _SHORTEST
+        while not ended.has_ready():
+            self._workers.look()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+        return ended.next_batch(block=False)
 
     def close(self) -> None:
         """Take back what has not ended."""
         if self._futures:
             self._client.cancel(list(self._futures.values()), force=True)
 
-    def _outcome(self, trial: Trial, future: Future[Outcome]) -> Outcome:
+    def _outcome(self, trial: Trial, future: Future[Outcome]) -> Outcome | None:
+        """Return what came of a trial; None if that is not known yet."""
         from distributed import KilledWorker
 
+        # A worker that dies takes results along that were not fetched yet.
+        if future.status in ("lost", "pending"):
+            return None
         if future.status == "finished":
-            return future.result()
+            return self._result(trial, future)
         if trial.digest in self._late:
             assert self._time_limit is not None
             return Failure(trial, "time limit", too_long(self._time_limit))
         if future.status != "error":
             self._futures.clear()
             raise RunError(_LOST)
-        error = future.exception()
+        error = future.exception(timeout=PATIENCE)
         if isinstance(error, KilledWorker):
             return Failure(trial, "died", f"the workers that ran it died: {error}")
         return Failure(trial, "raised", f"{type(error).__name__}: {error}")
+
+    def _result(self, trial: Trial, future: Future[Outcome]) -> Outcome | None:
+        """Fetch a result; None if its worker is lost or silent, or has died of the next try."""
+        from distributed import KilledWorker
+
+        with suppress(TimeoutError, KilledWorker):
+            return future.result(timeout=PATIENCE)
+        self._fetches[trial] += 1
+        if self._fetches[trial] >= _FETCHES:
+            raise RunError(
+                f"the result of {trial} cannot be fetched from its worker; run the same command "
+                "again to go on from here"
+            )
+        return None
 
     async def _stopped(self, event: tuple[float, dict[str, Any]]) -> None:
         """Note that a worker ends because of a trial, before the scheduler tries it elsewhere."""
@@ -161,40 +193,3 @@ def _end_worker(worker: Worker, topic: str, digest: str) -> None:
     worker.log_event(topic, {"digest": digest})
     time.sleep(_FAREWELL)
     os._exit(1)
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C, which reaches every process of the terminal, to the runner."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-@contextmanager
-def _connected(settings: Cluster) -> Iterator[Client]:
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-        from distributed.utils import silence_logging_cmgr
-    except ImportError as error:
-        raise InputError(missing_extra("the executor 'cluster'", "Dask", "cluster")) from error
-    # Workers that die and come back are not news here, and tracebacks of lost ones are no help.
-    with silence_logging_cmgr(logging.CRITICAL):
-        if settings.address is None:
-            with (
-                dask.config.set(_QUIET),  # its processes inherit it
-                LocalCluster(
-                    n_workers=settings.workers,
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",  # any free port
-                    silence_logs=logging.CRITICAL,
-                ) as local,
-                Client(local) as client,
-            ):
-                client.register_worker_callbacks(_ignore_interrupts)
-                yield client
-            return
-        try:
-            client = Client(settings.address, timeout=_PATIENCE)
-        except (OSError, ValueError) as error:
-            raise RunError(f"no Dask scheduler answers at {settings.address}: {error}") from error
-        with client:
-            yield client

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import wait
 
 from nodecopy.errors import RunError
-from nodecopy.experiment.executors.base import too_long
+from nodecopy.experiment.executors.base import Tell, say_nothing, too_long
 from nodecopy.experiment.executors.worker import Worker, worker_context
 from nodecopy.experiment.outcome import Failure, Outcome, RunTrial
 from nodecopy.experiment.trial import Trial
@@ -37,7 +37,9 @@ class Processes:
     time_limit: float | None = None
     tries: int = 3
 
-    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+    def run(
+        self, trials: Sequence[Trial], run_trial: RunTrial, tell: Tell = say_nothing
+    ) -> Generator[Outcome, None, None]:
         """Yield the outcome of every trial as it ends."""
         pool = _Pool(self, trials, run_trial)
         try:

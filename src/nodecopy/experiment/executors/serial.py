@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from nodecopy.errors import RunError
-from nodecopy.experiment.executors.base import too_long
+from nodecopy.experiment.executors.base import Tell, say_nothing, too_long
 from nodecopy.experiment.outcome import Failure, Outcome, RunTrial, attempt
 from nodecopy.experiment.trial import Trial
 
@@ -28,7 +28,9 @@ class Serial:
 
     time_limit: float | None = None
 
-    def run(self, trials: Sequence[Trial], run_trial: RunTrial) -> Generator[Outcome, None, None]:
+    def run(
+        self, trials: Sequence[Trial], run_trial: RunTrial, tell: Tell = say_nothing
+    ) -> Generator[Outcome, None, None]:
         """Yield the outcome of every trial, in the order given."""
         for trial in trials:
             yield self._attempt(run_trial, trial)

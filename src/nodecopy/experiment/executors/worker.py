@@ -15,8 +15,12 @@ from multiprocessing.context import BaseContext
 from nodecopy.experiment.outcome import Outcome, RunTrial, attempt
 from nodecopy.experiment.threads import children_use_one_thread
 from nodecopy.experiment.trial import Trial
+from nodecopy.interrupts import shielded
 
 _READY = "ready"
+
+# Seconds that the system has to end a process that was killed, or is going by itself.
+_PATIENCE = 60.0
 
 
 def worker_context(run_trial: RunTrial) -> BaseContext:
@@ -29,6 +33,11 @@ def worker_context(run_trial: RunTrial) -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([run_trial.__module__])
+    from multiprocessing import forkserver  # not on every system
+
+    # Ctrl-C reaches every process of the terminal, also one that imports torch just then.
+    with children_use_one_thread(), shielded():
+        forkserver.ensure_running()
     return context
 
 
@@ -104,14 +113,17 @@ class Worker:
     def stop(self) -> None:
         """End the process now, whatever it is doing."""
         self.process.kill()
-        self.process.join()
+        self.process.join(_PATIENCE)
         self.connection.close()
 
     def end(self) -> str:
         """Return how a process ended that has gone, or is going, by itself."""
-        self.process.join()
+        self.process.join(_PATIENCE)
         code = self.process.exitcode
         self.connection.close()
+        if code is None:  # it can no longer be heard, yet it stays
+            self.process.kill()
+            return "no sign of life"
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 

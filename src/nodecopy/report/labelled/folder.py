@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from nodecopy.errors import InputError, RunError
 from nodecopy.labelling import LabelledGraph, write_settings
 from nodecopy.labelling.model_folder import ModelFolder
 from nodecopy.report.labelled.page import labelled_page
+from nodecopy.report.labelled.replacement import clear_left_overs, replaced
 from nodecopy.report.labelled.tables import (
     next_labels_table,
     predictions_table,
@@ -36,17 +33,24 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
             f"the folder {folder} holds other files, {min(held - _OURS or held)!r} for one, "
             "and is left alone; name a new or empty folder, or one that nodecopy fit wrote"
         )
+    if folder.is_mount():  # such a folder cannot be renamed, and thus not be replaced as a whole
+        raise InputError(f"{folder} is a mount point; name a folder inside it")
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise InputError(f"{folder} cannot be made: {above} is not a folder that can be written to")
     return folder
 
 
+def tidy_folder(path: str | os.PathLike[str]) -> list[Path]:
+    """Put in order what killed runs left beside a folder; return what had to stay."""
+    return clear_left_overs(path, _OURS)
+
+
 def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
     """Write everything into a folder; an earlier fit in it is replaced once all is written."""
     folder = check_folder(path)
     try:
-        with _replaced(Path(os.path.realpath(folder))) as fresh:
+        with replaced(Path(os.path.realpath(folder))) as fresh:
             predictions = predictions_table(found.table, found.posterior, found.class_names)
             _write(fresh / PREDICTIONS, predictions.csv())
             predictions.write_parquet(fresh / PARQUET)
@@ -59,28 +63,6 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
     return folder
-
-
-@contextmanager
-def _replaced(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder that takes the place of ``folder`` if all goes well."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # In the same parent, so that it can be renamed; out of sight, should the machine stop here.
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-    try:
-        fresh, old = aside / "new", aside / "old"
-        fresh.mkdir()
-        yield fresh
-        if folder.exists():
-            folder.rename(old)
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if old.exists():
-                old.rename(folder)
-            raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write(path: Path, text: str) -> None:
