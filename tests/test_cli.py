@@ -120,7 +120,11 @@ def test_training_that_diverges_is_one_line_and_exit_code_2(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("a\0b", "error: a NUL character is not accepted: '--out="), ("x" * 300, "error: ")],
+    [
+        ("a\0b", "error: a NUL character is not accepted: '--out="),
+        ("\udcff", "error: names and values must be UTF-8; got '--out="),
+        ("x" * 300, "error: "),
+    ],
 )
 def test_a_name_that_cannot_be_is_one_line_and_exit_code_2(name, expected, tmp_path, capsys):
     (tmp_path / "edges.csv").write_text("source,target\na,b\n")
@@ -130,6 +134,12 @@ def test_a_name_that_cannot_be_is_one_line_and_exit_code_2(name, expected, tmp_p
     err = capsys.readouterr().err
     assert err.startswith(expected)
     assert err.count("\n") == 1
+
+
+def test_names_of_columns_that_are_not_one_row_are_refused(tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    assert cli.main(["inspect", f"--edges={tmp_path}/edges.csv", "--edge-columns=a\r,b"]) == 2
+    assert capsys.readouterr().err.startswith("error: names of columns must be one row of CSV; got")
 
 
 @pytest.mark.parametrize(("number", "code"), [(errno.ENAMETOOLONG, 2), (errno.ENOSPC, 1)])

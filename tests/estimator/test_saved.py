@@ -101,6 +101,7 @@ def test_wrong_settings_are_refused(saved: Path, tmp_path: Path, keys: Any, valu
         ("weights.w0", np.zeros(0, np.float32)),
         ("weights.w1", np.full((2, 16, 3), np.nan, np.float32)),
         ("weights.w1", np.zeros((2, 16, 3), np.int64)),
+        ("weights.w1", np.zeros((2, 16, 3), np.float64)),
         ("weights.more", np.zeros((2, 1), np.float32)),
         ("posterior.probabilities", np.zeros((90, 2))),
         ("posterior.probabilities", np.zeros(())),

@@ -149,3 +149,20 @@ def test_a_merge_that_fails_leaves_nothing(store: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no store"):
         merge_stores([store, tmp_path / "absent.sqlite"], tmp_path / "all.sqlite")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.sqlite"]
+
+
+def test_rows_that_unpack_without_end_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(70):
+            file.write(b" " * 2**20)
+    with pytest.raises(FormatError, match="unpacks to more than 67,108,864 bytes"):
+        read_jsonl(path)
+
+
+@pytest.mark.parametrize("line", ["7", "[]", "{}", '{"dataset": "cora"}', "[" * 5000, '{"x": 1}'])
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(line)
+    with pytest.raises(FormatError, match="line 1 of .*rows.jsonl is not a row"):
+        read_jsonl(path)

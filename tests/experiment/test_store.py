@@ -285,3 +285,16 @@ def test_runs_and_failures_are_checked_too(
     change(path, f"UPDATE {table} SET {column} = ?", value)
     with Store.open(path) as store, pytest.raises(FormatError, match="holds a cell that is dam"):
         _ = store.runs(), store.failures()
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="/dev/null is not a regular file"):
+        Store.open(Path("/dev/null"))
+
+
+def test_a_table_whose_name_is_not_text_is_damage(path: Path) -> None:
+    filled(path, 1).close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE failures", b"CREATE\xffTABLE failures"))
+    with pytest.raises(FormatError, match="runs.sqlite is damaged"):
+        Store.open(path)

@@ -31,7 +31,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     settings = _Settings()
     try:
-        _refuse_nul(sys.argv[1:] if args is None else args)
+        _refuse_odd(sys.argv[1:] if args is None else args)
         code = app(
             args=None if args is None else list(args),
             prog_name="nodecopy",
@@ -43,11 +43,9 @@ def main(args: Sequence[str] | None = None) -> int:
     except (InputError, TrainingError, typer.TyperException) as error:
         words = sys.argv[1:] if args is None else args
         return _fail(EXIT_USER_INPUT, f"error: {_explain(error, words)}", settings)
-    except RunError as error:  # neither the user's input nor a bug: a full disk, a lost cluster
-        return _fail(EXIT_OUR_FAULT, f"error: {error}", settings)
-    except OSError as error:  # a full disk, a folder that cannot be written
-        code = EXIT_USER_INPUT if error.errno in _REFUSED_NAMES else EXIT_OUR_FAULT
-        return _fail(code, f"error: {error}", settings)
+    except (RunError, OSError) as error:  # no bug, but a full disk, a lost cluster
+        refused = _is_refused_name(error) or _is_refused_name(error.__cause__)
+        return _fail(EXIT_USER_INPUT if refused else EXIT_OUR_FAULT, f"error: {error}", settings)
     except Exception as error:  # noqa: BLE001 - the last resort, where a bug becomes one line
         what = f"internal error: {type(error).__name__}: {error}"
         hint = "run again with --debug before the command for the traceback"
@@ -85,10 +83,16 @@ _REFUSED_NAMES = {
 }
 
 
-def _refuse_nul(words: Sequence[str]) -> None:
+def _refuse_odd(words: Sequence[str]) -> None:
     for word in words:
         if "\0" in word:
             raise InputError(f"a NUL character is not accepted: {word!r}")
+        if any("\ud800" <= letter <= "\udfff" for letter in word):  # bytes that are no UTF-8
+            raise InputError(f"names and values must be UTF-8; got {word!r}")
+
+
+def _is_refused_name(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in _REFUSED_NAMES
 
 
 def _fail(code: int, message: str, settings: _Settings) -> int:

@@ -36,6 +36,13 @@ FeatureColumns = Annotated[
 ]
 _REPEATED = "Weight of an edge with several rows: largest or sum. (default: largest)"
 RepeatedRows = Annotated[str, typer.Option(help=_REPEATED, show_default=False)]
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        help="Refuse what needs more memory, e.g. 8G. (default: half of what there is)",
+        show_default=False,
+    ),
+]
 _TABLES = "Your own tables"
 _BUILT_IN = "A built-in dataset"
 
@@ -102,6 +109,9 @@ def fit(
     suspicion: Annotated[
         float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
     ] = None,
+    max_memory: Annotated[
+        str | None, _own("Refuse what needs more memory, e.g. 8G. (default: half of what there is)")
+    ] = None,
     labels_per_class: Annotated[
         int | None, _built_in("Known labels of each class. (default: 20)", min=1)
     ] = None,
@@ -139,6 +149,7 @@ def fit(
         "repeats": repeats,
         "suggestions": suggestions,
         "suspicion": suspicion,
+        "max_memory": _bytes(max_memory),
     }
     built_in = {"labels_per_class": labels_per_class, "split": split}
     if dataset is None:
@@ -157,6 +168,7 @@ def predict(
     features: Features = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
+    max_memory: MaxMemory = None,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
@@ -175,6 +187,7 @@ def predict(
         features,
         edge_columns=_names(edge_columns),
         feature_columns=_names(feature_columns),
+        max_memory=_bytes(max_memory),
     )
     classes = [str(value) for value in loaded.classifier.classes_]
     write_predictions(predictions_table(table, posterior, classes), target)
@@ -212,6 +225,7 @@ def inspect(
     label_columns: LabelColumns = None,
     feature_columns: FeatureColumns = None,
     repeated_edges: RepeatedRows = "largest",
+    max_memory: MaxMemory = None,
 ) -> None:
     """Read tables of one's own and show what is in them, and what to beware of."""
     from nodecopy.data.inspection import inspect_dataset
@@ -227,6 +241,7 @@ def inspect(
         label_columns=_names(label_columns),
         feature_columns=_names(feature_columns),
         repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+        max_memory=_bytes(max_memory),
     )
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
@@ -251,7 +266,16 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
     """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
     if columns is None:
         return None
-    return tuple(next(csv.reader([columns], skipinitialspace=True), []))
+    try:
+        return tuple(next(csv.reader([columns], skipinitialspace=True), []))
+    except csv.Error as error:
+        raise InputError(f"names of columns must be one row of CSV; got {columns!r}") from error
+
+
+def _bytes(size: str | None) -> int | None:
+    from nodecopy.machine import memory_size
+
+    return None if size is None else memory_size(size)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -269,7 +293,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     from nodecopy.report.labelled.summary import fit_lines
 
     working()
-    config = options.pop("config", None)
+    config, max_memory = options.pop("config", None), options.pop("max_memory", None)
     for name in ("edges", "labels") if config is None else ():
         if name not in options:
             raise InputError(
@@ -282,7 +306,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     for left in tidy_folder(folder):
         print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
-    found = label_tables(settings)
+    found = label_tables(settings, max_memory=max_memory)
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))
     if found.interrupted:

@@ -26,6 +26,7 @@ from nodecopy.estimator.saved import (
     saved_classes,
 )
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
+from nodecopy.estimator.size import check_size
 from nodecopy.graph_models import GraphModel, NodeCopying
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
@@ -72,6 +73,8 @@ class NodeCopyClassifier:
             rows where they count or mark things. See `nodecopy.estimator.scaling.scaling_of`.
         random_state: a seed, None for a fresh one at each fit, or a NumPy generator.
         progress: show a bar while fitting; None shows one on a terminal.
+        max_memory: bytes that weights and probabilities may take; a fit that needs more is refused
+            before it begins. None is half of what this process may use.
 
     Attributes:
         classes_: the labels that the columns of probabilities stand for [K].
@@ -111,6 +114,7 @@ class NodeCopyClassifier:
         normalise: Normalise = "auto",
         random_state: int | np.random.Generator | None = None,
         progress: bool | None = None,
+        max_memory: int | None = None,
     ) -> None:
         self.n_zeta = n_zeta
         self.n_graphs = n_graphs
@@ -126,6 +130,7 @@ class NodeCopyClassifier:
         self.normalise = normalise
         self.random_state = random_state
         self.progress = progress
+        self.max_memory = max_memory
 
     def fit(self, graph: Any, X: Any = None, y: Any = None, *, validation: ArrayLike = ()) -> Self:
         """Learn from the labelled nodes; forgets any earlier fit.
@@ -157,8 +162,12 @@ class NodeCopyClassifier:
         task = Task.of(
             given.graph, features, encoded.numbers, train, held, num_classes=len(encoded.classes)
         )
+        model = self._model()
+        members = model.n_zeta * model.n_graphs if model.schedule == "algorithm1" else 1
+        sizes = features.shape[0], features.shape[1], len(encoded.classes)
+        check_size(model.network, members, sizes, self.max_memory)
         with progress_bar("fitting", self.progress) as progress:
-            fitted = self._model().fit(task, self._seed(), progress)
+            fitted = model.fit(task, self._seed(), progress)
         self.classes_ = encoded.classes
         self.posterior_ = fitted.posterior
         self.base_proba_ = np.asarray(fitted.base_probabilities)
@@ -207,6 +216,8 @@ class NodeCopyClassifier:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
+        sizes = features.shape[0], features.shape[1], len(self.classes_)
+        check_size(self.samples_.network, len(self.samples_), sizes, self.max_memory)
         features = self.scaling_.apply(given.graph, features)
         return self._model().average(self.samples_, given.graph, features)
 

@@ -76,13 +76,16 @@ def check_samples(samples: WeightSamples, num_features: int, num_classes: int) -
         names = ", ".join(sorted(wanted))
         raise FormatError(f"the weights must be {names}; got {', '.join(sorted(held)) or 'none'}")
     for name, one in wanted.items():
-        _check(f"weights.{name}", held[name], (samples.stored * len(samples), *one.shape))
+        shape = (samples.stored * len(samples), *one.shape)
+        _check(f"weights.{name}", held[name], shape, "float32")
 
 
-def _check(name: str, array: NDArray[Any], shape: tuple[Any, ...]) -> None:
-    if array.shape != shape or array.dtype.kind != "f":
+def _check(
+    name: str, array: NDArray[Any], shape: tuple[Any, ...], kind: str = "real numbers"
+) -> None:
+    if array.shape != shape or array.dtype.kind != "f" or kind not in ("real numbers", array.dtype):
         raise FormatError(
-            f"{name} must be real numbers {list(shape)}; got {array.dtype} {list(array.shape)}"
+            f"{name} must be {kind} {list(shape)}; got {array.dtype} {list(array.shape)}"
         )
     if not np.all(np.isfinite(array)):
         raise FormatError(f"{name} holds a number that is not finite")

@@ -28,6 +28,8 @@ from nodecopy.experiment.trial import Trial, TrialResult
 from nodecopy.whole_file import replacing
 
 _HINTS = get_type_hints(Trial) | get_type_hints(TrialResult)
+# Rows unpack to some ten times their size, and gzip reaches a thousand times.
+_RATIO, _HARMLESS = 100, 64 * 1024**2
 _SQL_TYPES = {int: "BIGINT", float: "DOUBLE"}
 
 
@@ -130,5 +132,11 @@ def _packed(text: str, path: Path) -> bytes:
 
 
 def _unpacked(path: Path) -> str:
-    data = path.read_bytes()
-    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    if path.suffix != ".gz":
+        return path.read_text(encoding="utf-8")
+    most = max(_HARMLESS, _RATIO * path.stat().st_size)
+    with gzip.open(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise FormatError(f"{path} unpacks to more than {most:,} bytes, which are no rows")
+    return data.decode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -144,6 +143,10 @@ def _forget_peak_memory() -> None:
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that this process has used."""
+    """Return the most memory that this process has used; 0 where the system does not tell."""
+    try:
+        import resource  # not every system has it
+    except ImportError:
+        return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024**2 if sys.platform == "darwin" else peak / 1024

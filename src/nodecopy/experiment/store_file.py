@@ -86,6 +86,8 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
         raise InputError(f"there is no store {path}; `nodecopy reproduce` makes one")
     if path.is_dir():
         raise InputError(f"{path} is a folder; a store is a file")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file; a store is")
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist")
     with explained(path):
@@ -135,6 +137,8 @@ def explained(path: Path) -> Iterator[None]:
                 "away and run again"
             ) from error
         raise RunError(_cannot_use(path, error)) from error
+    except UnicodeDecodeError as error:  # of a message of SQLite that quotes the file
+        raise FormatError(f"{path} is damaged: {error}; it was left as it is") from error
     except OSError as error:
         raise RunError(_cannot_use(path, error)) from error
 

@@ -102,7 +102,7 @@ class ModelFolder:
         return cls(found.classifier, names, structural, ids, known, repeated)
 
     def predict(
-        self, edges: str | Path, features: str | Path | None = None, **columns: Any
+        self, edges: str | Path, features: str | Path | None = None, **reading: Any
     ) -> tuple[TableDataset, Posterior]:
         """Apply the trained networks to other tables, e.g. the same graph with new nodes.
 
@@ -114,7 +114,7 @@ class ModelFolder:
         Args:
             edges: file of the edges.
             features: file of the features, if the model was fitted to any.
-            columns: ``edge_columns`` and ``feature_columns``, see `read_tables`.
+            reading: ``edge_columns``, ``feature_columns`` and ``max_memory``, see `read_tables`.
         """
         if features is None and not self.structural:
             raise DatasetError("the model was fitted to features; a file of features is missing")
@@ -122,7 +122,7 @@ class ModelFolder:
             raise DatasetError(
                 "the model was fitted without features; it cannot use a file of them"
             )
-        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **columns)
+        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **reading)
         if features is None:
             values, notes = self._ties(table)
         else:

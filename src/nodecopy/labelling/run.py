@@ -25,7 +25,9 @@ from nodecopy.rng import child_seed
 STANDARDISED = "columns of features were brought to mean 0 and standard deviation 1"
 
 
-def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
+def label_tables(
+    settings: FitSettings, progress: bool | None = None, *, max_memory: int | None = None
+) -> LabelledGraph:
     """Do the whole job on the tables that the settings name; nothing is written.
 
     An interrupt while labels are validated gives up the validation, not the fit.
@@ -33,17 +35,20 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
     Args:
         settings: the files, and how to fit.
         progress: show bars; None shows them on a terminal.
+        max_memory: bytes; tables and a fit that need more are refused before they are read or
+            begun. None is half of what this process may use.
     """
-    table = read_files(settings)
-    found = judge(settings, table, fit_table(settings.classifier(progress), table))
+    table = read_files(settings, max_memory)
+    classifier = settings.classifier(progress).set_params(max_memory=max_memory)
+    found = judge(settings, table, fit_table(classifier, table))
     try:
         return replace(found, validation=_validation(settings, table.dataset, progress))
     except KeyboardInterrupt:  # the fit is there, and worth more than its validation
         return replace(found, interrupted=True)
 
 
-def read_files(settings: FitSettings) -> TableDataset:
-    """Read the tables that the settings name."""
+def read_files(settings: FitSettings, max_memory: int | None = None) -> TableDataset:
+    """Read the tables that the settings name, if they take no more than so many bytes."""
     return read_tables(
         settings.edges,
         settings.labels,
@@ -52,6 +57,7 @@ def read_files(settings: FitSettings) -> TableDataset:
         label_columns=settings.label_columns,
         feature_columns=settings.feature_columns,
         repeated_edges=settings.repeated_edges,
+        max_memory=max_memory,
     )
 
 

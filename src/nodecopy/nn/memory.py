@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodecopy.data.task import FeatureMatrix
+from nodecopy.machine import usable_memory
 from nodecopy.nn.network import Weights
 from nodecopy.nn.propagation import OperatorKind
 from nodecopy.nn.receptive import ReceptiveField
@@ -29,8 +29,8 @@ _WEIGHT_COPIES = (1, 5)
 
 
 def default_memory() -> int:
-    """Return a quarter of the machine's memory, in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    """Return a quarter of the memory that this process may use, in bytes."""
+    return usable_memory() // 4
 
 
 def field_bytes(

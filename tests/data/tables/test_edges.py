@@ -190,7 +190,7 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
         (
             "a,b\n" * 101 + f"a,{'x' * 3_000_000}\n",
             FormatError,
-            "line 102 has a cell that is too l",
+            "line 102 is longer than 2,000,000",
         ),
         ("a,b\r\nb,c\r\nc,d\ne,f\r\n", FormatError, "line 3 ends in another way than the first"),
         ("a,b\n" * 500_000 + "\xe9,b\n", FormatError, "line 500001 is not UTF-8"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.tables.array_headers import ArrayHeader, read_headers
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.features import FeatureMatrix, check_ids, refuse_nodes_without
 from nodecopy.data.tables.files import TableFile, first_bytes
 from nodecopy.data.tables.wording import listed
 from nodecopy.errors import DatasetError, FormatError
+from nodecopy.machine import size_text
 
 _NEEDED = ("num_features", "x_indptr", "x_indices")
 _OPTIONAL = ("x_data", "ids")
+# Bytes of an entry once it is float32 and its column an index, sorted and checked on the way; and
+# of the name of a feature, its number as text.
+_KEPT_BYTES = {"x_data": 8, "x_indices": 24, "x_indptr": 16, "ids": 100}
+_NAME_BYTES = 72
 # Whatever a damaged archive or a damaged array inside it may raise.
 _DAMAGE = (
     *(ValueError, OSError, EOFError, KeyError, TypeError, MemoryError, SyntaxError),
@@ -65,38 +71,87 @@ class FeatureArrays:
         return FeatureMatrix(self.values[np.ma.getdata(found["row"])], names)
 
 
-def read_arrays(path: Path) -> FeatureArrays:
-    """Read an ``.npz`` file; nothing in it is executed."""
+def read_arrays(path: Path, max_memory: int) -> FeatureArrays:
+    """Read an ``.npz`` file; nothing in it is executed.
+
+    Args:
+        path: the file.
+        max_memory: bytes that its arrays may take; what needs more is refused before it is read.
+    """
     if first_bytes(path)[:2] != b"PK":
         raise FormatError(f"{path} is not an .npz file, as its name says it is")
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            held = {key: archive[key] for key in (*_NEEDED, *_OPTIONAL) if key in archive}
+        headers = read_headers(path, (*_NEEDED, *_OPTIONAL))
     except _DAMAGE as error:
-        raise FormatError(f"{path} cannot be read as .npz: {error}") from error
-    missing = [key for key in _NEEDED if key not in held]
+        raise _unreadable(path, error) from error
+    _check_headers(path, headers)
+    _check_size(path, sum(map(_bytes_to_read, headers.items())), headers, max_memory)
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            held = {key: archive[key] for key in headers}
+    except _DAMAGE as error:
+        raise _unreadable(path, error) from error
+    width = int(held["num_features"])
+    _check_size(path, width * _NAME_BYTES, headers, max_memory, f"num_features = {width:,}")
+    values = _matrix(path, held, width)
+    ids = held.get("ids")
+    return FeatureArrays(path, values, np.arange(values.shape[0]) if ids is None else ids)
+
+
+def _check_headers(path: Path, headers: Mapping[str, ArrayHeader]) -> None:
+    """Refuse arrays that do not fit together, while nothing but their headers is in memory."""
+    missing = [key for key in _NEEDED if key not in headers]
     if missing:
         raise FormatError(
             f"{path} lacks {', '.join(missing)}; needed: {', '.join(_NEEDED)}; "
             f"optional: {', '.join(_OPTIONAL)}"
         )
-    values = _matrix(path, held)
-    return FeatureArrays(path, values, _ids(path, held.get("ids"), values.shape[0]))
-
-
-def _matrix(path: Path, held: dict[str, NDArray[Any]]) -> sp.csr_array[np.float32]:
-    indptr, columns, width = held["x_indptr"], held["x_indices"], held["num_features"]
-    wholes = all(part.dtype.kind in "iu" for part in (indptr, columns, width))
-    if not wholes or indptr.ndim != 1 or len(indptr) == 0 or width.shape != ():
+    width, starts, columns = (headers[key] for key in _NEEDED)
+    wholes = all(part.dtype.kind in "iu" for part in (width, starts, columns))
+    if not wholes or len(starts.shape) != 1 or starts.size == 0 or width.shape != ():
         raise FormatError(f"{path}: num_features, x_indptr and x_indices must be whole numbers")
-    values = held.get("x_data")
-    values = np.ones(columns.shape, np.float32) if values is None else values
+    values = headers.get("x_data", ArrayHeader(np.dtype(np.float32), columns.shape))
     if values.dtype.kind not in "biuf":
         raise FormatError(f"{path}: x_data must be numbers; found {values.dtype}")
+    if len(columns.shape) != 1 or values.shape != columns.shape:
+        raise FormatError(
+            f"{path}: x_indices and x_data must be of one length; found {list(columns.shape)} and "
+            f"{list(values.shape)}"
+        )
+    count = starts.size - 1
+    ids = headers.get("ids", ArrayHeader(np.dtype(np.int64), (count,)))
+    if ids.shape != (count,) or ids.dtype.kind not in "iuU":
+        raise FormatError(f"{path}: ids must be text or whole numbers [{count}]; found {ids}")
+
+
+def _bytes_to_read(array: tuple[str, ArrayHeader]) -> int:
+    """Return what an array takes: as it is read, and as it is kept."""
+    key, header = array
+    return header.bytes + header.size * _KEPT_BYTES.get(key, 0)
+
+
+def _check_size(
+    path: Path,
+    size: int,
+    headers: Mapping[str, ArrayHeader],
+    max_memory: int,
+    reason: str | None = None,
+) -> None:
+    if size > max_memory:
+        largest = max(headers, key=lambda key: headers[key].bytes)
+        raise DatasetError(
+            f"{path}: {reason or f'{largest} of {headers[largest]}'} takes about {size_text(size)} "
+            f"of memory; max_memory is {size_text(max_memory)}"
+        )
+
+
+def _matrix(path: Path, held: dict[str, NDArray[Any]], width: int) -> sp.csr_array[np.float32]:
+    indptr, columns, values = held["x_indptr"], held["x_indices"], held.get("x_data")
+    values = np.ones(columns.shape, np.float32) if values is None else values
     try:
         with np.errstate(over="ignore"):
             parts = (values.astype(np.float32), columns, indptr)
-        rows = sp.csr_array(parts, shape=(len(indptr) - 1, int(width)))
+        rows = sp.csr_array(parts, shape=(len(indptr) - 1, width))
         rows.check_format(full_check=True)
     except (ValueError, OverflowError) as error:
         raise FormatError(f"{path} does not hold a sparse matrix: {error}") from error
@@ -105,12 +160,5 @@ def _matrix(path: Path, held: dict[str, NDArray[Any]]) -> sp.csr_array[np.float3
     return rows
 
 
-def _ids(path: Path, ids: NDArray[Any] | None, count: int) -> NDArray[Any]:
-    if ids is None:
-        return np.arange(count)
-    if ids.shape != (count,) or ids.dtype.kind not in "iuU":
-        raise FormatError(
-            f"{path}: ids must be text or whole numbers [{count}]; found {ids.dtype} "
-            f"{list(ids.shape)}"
-        )
-    return ids
+def _unreadable(path: Path, error: BaseException) -> FormatError:
+    return FormatError(f"{path} cannot be read as .npz: {str(error) or type(error).__name__}")

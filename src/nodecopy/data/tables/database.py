@@ -19,6 +19,7 @@ from nodecopy.data.tables.files import TableFile, open_table
 from nodecopy.data.tables.kinds import Kind
 from nodecopy.data.tables.sources import Column, load_statement, parquet_source
 from nodecopy.errors import DatasetError, RunError
+from nodecopy.machine import usable_memory
 
 MEMORY_LIMIT = 2 * 1024**3
 _CHUNK = 10_000
@@ -28,15 +29,23 @@ class Database:
     """A database in memory, of limited size, with a temporary folder for what does not fit.
 
     Args:
-        memory_limit: bytes that DuckDB may use before it writes to the folder.
+        memory_limit: bytes that DuckDB may use before it writes to the folder; at most half of what
+            this process may use.
         threads: how many DuckDB may use; None for one per core.
+        unpacked_limit: bytes that a compressed text may hold, see `nodecopy.data.tables.scan`.
     """
 
-    def __init__(self, memory_limit: int = MEMORY_LIMIT, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        memory_limit: int = MEMORY_LIMIT,
+        threads: int | None = None,
+        unpacked_limit: int | None = None,
+    ) -> None:
         if threads is not None and threads < 1:
             raise DatasetError(f"threads must be 1 or more, or None; got {threads}")
-        self.memory_limit = memory_limit
+        self.memory_limit = min(memory_limit, usable_memory() // 2)
         self.threads = threads
+        self.unpacked_limit = unpacked_limit
 
     def __enter__(self) -> Self:
         import duckdb
@@ -72,7 +81,7 @@ class Database:
             columns: the names of those to read, in order; None finds them.
         """
         wanted = kind.checked(columns)
-        table = open_table(path, kind, wanted)
+        table = open_table(path, kind, wanted, self.unpacked_limit)
         if table.is_parquet:
             table = self._described(table)
         return table.choose(wanted)
@@ -81,13 +90,20 @@ class Database:
         source = parquet_source(table)
         try:
             found = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-            rows = self._connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
         except self._duckdb.Error as error:
             raise unreadable(table, error) from error
-        if rows == 0:
+        if self.count_rows(table) == 0:
             raise DatasetError(f"{table.path} has no rows")
         names, types = ([str(row[place]) for row in found] for place in (0, 1))
         return replace(table, names=tuple(names), types=tuple(types))
+
+    def count_rows(self, table: TableFile) -> int:
+        """Return how many rows a Parquet file says that it has."""
+        try:
+            counted = f"SELECT count(*) FROM {parquet_source(table)}"
+            return int(self._connection.execute(counted).fetchall()[0][0])
+        except self._duckdb.Error as error:
+            raise unreadable(table, error) from error
 
     def load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
         """Read columns of a file into a table of the database, or say which lines are wrong."""

@@ -32,6 +32,7 @@ from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
 from nodecopy.data.tables.triples import TripleTable
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError, unknown_name
+from nodecopy.machine import usable_memory
 
 PathLike = str | os.PathLike[str]
 
@@ -67,6 +68,8 @@ def read_tables(
     repeated_edges: RepeatedEdges = "largest",
     memory_limit: int = MEMORY_LIMIT,
     threads: int | None = None,
+    max_memory: int | None = None,
+    unpacked_limit: int | None = None,
 ) -> TableDataset:
     r"""Read a graph, labels and features from CSV, TSV or Parquet files.
 
@@ -89,6 +92,10 @@ def read_tables(
             too, unless the table gives every edge in both with the same weight.
         memory_limit: bytes that DuckDB may use before it writes to temporary files.
         threads: how many DuckDB may use; None for one per core.
+        max_memory: bytes that what is read may take: arrays and rows beyond that are refused before
+            they are read. None is half of what this process may use.
+        unpacked_limit: bytes that a text compressed by gzip may hold; None is a hundred times its
+            size, or 256 MiB if that is more.
 
     Raises:
         DatasetError: files that do not say what is needed, or do not fit together.
@@ -115,11 +122,12 @@ def read_tables(
     ):
         if names is not None and path is None:
             raise DatasetError(f"{what} columns are named, but no file of {what}s is given")
-    with Database(memory_limit, threads) as db:
+    most = usable_memory() // 2 if max_memory is None else max_memory
+    with Database(memory_limit, threads, unpacked_limit) as db:
         edge_file = db.open(edges, EDGES, edge_columns)
         label_file = None if labels is None else db.open(labels, LABELS, label_columns)
-        load_edges(db, edge_file)
-        source = None if features is None else _load_features(db, features, feature_columns)
+        load_edges(db, edge_file, most)
+        source = None if features is None else _load_features(db, features, feature_columns, most)
         ids = _number_nodes(db, edge_file, source)
         known = no_labels(len(ids)) if label_file is None else read_labels(db, label_file, len(ids))
         matrix = None if source is None else source.fetch(db, edge_file, len(ids))
@@ -150,13 +158,13 @@ def read_tables(
 
 
 def _load_features(
-    db: Database, path: PathLike, feature_columns: Sequence[str] | None
+    db: Database, path: PathLike, feature_columns: Sequence[str] | None, max_memory: int
 ) -> FeatureSource:
     source: FeatureArrays | TripleTable | DenseTable
     if Path(path).suffix.casefold() == ".npz":
         if feature_columns is not None:
             raise DatasetError(f"{path} has no columns to name: it is an .npz file")
-        source = read_arrays(Path(path))
+        source = read_arrays(Path(path), max_memory)
     else:
         table = db.open(path, FEATURES, feature_columns)
         found = columns.feature_columns(table)

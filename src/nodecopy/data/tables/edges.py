@@ -19,6 +19,10 @@ from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
 from nodecopy.graph.arrays import MAX_WEIGHT
+from nodecopy.machine import size_text
+
+# What a row takes while a graph is made of it, at most: indices, weights, keys to sort.
+_ROW_BYTES = 80
 
 RepeatedEdges = Literal["largest", "sum"]
 EDGE_IDS = ["SELECT source FROM edges", "SELECT target FROM edges"]
@@ -93,13 +97,22 @@ class EdgeCounts:
         return found
 
 
-def load_edges(db: Database, table: TableFile) -> None:
-    """Read an edge table into ``edges(source, target[, weight])``, and check every cell."""
+def load_edges(db: Database, table: TableFile, max_memory: int) -> None:
+    """Read an edge table into ``edges(source, target[, weight])``, and check every cell.
+
+    Args:
+        db: where to.
+        table: the file.
+        max_memory: bytes that its rows may take as arrays.
+    """
     places = edge_columns(table)
+    if table.is_parquet:  # it says how many rows there are; few bytes may hold any number
+        _check_count(db.count_rows(table), table, max_memory)
     columns = [Column("source", places[0]), Column("target", places[1])]
     if len(places) == 3:
         columns.append(Column("weight", places[2], number=True))
     db.load("edges", table, columns)
+    _check_count(db.rows("SELECT count(*) FROM edges")[0][0], table, max_memory)
     (count,) = db.rows("SELECT count(*) FROM edges WHERE source IS NULL OR target IS NULL")[0]
     if count:
         where = offenders(db, table, lambda row: "" in (row[places[0]], row[places[1]]), count)
@@ -175,6 +188,14 @@ def lone_rows(db: Database) -> int:
         "SEMI JOIN once AS s ON s.id = source SEMI JOIN once AS t ON t.id = target"
     )[0]
     return int(count)
+
+
+def _check_count(rows: int, table: TableFile, max_memory: int) -> None:
+    if rows * _ROW_BYTES > max_memory:
+        raise DatasetError(
+            f"{table.path}: {rows:,} rows take about {size_text(rows * _ROW_BYTES)} of memory; "
+            f"max_memory is {size_text(max_memory)}"
+        )
 
 
 def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> None:

@@ -19,7 +19,6 @@ import itertools
 import os
 import re
 import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,13 +26,12 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy.data.tables.kinds import Kind
+from nodecopy.data.tables.scan import ACCEPTED, MAX_LINE, scan
 from nodecopy.data.tables.wording import shortened
 from nodecopy.errors import DatasetError, FormatError
 
-MAX_LINE = 2_000_000
 _SAMPLED_ROWS = 100
 _SHOWN_NAMES = 10
-_ACCEPTED = "CSV or TSV text (also .gz) in UTF-8, or Parquet"
 _SEPARATORS = "comma, tab, semicolon, | or space"
 _EXCEL = re.compile(r'"?sep=.?"?', re.IGNORECASE)
 _COMMA, _POINT = (re.compile(rf"[+-]?\d*{mark}\d+") for mark in (",", r"\."))
@@ -137,26 +135,34 @@ class TableFile:
         return replace(self, chosen=tuple(places), asked_by_name=by_name)
 
 
-def open_table(path: str | os.PathLike[str], kind: Kind, columns: Sequence[str] = ()) -> TableFile:
+def open_table(
+    path: str | os.PathLike[str],
+    kind: Kind,
+    columns: Sequence[str] = (),
+    unpacked_limit: int | None = None,
+) -> TableFile:
     """Look at the beginning of a file and say how to read it, or what is wrong with it.
 
     Args:
         path: the file.
         kind: edges, labels or features.
         columns: names that make a first row that has them a header.
+        unpacked_limit: bytes that a compressed text may hold, see `nodecopy.data.tables.scan`.
     """
     source = Path(path)
     start = first_bytes(source)
     if not start:
-        raise DatasetError(f"{source} is empty; accepted: {_ACCEPTED}")
+        raise DatasetError(f"{source} is empty; accepted: {ACCEPTED}")
     if start.startswith(b"PAR1"):
         return TableFile(source, kind, (), header=True)
     if source.suffix.casefold() in (".parquet", ".pq"):
         raise FormatError(f"{source} is not a Parquet file, as its name says it is")
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
-            raise FormatError(f"{source} is {what}; accepted: {_ACCEPTED}")
-    return _open_text(source, kind, columns, packed=start.startswith(b"\x1f\x8b"))
+            raise FormatError(f"{source} is {what}; accepted: {ACCEPTED}")
+    packed = start.startswith(b"\x1f\x8b")
+    text = _beginning(source, packed=packed, unpacked_limit=unpacked_limit)
+    return _open_text(source, kind, columns, text, packed=packed)
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
@@ -171,7 +177,7 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
         raise DatasetError(f"{path} cannot be read: {error}") from error
     what = "a folder" if path.is_dir() else "not a regular file"
-    raise DatasetError(f"{path} is {what}; accepted: {_ACCEPTED}")
+    raise DatasetError(f"{path} is {what}; accepted: {ACCEPTED}")
 
 
 @contextmanager
@@ -185,15 +191,16 @@ def open_lines(path: Path, *, packed: bool) -> Iterator[Iterator[str]]:
         yield iter(functools.partial(file.readline, MAX_LINE), "")
 
 
-def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) -> TableFile:
-    text = _beginning(path, packed=packed)
+def _open_text(
+    path: Path, kind: Kind, columns: Sequence[str], text: str, *, packed: bool
+) -> TableFile:
     comments = list(itertools.takewhile(_is_comment, io.StringIO(text, newline="")))
     body = text[sum(map(len, comments)) :]
     try:
         delimiter = _delimiter(path, body)
         rows = list(itertools.islice(_numbered_rows(body, delimiter), _SAMPLED_ROWS + 1))
     except csv.Error as error:
-        raise FormatError(f"{path}: {error}; accepted: {_ACCEPTED}") from error
+        raise FormatError(f"{path}: {error}; accepted: {ACCEPTED}") from error
     first_end, first = rows[0]
     sample = tuple(row for _, row in rows)
     decimal = _decimal(delimiter, sample)
@@ -217,40 +224,22 @@ def _open_text(path: Path, kind: Kind, columns: Sequence[str], *, packed: bool) 
     )
 
 
-def _beginning(path: Path, *, packed: bool) -> str:
+def _beginning(path: Path, *, packed: bool, unpacked_limit: int | None) -> str:
     """Return the first whole lines of a text, as many as fit into the longest line allowed."""
-    try:
-        opened: Any = gzip.open if packed else open
-        with opened(path, "rb") as file:
-            raw: bytes = file.read(MAX_LINE)
-            whole = not file.read(1)
-            # Not every version of DuckDB notices that a compressed file breaks off.
-            while packed and file.read(MAX_LINE):
-                pass
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
-    if not whole:
-        end = max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1
-        if end == 0 and b"\0" not in raw:
-            raise FormatError(
-                f"{path}: the first line is longer than {MAX_LINE:,} bytes; accepted: {_ACCEPTED}"
-            )
-        raw = raw[: end or None]
+    raw, whole = scan(path, packed=packed, unpacked_limit=unpacked_limit)
+    if not whole:  # the first line is there: no line is longer than what was read
+        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1]
     return _decoded(path, raw.removeprefix(b"\xef\xbb\xbf"))
 
 
 def _decoded(path: Path, raw: bytes) -> str:
-    zero = raw.find(b"\0")
-    if zero >= 0:
-        line = raw.count(b"\n", 0, zero) + 1
-        raise FormatError(f"{path}: line {line} is not text; accepted: {_ACCEPTED}")
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path}: line {line} is not UTF-8; accepted: {_ACCEPTED}") from None
+        raise FormatError(f"{path}: line {line} is not UTF-8; accepted: {ACCEPTED}") from None
     if not text.strip():
-        raise DatasetError(f"{path} is empty; accepted: {_ACCEPTED}")
+        raise DatasetError(f"{path} is empty; accepted: {ACCEPTED}")
     return text
 
 
@@ -267,7 +256,7 @@ def _is_comment(line: str) -> bool:
 
 def _delimiter(path: Path, text: str) -> str:
     if not text.strip():
-        raise DatasetError(f"{path} has no rows, only comments; accepted: {_ACCEPTED}")
+        raise DatasetError(f"{path} has no rows, only comments; accepted: {ACCEPTED}")
     widths = {delimiter: _widths(text, delimiter) for delimiter in "\t;,|"}
     even = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
     some = [mark for mark, found in widths.items() if found[:1] > [1]]

@@ -6,7 +6,8 @@ import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nodecopy.data.tables.files import MAX_LINE, TableFile
+from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.scan import MAX_LINE
 from nodecopy.errors import DatasetError
 
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")

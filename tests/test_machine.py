@@ -1,0 +1,94 @@
+"""How much memory there is, and what counts as a limit of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.machine import memory_size, usable_memory
+from nodecopy.nn.memory import default_memory
+
+PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def put(root: Path, name: str, text: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(text)
+
+
+def test_without_groups_it_is_all_that_the_machine_has(tmp_path):
+    assert usable_memory(tmp_path) == PHYSICAL
+    put(tmp_path, "proc/self/cgroup", "damaged\n1:cpu:/x\n\n")
+    assert usable_memory(tmp_path) == PHYSICAL
+
+
+@pytest.mark.parametrize(
+    ("line", "home", "name"),
+    [
+        ("0::/a/b", "sys/fs/cgroup", "memory.max"),
+        ("7:cpu,memory:/a/b", "sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+    ],
+)
+def test_the_smallest_limit_of_a_group_or_those_around_it_counts(tmp_path, line, home, name):
+    put(tmp_path, "proc/self/cgroup", f"3:pids:/other\n{line}\n")
+    for group, limit in (("a/b", "max"), ("a", "3000000"), (".", "9223372036854771712")):
+        put(tmp_path, f"{home}/{group}/{name}", f"{limit}\n")
+    assert usable_memory(tmp_path) == 3_000_000
+    put(tmp_path, f"{home}/a/b/{name}", "2000000\n")
+    assert usable_memory(tmp_path) == 2_000_000
+
+
+def test_in_a_container_the_limit_may_stand_at_the_root(tmp_path):
+    put(tmp_path, "proc/self/cgroup", "0::/of/the/host\n")
+    put(tmp_path, "sys/fs/cgroup/memory.max", "1000000")
+    assert usable_memory(tmp_path) == 1_000_000
+
+
+def test_a_batch_of_members_takes_a_quarter_of_it():
+    assert default_memory() == usable_memory() // 4
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1G", "0", "8X", "1e9", "nan", "9" * 20])
+def test_a_size_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match="a size of memory"):
+        memory_size(text)
+
+
+def test_the_package_imports_and_fits_where_the_system_lacks_unix_calls(tmp_path):
+    """No os.sysconf, os.umask or resource, as on Windows; and a trial is measured."""
+    code = """
+import os, sys
+for name in ("sysconf", "umask", "sched_getaffinity"):
+    delattr(os, name)
+sys.modules["resource"] = None
+import numpy as np
+from nodecopy import NodeCopyClassifier, load_dataset
+from nodecopy.data import planted_partition
+from nodecopy.experiment.measure import run_trial
+from nodecopy.experiment.trial import Trial
+from nodecopy.weights import TrainConfig
+data = planted_partition(60, 2, seed=0).dataset
+y = np.where(np.arange(60) < 20, data.labels, -1)
+clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=2), random_state=0)
+clf.fit(data.graph, data.features, y).save(sys.argv[1])
+assert NodeCopyClassifier.load(sys.argv[1]).predict().shape == (60,)
+assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabytes == 0
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "m.safetensors")]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_saved_model_is_a_file_like_any_other_and_the_mask_is_left_alone(tmp_path, monkeypatch):
+    from nodecopy.persistence import SavedModel, write_model
+
+    monkeypatch.setattr(os, "umask", None)  # to read it is to change it, for every thread
+    (tmp_path / "other").write_text("")
+    write_model(tmp_path / "m.safetensors", SavedModel({}, {}))
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1
