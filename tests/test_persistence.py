@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy.classifiers import FeatureClassifier, GCNClassifier
-from nodecopy.errors import FormatError
+from nodecopy.classifiers import (
+    FeatureClassifier,
+    GCNClassifier,
+    LabelPropagation,
+    NetworkClassifier,
+)
+from nodecopy.errors import FormatError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.graph_models import MMSBM, NodeCopying, SoftClass
+from nodecopy.graph_models import (
+    MMSBM,
+    CallableDonors,
+    NearestNeighbours,
+    NodeCopying,
+    ObservedGraph,
+    SoftClass,
+)
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
@@ -87,13 +100,91 @@ def test_arrays_of_epsilon_round_trip() -> None:
     np.testing.assert_array_equal(back.epsilon, np.linspace(0, 1, 5))
 
 
-def test_what_cannot_be_saved_is_said_and_harms_nothing(tmp_path: Path) -> None:
-    clf = fitted(base=FeatureClassifier(LogisticRegression()))
-    clf.save(tmp_path / "m")
-    with pytest.warns(UserWarning, match="base could not be saved and is None now"):
+class OwnWeights(MCDropout):
+    """A weight posterior of somebody else's."""
+
+
+class OwnNetwork(GCN):
+    """A network of somebody else's."""
+
+
+class OwnModel(ObservedGraph):
+    """A graph model of somebody else's."""
+
+
+def drawn(task: object, probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(len(probabilities))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"weights": OwnWeights(SHORT)}, "^weights cannot be saved: .*; got OwnWeights"),
+        ({"network": OwnNetwork()}, "^network cannot be saved: .*; got OwnNetwork"),
+        ({"graph_model": OwnModel()}, r"^graph_model cannot be .*set_params\(graph_model=None\)"),
+        (
+            {"graph_model": NodeCopying(donors=CallableDonors(drawn))},
+            r"^graph_model.donors cannot be saved: .*set_params\(graph_model=None\)",
+        ),
+        (
+            {"base": FeatureClassifier(LogisticRegression())},
+            r"^base cannot be saved: .*; got FeatureClassifier.*set_params\(base=None\)",
+        ),
+        (
+            {"base": BayesianGCN(LabelPropagation(), weights=OwnWeights(SHORT), n_zeta=1)},
+            "^base.weights cannot be saved",
+        ),
+    ],
+)
+def test_a_part_that_cannot_be_saved_is_named_and_nothing_is_written(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    clf = fitted(**settings)
+    with pytest.raises(ModelError, match=message):
+        clf.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+    if "set_params" in message:
+        clf.set_params(**dict.fromkeys(settings)).save(tmp_path / "m")
         loaded = NodeCopyClassifier.load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
-    assert loaded.base is None
+        np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
+
+
+def test_every_part_of_the_package_that_is_saved_fits_again_to_the_same(tmp_path: Path) -> None:
+    for number, settings in enumerate(
+        (
+            {"weights": "point"},
+            {"weights": "dropout", "schedule": OnlineSchedule(2, 6, 2)},
+            {"graph_model": NodeCopying(donors=NearestNeighbours(3))},
+            {"graph_model": NodeCopying(donors=NearestNeighbours(3, TASK.features.toarray()))},
+            {"network": GCN(hidden=[4, 3])},
+            {"base": NetworkClassifier(GCN(), SHORT)},
+        )
+    ):
+        clf = fitted(**settings)
+        clf.save(tmp_path / f"{number}")
+        loaded = NodeCopyClassifier.load(tmp_path / f"{number}")
+        loaded.fit(TASK.graph, TASK.features, Y)
+        np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
+
+
+@pytest.mark.parametrize("source", [np.random.PCG64, np.random.MT19937, np.random.SFC64])
+def test_a_generator_goes_on_where_it_was(source: type, tmp_path: Path) -> None:
+    clf = fitted().set_params(random_state=np.random.Generator(source(5)))
+    clf.random_state.integers(7, dtype=np.int32)
+    clf.save(tmp_path / "m")
+    loaded = NodeCopyClassifier.load(tmp_path / "m")
+    expected = [clf.random_state.integers(2**62), clf.random_state.normal()]
+    assert [loaded.random_state.integers(2**62), loaded.random_state.normal()] == expected
+
+
+def test_settings_too_large_for_a_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clf = fitted(epsilon=np.full(90, 0.25))
+    monkeypatch.setattr("nodecopy.persistence._MOST_SETTINGS", 1000)
+    with pytest.raises(ModelError, match="characters; a file holds at most 1,000: an array among"):
+        clf.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_tampered_truncated_foreign_and_newer_files_are_refused(tmp_path: Path) -> None:

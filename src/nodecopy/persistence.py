@@ -23,9 +23,17 @@ from nodecopy.classifiers import (
     GATClassifier,
     GCNClassifier,
     LabelPropagation,
+    NetworkClassifier,
 )
-from nodecopy.errors import FormatError, shown
-from nodecopy.graph_models import MMSBM, HardClass, NodeCopying, ObservedGraph, SoftClass
+from nodecopy.errors import FormatError, ModelError, shown
+from nodecopy.graph_models import (
+    MMSBM,
+    HardClass,
+    NearestNeighbours,
+    NodeCopying,
+    ObservedGraph,
+    SoftClass,
+)
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
@@ -37,6 +45,9 @@ from nodecopy.whole_file import write_whole
 
 FORMAT = "nodecopy-model"
 VERSION = 2
+
+# The header of a safetensors file ends at 100,000,000 bytes; half is for escapes and arrays.
+_MOST_SETTINGS = 50_000_000
 
 # What is raised where a file holds something else than it should.
 _DAMAGE = (TypeError, ValueError, AttributeError, RecursionError, OverflowError, MemoryError)
@@ -60,6 +71,8 @@ _TYPES: dict[str, Any] = {
         LossWindow,
         MCDropout,
         MMSBM,
+        NearestNeighbours,
+        NetworkClassifier,
         NodeCopying,
         ObservedGraph,
         OnlineSchedule,
@@ -68,6 +81,18 @@ _TYPES: dict[str, Any] = {
         SoftClass,
         SquaredError,
         TrainConfig,
+    )
+}
+
+
+_GENERATORS = {
+    kind.__name__: kind
+    for kind in (
+        np.random.MT19937,
+        np.random.PCG64,
+        np.random.PCG64DXSM,
+        np.random.Philox,
+        np.random.SFC64,
     )
 }
 
@@ -85,6 +110,11 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
 
     arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
     settings = json.dumps(model.settings, sort_keys=True)
+    if len(settings) > _MOST_SETTINGS:
+        raise ModelError(
+            f"the settings take {len(settings):,} characters; a file holds at most "
+            f"{_MOST_SETTINGS:,}: an array among them is too large"
+        )
     header = {"format": FORMAT, "version": str(VERSION), "settings": settings}
     header["digest"] = _digest(settings, arrays)
     write_whole(Path(path), _in_order(save(arrays, metadata=header)))
@@ -130,25 +160,47 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     return SavedModel(content, arrays)
 
 
-def encode(value: Any) -> Any:
-    """Return a value as JSON can hold it; what cannot be saved becomes a note of what it was."""
+def encode(value: Any, part: str = "the value") -> Any:
+    """Return a value as JSON can hold it.
+
+    Args:
+        value: plain values, arrays, NumPy generators, and the package's own settings.
+        part: what it is, for the message.
+
+    Raises:
+        ModelError: it is something else, and would come back as less than it was.
+    """
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.integer, np.floating)):
         return value.item()
-    if isinstance(value, tuple):
-        return {"tuple": [encode(item) for item in value]}
+    if isinstance(value, (tuple, list)):
+        return {"tuple": [encode(item, part) for item in value]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
         return {"array": value.tolist(), "dtype": value.dtype.str}
+    if type(value) is np.random.Generator and type(value.bit_generator) in _GENERATORS.values():
+        return {"generator": _state(value.bit_generator.state, part)}
     name = type(value).__name__
     if _TYPES.get(name) is type(value):
-        fields = dataclasses.fields(value)
-        return {"type": name, "fields": {f.name: encode(getattr(value, f.name)) for f in fields}}
-    return {"unsaved": repr(value)}
+        held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = {key: encode(item, f"{part}.{key}") for key, item in held.items()}
+        return {"type": name, "fields": fields}
+    raise ModelError(
+        f"{part} cannot be saved: a file holds settings of nodecopy's own parts, arrays and plain "
+        f"values, no code; got {shown(value)}"
+    )
+
+
+def _state(state: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return the state of a random generator, a nested dictionary."""
+    return {
+        name: _state(value, part) if isinstance(value, dict) else encode(value, part)
+        for name, value in state.items()
+    }
 
 
 def decode(value: Any) -> Any:
-    """Undo `encode`; a value that could not be saved comes back as None.
+    """Undo `encode`.
 
     Raises:
         FormatError: `encode` does not write such a value.
@@ -177,7 +229,20 @@ def _decoded(value: Any) -> Any:
         fields = {name: _decoded(item) for name, item in value["fields"].items()}
         check_types(kind.__name__, fields, get_type_hints(kind))
         return kind(**fields)
-    return None
+    if "generator" in value:
+        return _generator(value["generator"])
+    raise FormatError(f"the model has a setting that cannot be: {shown(value)}")
+
+
+def _generator(state: dict[str, Any]) -> np.random.Generator:
+    kind = _GENERATORS.get(state["bit_generator"])
+    if kind is None:
+        raise FormatError(f"the model names an unknown generator {shown(state['bit_generator'])}")
+    source: Any = kind()
+    inner = {name: _decoded(item) for name, item in state["state"].items()}
+    outer = {name: _decoded(item) for name, item in state.items() if name != "state"}
+    source.state = outer | {"state": inner}
+    return np.random.Generator(source)
 
 
 def check_types(what: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:

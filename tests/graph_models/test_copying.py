@@ -153,7 +153,7 @@ def test_the_observed_graph_is_certain() -> None:
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, float("nan"), np.array([0.5, 2.0])])
 def test_epsilon_is_a_probability(epsilon: float | np.ndarray) -> None:
-    with pytest.raises(ModelError, match="epsilon must lie between 0 and 1; got"):
+    with pytest.raises(ModelError, match="epsilon must lie between 0 and 1, .*; got"):
         NodeCopying(epsilon)
 
 
@@ -166,3 +166,15 @@ def test_epsilon_is_one_number_or_one_per_node(shape: tuple[int, ...]) -> None:
 def test_an_unknown_construction_is_refused_with_a_suggestion() -> None:
     with pytest.raises(ModelError, match="'onion'; did you mean 'union'"):
         NodeCopying(construction="onion")
+
+
+def test_models_with_one_epsilon_per_node_compare_and_hash() -> None:
+    array = np.array([0.0, 0.5, 1.0])
+    assert NodeCopying(array) == NodeCopying(array.copy())
+    assert hash(NodeCopying(array)) == hash(NodeCopying(array.astype(np.float32)))
+    assert hash(NodeCopying(-0.0)) == hash(NodeCopying(0.0))
+    assert NodeCopying(array) != NodeCopying(array[::-1])
+    assert NodeCopying(array) != NodeCopying(0.5)
+    assert NodeCopying(array) != NodeCopying(array, "sum")
+    assert NodeCopying(array) != "copying"
+    assert NodeCopying() == NodeCopying()

@@ -12,9 +12,16 @@ from scipy.stats import chisquare
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.graph_models import CallableDonors, HardClass, NearestNeighbours, SoftClass
+from nodecopy.graph_models import (
+    CallableDonors,
+    HardClass,
+    NearestNeighbours,
+    NodeCopying,
+    SoftClass,
+)
+from nodecopy.graph_models import donors as donors_module
 from nodecopy.rng import stream
-from tests.problems import make_task
+from tests.problems import make_task, true_labels
 
 # Classes of different weight; nodes 0 and 1 are certain of two of them, so neither lends to the
 # other.
@@ -202,3 +209,28 @@ def test_rules_never_read_hidden_labels(task: Task) -> None:
     for rule in (HardClass(clamp_labels=True), SoftClass(), NearestNeighbours()):
         one, two = (rule.donors(t, p).sample(stream(0, "zeta")) for t in (task, other))
         assert np.array_equal(one, two)
+
+
+def test_neighbours_are_searched_once_for_a_task(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searches: list[int] = []
+    search = donors_module._most_alike
+
+    def counted(points: np.ndarray, k: int) -> np.ndarray:
+        searches.append(k)
+        return search(points, k)
+
+    monkeypatch.setattr(donors_module, "_most_alike", counted)
+    first, second = np.full((90, 3), 1 / 3), np.eye(3)[true_labels(task)]
+    array = np.random.default_rng(0).random((90, 4))
+    for space, expected in (("features", 1), (array, 1), ("probabilities", 3)):
+        searches.clear()
+        model = NodeCopying(donors=NearestNeighbours(4, space))
+        kept, _, again = (model.fit(task, p, 0).zeta(1, 0) for p in (first, second, first))
+        assert np.array_equal(again, kept)
+        assert len(searches) == expected
+    other = dataclasses.replace(task, features=task.features[np.arange(90)[::-1]])
+    found = NearestNeighbours(4).donors(other, first).candidates
+    assert not np.array_equal(found, NearestNeighbours(4).donors(task, first).candidates)
+    assert NearestNeighbours(5).donors(task, first).candidates.shape == (90, 5)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.classifiers import NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
-from nodecopy.errors import FormatError, ModelError
+from nodecopy.errors import FormatError, ModelError, shown, unknown_name
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
@@ -49,6 +49,10 @@ from nodecopy.weights import (
 
 # What `load` looks for in a folder.
 MODEL_FILE = "model.safetensors"
+_WEIGHTS: dict[str, type[MCDropout | PointEstimate]] = {
+    "dropout": MCDropout,
+    "point": PointEstimate,
+}
 _POSTERIOR = ("probabilities", "expected_entropy", "graph_information", "weight_information")
 
 
@@ -62,7 +66,9 @@ class NodeCopyClassifier:
         epsilon: ε of `NodeCopying`, used where ``graph_model`` is None.
         base: the classifier that predicts ĉ; None is a GCN.
         graph_model: None is ``NodeCopying(epsilon)``.
-        weights: how weights are drawn; None is MC dropout, or dropout off when online.
+        weights: how weights are drawn: a weight posterior, or "dropout" or "point", as on the
+            command line, for `MCDropout` and `PointEstimate`; None is MC dropout, or dropout off
+            when online.
         network: the architecture; None is the paper's GCN.
         training: how networks are trained; None is the paper's way.
         schedule: "algorithm1", "online", or an `OnlineSchedule`, which counts its own epochs and
@@ -106,7 +112,7 @@ class NodeCopyClassifier:
         *,
         base: NodeClassifier | None = None,
         graph_model: GraphModel | None = None,
-        weights: WeightPosterior | None = None,
+        weights: WeightPosterior | Literal["dropout", "point"] | None = None,
         network: Network | None = None,
         training: TrainConfig | None = None,
         schedule: Literal["algorithm1", "online"] | OnlineSchedule = "algorithm1",
@@ -149,6 +155,7 @@ class NodeCopyClassifier:
         nodes, else it must name them (by number, or as a networkx graph does); a Series may then
         leave nodes out, whose labels are unknown.
         """
+        model = self._model()
         given, labels = read_labelled(graph, X, y)
         features, hubs = given.features, None
         if features is None:
@@ -222,13 +229,17 @@ class NodeCopyClassifier:
         return self._model().average(self.samples_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file: arrays and settings only, no code."""
+        """Write the fitted model to one file: arrays and settings only, no code.
+
+        A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
+        error that names it, and nothing is written.
+        """
         self._check_fitted()
         if self.classes_.dtype.kind not in "biufU":
             raise ModelError(f"classes of type {self.classes_.dtype} cannot be saved")
         settings = {
-            "parameters": {name: encode(value) for name, value in self.get_params().items()},
-            "model": encode(self._model()),
+            "parameters": {name: self._encoded(name) for name in self.get_params()},
+            "model": encode(self._model(), "the model"),
             "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
             "features": self.n_features_in_,
             "scaled_rows": self.scaling_.rows,
@@ -289,12 +300,6 @@ class NodeCopyClassifier:
             raise FormatError(f"{path} lacks a part of the model: {error}") from error
         except (ValueError, OverflowError, RecursionError, MemoryError) as error:
             raise FormatError(f"{path} holds no model: {error}") from error
-        lost = [name for name, value in parameters.items() if _unsaved(value)]
-        if lost:
-            warnings.warn(
-                f"{', '.join(lost)} could not be saved and is None now; predictions are unaffected",
-                stacklevel=2,
-            )
         return loaded
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -314,12 +319,12 @@ class NodeCopyClassifier:
 
     def __repr__(self) -> str:
         """Show the arguments that differ from their defaults."""
-        shown = [
+        changed = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
             if repr(value) != repr(_parameters(type(self))[name].default)
         ]
-        return f"{type(self).__name__}({', '.join(shown)})"
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this is."""
@@ -335,6 +340,21 @@ class NodeCopyClassifier:
         """Tell scikit-learn whether `fit` was called."""
         return hasattr(self, "posterior_")
 
+    def _encoded(self, name: str) -> Any:
+        """Return an argument as a file can hold it, and as `load` reads it back."""
+        try:
+            encoded = encode(getattr(self, name), name)
+            check_types("the model", {name: decode(encoded)}, get_type_hints(type(self).__init__))
+        except FormatError as error:
+            raise ModelError(f"{name} cannot be saved: {error}") from error
+        except ModelError as error:
+            # The trained networks predict without these two.
+            spared = f"; to save without it, set_params({name}=None)"
+            raise ModelError(
+                f"{error}{spared if name in ('base', 'graph_model') else ''}"
+            ) from error
+        return encoded
+
     def _model(self) -> BayesianGCN:
         online = OnlineSchedule() if self.schedule == "online" else self.schedule
         return BayesianGCN(
@@ -344,24 +364,34 @@ class NodeCopyClassifier:
             n_zeta=self.n_zeta,
             n_graphs=self.n_graphs,
             n_weights=self.n_weights,
-            network=self.network or GCN(),
+            network=GCN() if self.network is None else self.network,
             schedule=online,
             predict_on=self.predict_on,
         )
 
     def _weights(self) -> WeightPosterior:
         """Return the weight posterior, trained as asked."""
-        if self.weights is None:
-            training = self.training or TrainConfig()
-            online = self.schedule != "algorithm1"
-            return PointEstimate(training) if online else MCDropout(training)
+        if self.training is not None and not isinstance(self.training, TrainConfig):
+            raise ModelError(
+                f"training must be a TrainConfig(…) or None; got {shown(self.training)}"
+            )
+        weights = self.weights
+        if weights is None:
+            weights = "point" if self.schedule != "algorithm1" else "dropout"
+        if isinstance(weights, str):
+            if weights not in _WEIGHTS:
+                raise ModelError(
+                    f"{unknown_name('weights', weights, _WEIGHTS)}, or a weight posterior such as "
+                    "MCDropout() or PointEstimate()"
+                )
+            return _WEIGHTS[weights](self.training or TrainConfig())
         if self.training is None:
-            return self.weights
-        if isinstance(self.weights, (MCDropout, PointEstimate)):
-            return replace(self.weights, training=self.training)
+            return weights
+        if isinstance(weights, (MCDropout, PointEstimate)):
+            return replace(weights, training=self.training)
         raise ModelError(
-            f"training does not apply to {type(self.weights).__name__}, which has settings of its "
-            "own; leave it out"
+            f"training does not apply to weights={shown(weights)}; leave it out, or let weights be "
+            "MCDropout() or PointEstimate()"
         )
 
     def _seed(self) -> int:
@@ -392,9 +422,3 @@ def model_file(path: str | os.PathLike[str]) -> Path:
 def _parameters(kind: type) -> dict[str, inspect.Parameter]:
     parameters = inspect.signature(kind).parameters
     return {name: parameter for name, parameter in parameters.items() if name != "self"}
-
-
-def _unsaved(value: Any) -> bool:
-    if isinstance(value, dict):
-        return "unsaved" in value or any(_unsaved(item) for item in value.values())
-    return isinstance(value, list) and any(_unsaved(item) for item in value)

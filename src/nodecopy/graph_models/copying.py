@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, unknown_name
+from nodecopy.errors import ModelError, shown, unknown_name
 from nodecopy.graph_models.copied import Construction, CopiedGraph
 from nodecopy.graph_models.donors import DonorRule, Donors, HardClass
 from nodecopy.rng import stream
@@ -33,13 +33,33 @@ class NodeCopying:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        epsilon = np.asarray(self.epsilon, float)
-        if not np.all((epsilon >= 0) & (epsilon <= 1)):
-            raise ModelError(f"epsilon must lie between 0 and 1; got {self.epsilon}")
+        epsilon = np.asarray(self.epsilon)
+        if epsilon.dtype.kind not in "fiu" or not np.all((epsilon >= 0) & (epsilon <= 1)):
+            raise ModelError(
+                "epsilon must lie between 0 and 1, one number or one per node; got "
+                f"{shown(self.epsilon)}"
+            )
+        if isinstance(self.donors, type) or not hasattr(self.donors, "donors"):
+            raise ModelError(
+                "donors must be a donor rule such as HardClass(), SoftClass() or "
+                f"NearestNeighbours(); got {shown(self.donors)}"
+            )
         if self.construction not in get_args(Construction):
             raise ModelError(
                 unknown_name("construction", self.construction, get_args(Construction))
             )
+
+    def __eq__(self, other: object) -> bool:
+        """Models are equal when their settings are, one ε per node entry by entry."""
+        if not isinstance(other, NodeCopying):
+            return NotImplemented
+        same = (self.construction, self.donors) == (other.construction, other.donors)
+        return same and np.array_equal(self.epsilon, other.epsilon)
+
+    def __hash__(self) -> int:
+        """Hash by content, in agreement with equality."""
+        epsilon = np.asarray(self.epsilon, float) + 0.0  # which makes -0.0 positive
+        return hash((epsilon.tobytes(), self.construction, self.donors))
 
     def fit(self, task: Task, probabilities: NDArray[np.floating], seed: int) -> CopyingPosterior:
         """Form the distribution of ζ; there is nothing else to infer."""

@@ -6,9 +6,10 @@ and change only that distribution.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,12 @@ from nodecopy.graph_models.zeta import ClassSets, class_sets, sample_zeta, zeta_
 
 # Similarities computed at once when neighbours are searched among sparse features.
 _BLOCK_ENTRIES = 20_000_000
+
+
+# Of each task: by k and by the points that were searched, which are held so that no others can
+# take their place in memory.
+_Searches = dict[tuple[int, int], tuple[Any, "ListedDonors"]]
+_SEARCHES: weakref.WeakKeyDictionary[Task, _Searches] = weakref.WeakKeyDictionary()
 
 
 class Donors(Protocol):
@@ -121,6 +128,9 @@ class SoftDonors:
 class NearestNeighbours:
     """A donor among the k nodes most alike by cosine, the node itself counted among them.
 
+    The search takes O(N²) time. It is made once for a task, and for every fit only where the space
+    is "probabilities".
+
     Args:
         k: how many candidates each node has.
         space: "features" (X), "probabilities" (the base classifier's), or an array [N, d].
@@ -146,7 +156,14 @@ class NearestNeighbours:
                 f"the space needs a row per node: [{task.graph.num_nodes}, d]; "
                 f"got {list(points.shape)}"
             )
-        return ListedDonors(_most_alike(points, min(self.k, points.shape[0])))
+        k = min(self.k, points.shape[0])
+        if points is probabilities:
+            return ListedDonors(_most_alike(points, k))
+        # The online schedule fits the model anew at every epoch, to the same points.
+        searches = _SEARCHES.setdefault(task, {})
+        if (k, id(points)) not in searches:
+            searches[k, id(points)] = points, ListedDonors(_most_alike(points, k))
+        return searches[k, id(points)][1]
 
 
 @dataclass(frozen=True, eq=False)

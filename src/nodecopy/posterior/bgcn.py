@@ -19,6 +19,7 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
+from nodecopy.posterior.parts import check_parts
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightPosterior, WeightSamples
@@ -59,6 +60,7 @@ class BayesianGCN:
 
     def __post_init__(self) -> None:
         """Check the settings."""
+        check_parts(self.base, self.graph_model, self.weights, self.network)
         for name in ("n_zeta", "n_graphs", "n_weights"):
             count = getattr(self, name)
             if not isinstance(count, (int, np.integer)) or count < 1:

@@ -1,0 +1,64 @@
+"""Whether the parts of a Bayesian GCN are what they must be, told before anything is trained."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from nodecopy.classifiers import NodeClassifier
+from nodecopy.errors import ModelError, shown
+from nodecopy.graph_models import GraphModel
+from nodecopy.nn.network import Network
+from nodecopy.typed import fits
+from nodecopy.weights import WeightPosterior
+
+_CLASSIFIER = "a node classifier such as GCNClassifier() or LabelPropagation(), or None"
+_GRAPH_MODEL = "a graph model such as NodeCopying(), MMSBM() or ObservedGraph()"
+_WEIGHTS = "a weight posterior such as MCDropout() or PointEstimate(), or None"
+_NETWORK = "a network such as GCN(), ChebNet() or GAT()"
+
+
+def check_parts(base: Any, graph_model: Any, weights: Any, network: Any) -> None:
+    """Refuse a part that is of another kind than its argument is for, and say what is accepted."""
+    if base is not None:
+        _check_base(base)
+    _check_kind("graph_model", graph_model, GraphModel, _GRAPH_MODEL)
+    if not _is_called_with("task", "probabilities", "seed", fit=graph_model.fit, never="progress"):
+        raise _wrong("graph_model", graph_model, _GRAPH_MODEL)
+    if weights is not None:
+        _check_kind("weights", weights, WeightPosterior, _WEIGHTS)
+    _check_kind("network", network, Network, _NETWORK)
+
+
+def _check_base(base: Any) -> None:
+    name = type(base).__name__
+    if not isinstance(base, type) and hasattr(base, "get_params") and hasattr(base, "predict"):
+        raise ModelError(
+            f"base must be {_CLASSIFIER}; got a scikit-learn estimator: "
+            f"nodecopy.classifiers.FeatureClassifier({name}(…)) makes it one"
+        )
+    _check_kind("base", base, NodeClassifier, _CLASSIFIER)
+    if not _is_called_with("task", "seed", "progress", fit=base.fit, never="probabilities"):
+        raise _wrong("base", base, _CLASSIFIER)
+
+
+def _check_kind(name: str, value: Any, protocol: Any, accepted: str) -> None:
+    if isinstance(value, type):
+        kind = value.__name__
+        raise ModelError(f"{name} must be {accepted}; got the class {kind}, not {kind}()")
+    if not fits(value, protocol):
+        raise _wrong(name, value, accepted)
+
+
+def _is_called_with(*arguments: str, fit: Any, never: str) -> bool:
+    """Tell whether a method takes these arguments; ``never`` is one that only others have."""
+    try:
+        signature = inspect.signature(fit)
+        signature.bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return never not in signature.parameters
+
+
+def _wrong(name: str, value: Any, accepted: str) -> ModelError:
+    return ModelError(f"{name} must be {accepted}; got {shown(value)}")
