@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import Graph
 from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.network import Network
+from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
-from nodecopy.weights import TrainConfig, WeightSamples
+from nodecopy.weights import MaximumPosterior, TrainConfig, WeightSamples
 from nodecopy.weights.descent import train
 from nodecopy.weights.stopping import Patience
 
@@ -39,7 +40,7 @@ class NetworkClassifier:
         warn_of_unused_weights(self.network, task.graph)
         seeds = (child_seed(seed, "network"),)
         trained = train(self.network, task, [task.graph], seeds, self.training, progress)
-        return FittedNetwork(trained, task.graph, task.features, self.training)
+        return FittedNetwork(trained, task.graph, task.features, self.training.computing)
 
 
 def warn_of_unused_weights(network: Network, graph: Graph) -> None:
@@ -60,7 +61,7 @@ class FittedNetwork:
     weights: WeightSamples
     graph: Graph
     features: FeatureMatrix
-    training: TrainConfig
+    computing: Computing
 
     @cached_property
     def probabilities(self) -> NDArray[np.float32]:
@@ -69,8 +70,7 @@ class FittedNetwork:
 
     def predict_proba(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
-        computing = self.training.computing
-        return self.weights.predict_proba(graph, features, computing=computing)[0]
+        return self.weights.predict_proba(graph, features, computing=self.computing)[0]
 
 
 @dataclass(frozen=True)
@@ -106,3 +106,22 @@ class GATClassifier(NetworkClassifier):
         plain = cls()
         training = plain.training.replace(learning_rate=0.01, weight_decay=1e-3)
         return cls(GAT(output_heads=8), training)
+
+
+@dataclass(frozen=True)
+class DiffusionClassifier:
+    """A linear classifier on diffused features: convex, so quick, and the same for every seed.
+
+    Args:
+        network: how features diffuse.
+        weights: how W is found.
+    """
+
+    network: Diffusion = field(default_factory=Diffusion)
+    weights: MaximumPosterior = field(default_factory=MaximumPosterior)
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
+        """Solve for W on the observed graph and predict every node."""
+        seeds = (child_seed(seed, "network"),)
+        solved = self.weights.fit(self.network, task, [task.graph], seeds, 1, progress)
+        return FittedNetwork(solved, task.graph, task.features, self.weights.computing)

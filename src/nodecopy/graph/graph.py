@@ -250,6 +250,11 @@ class Graph:
         return totals.astype(np.float64, copy=False)  # an empty count comes back as integers
 
     @property
+    def symmetric(self) -> bool:
+        """Whether the graph is undirected."""
+        return not self.directed
+
+    @property
     def averages_rows(self) -> bool:
         """Whether Â is D⁻¹ (A + I), a mean over the row: for directed graphs."""
         return self.directed

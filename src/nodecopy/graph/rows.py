@@ -42,6 +42,11 @@ class RowGraph(Protocol):
         ...
 
     @property
+    def symmetric(self) -> bool:
+        """Whether row i holds j at the weight at which row j holds i."""
+        ...
+
+    @property
     def averages_rows(self) -> bool:
         """Whether Â is D⁻¹ (A + I), a mean over the row, instead of D^-½ (A + I) D^-½."""
         ...

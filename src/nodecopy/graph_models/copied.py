@@ -50,6 +50,11 @@ class CopiedGraph:
         return self.observed.num_nodes
 
     @property
+    def symmetric(self) -> bool:
+        """Whether the construction is an undirected one."""
+        return self.construction != "row"
+
+    @property
     def averages_rows(self) -> bool:
         """As G_obs, so that networks train and predict with the same operator."""
         return self.observed.averages_rows

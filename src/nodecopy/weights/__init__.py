@@ -6,6 +6,7 @@ Reading order: ``base`` (what a weight posterior is), ``samples`` (what it gives
 
 from nodecopy.weights.base import WeightPosterior
 from nodecopy.weights.descent import TrainConfig
+from nodecopy.weights.maximum import MaximumPosterior
 from nodecopy.weights.mc_dropout import MCDropout
 from nodecopy.weights.objective import CrossEntropy, Objective, SquaredError
 from nodecopy.weights.point import PointEstimate
@@ -15,6 +16,7 @@ __all__ = [
     "CrossEntropy",
     "Draws",
     "MCDropout",
+    "MaximumPosterior",
     "Objective",
     "PointEstimate",
     "SquaredError",

@@ -1,0 +1,236 @@
+"""Diffusion: a linear classifier on features that were averaged over the neighbourhood.
+
+Personalised PageRank spreads the features (Gasteiger, Bojchevski and Günnemann 2019, "Predict then
+propagate: graph neural networks meet personalized PageRank"), with nothing learnt on the way
+(Wu et al. 2019, "Simplifying graph convolutional networks"):
+
+    Z = softmax(Π X W),   Π = Σ_t c_t Âᵗ,   c_t = α (1 - α)ᵗ for t < T,   c_T = (1 - α)ᵀ
+
+The loss is convex in W, so there are neither initial weights nor epochs, and a member depends on
+its graph alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
+from nodecopy.nn.memory import chunks_within
+from nodecopy.nn.network import Computing, Reading, Weights
+from nodecopy.nn.propagation import SparseOperator, adjacency_rows
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Z = softmax(Π X W), Π a personalised PageRank of the graph.
+
+    Args:
+        alpha: α, the chance that a walk stops at each step; of several, Π is the mean.
+        steps: T, the longest walk.
+        unit_rows: whether rows of X are scaled to length one (L2) first.
+    """
+
+    alpha: float | tuple[float, ...] = (0.05, 0.1)
+    steps: int = 10
+    unit_rows: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if not self.alphas or not all(0.0 < alpha <= 1.0 for alpha in self.alphas):
+            raise ModelError(f"alpha must be above 0 and at most 1; got {self.alpha}")
+        if self.steps < 0:
+            raise ModelError(f"steps must not be negative; got {self.steps}")
+
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """All α."""
+        return self.alpha if isinstance(self.alpha, tuple) else (self.alpha,)
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """c_t, which add up to one [T + 1].
+
+        >>> Diffusion(alpha=0.5, steps=2).coefficients.tolist()
+        [0.5, 0.25, 0.25]
+        """
+        walks = []
+        for alpha in self.alphas:
+            lengths = alpha * (1 - alpha) ** np.arange(self.steps + 1)
+            lengths[-1] = (1 - alpha) ** self.steps  # the longest walk takes all that is left
+            walks.append(lengths)
+        mean: NDArray[np.float64] = np.mean(walks, axis=0)
+        return mean
+
+    @property
+    def readout(self) -> tuple[str, ...]:
+        """There is one layer."""
+        return ("w",)
+
+    def initial_weights(
+        self, num_features: int, num_classes: int, rng: np.random.Generator
+    ) -> Weights:
+        """Return W = 0 [D, K]: where a convex fit begins does not matter."""
+        return {"w": torch.zeros(num_features, num_classes)}
+
+    def trained(self, name: str) -> bool:
+        """W is."""
+        return True
+
+    def decayed(self, name: str) -> bool:
+        """The penalty falls on W."""
+        return True
+
+    def lay_out(
+        self,
+        readings: Iterable[Reading],
+        features: FeatureMatrix,
+        weights: Weights,
+        computing: Computing,
+        *,
+        gradients: bool,
+    ) -> Iterator[tuple[slice, tuple[Diffused, ...]]]:
+        """Yield (members, the diffused features of each set of nodes), within the memory bound."""
+        device = torch.device(computing.device)
+        x = _unit_rows(features) if self.unit_rows else features
+        by_graph = _Shared(self, x, device)
+        sized = ((reading, _bytes(reading, x, weights)) for reading in readings)
+        for members, chunk in chunks_within(sized, computing.memory):
+            sets = zip(*(reading.nodes for reading in chunk), strict=True)
+            graphs = [reading.graph for reading in chunk]
+            yield members, tuple(by_graph.diffused(graphs, nodes) for nodes in sets)
+
+    def forward(self, weights: Weights, inputs: Diffused, key: int | None) -> Tensor:
+        """Return the logits Π X W [M, n, K]; there is no dropout."""
+        return inputs.times(weights["w"])
+
+
+class Diffused:
+    """Π X of M members at some nodes, or the means to multiply it by something."""
+
+    def __init__(self, rows: Tensor | None, operators: Sequence[Propagator]) -> None:
+        self.rows = rows  # [M, n, D]
+        self._operators = operators
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return Π X W of every member [M, n, K] for W [M, D, K]."""
+        if self.rows is not None:
+            return self.rows @ w
+        if len(self._operators) == 1:  # one graph for all: their columns side by side
+            side_by_side = w.permute(1, 0, 2).flatten(1)  # [D, M K]
+            scores = self._operators[0].times(side_by_side)
+            return scores.unflatten(1, (w.shape[0], -1)).permute(1, 0, 2)
+        each = zip(self._operators, w, strict=True)
+        return torch.stack([operator.times(matrix) for operator, matrix in each])
+
+
+class Propagator:
+    """Π of one graph, all of its rows; X beside it."""
+
+    def __init__(
+        self, coefficients: NDArray[np.float64], graph: RowGraph, x: Features, device: torch.device
+    ) -> None:
+        n = graph.num_nodes
+        rows = adjacency_rows(graph, np.arange(n))
+        self._coefficients = coefficients.tolist()
+        self._operator = SparseOperator(rows.indptr, rows.columns, rows.values, n, device)
+        self._x, self._device = x, device
+        self._symmetric = graph.symmetric and not graph.averages_rows
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return Π X W [N, K]: X W first, which is narrow."""
+        return self._spread(self._x.times(w), self._operator)
+
+    def rows(self, nodes: NDArray[np.int64]) -> Tensor:
+        """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes."""
+        starts = torch.zeros(self._operator.shape[0], len(nodes), device=self._device)
+        starts[torch.as_tensor(nodes), torch.arange(len(nodes))] = 1.0
+        operator = self._operator if self._symmetric else self._operator.flipped
+        return self._x.transposed_times(self._spread(starts, operator)).T
+
+    def _spread(self, h: Tensor, operator: SparseOperator) -> Tensor:
+        """Return Σ_t c_t Âᵗ h."""
+        total = self._coefficients[0] * h
+        for coefficient in self._coefficients[1:]:
+            h = operator.matmul(h)
+            total.add_(h, alpha=coefficient)
+        return total
+
+
+class Features:
+    """X, sparse or dense, and its products with narrow matrices."""
+
+    def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
+        self._sparse: SparseOperator | None = None
+        if sp.issparse(features):
+            parts = features.indptr, features.indices, features.data.astype(np.float32)
+            self._sparse = SparseOperator(*parts, features.shape[1], device)
+        else:
+            self._dense = torch.as_tensor(np.asarray(features, np.float32), device=device)
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return X W [N, K]."""
+        return self._dense @ w if self._sparse is None else self._sparse.matmul(w.contiguous())
+
+    def transposed_times(self, h: Tensor) -> Tensor:
+        """Return Xᵀ H [D, n]."""
+        return self._dense.T @ h if self._sparse is None else self._sparse.flipped.matmul(h)
+
+
+class _Shared:
+    """What members have in common: X, and the propagator of a graph that several of them read."""
+
+    def __init__(self, network: Diffusion, features: FeatureMatrix, device: torch.device) -> None:
+        self._coefficients, self._device = network.coefficients, device
+        self._x = Features(features, device)
+        self._last: tuple[RowGraph, Propagator] | None = None
+
+    def diffused(
+        self, graphs: Sequence[RowGraph], nodes: Sequence[NDArray[np.int64] | None]
+    ) -> Diffused:
+        """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
+        if any(chosen is None for chosen in nodes):
+            alike = all(graph is graphs[0] for graph in graphs)
+            return Diffused(None, [self._of(graph) for graph in (graphs[:1] if alike else graphs)])
+        longest = max(len(chosen) for chosen in nodes if chosen is not None)
+        rows = []
+        for graph, chosen in zip(graphs, nodes, strict=True):
+            assert chosen is not None
+            mine = self._of(graph).rows(chosen)
+            rows.append(torch.nn.functional.pad(mine, (0, 0, 0, longest - len(chosen))))
+        return Diffused(torch.stack(rows), [])
+
+    def _of(self, graph: RowGraph) -> Propagator:
+        if self._last is None or self._last[0] is not graph:
+            self._last = graph, Propagator(self._coefficients, graph, self._x, self._device)
+        return self._last[1]
+
+
+def _unit_rows(features: FeatureMatrix) -> FeatureMatrix:
+    """Scale rows to length one; rows of zeros stay."""
+    if sp.issparse(features):
+        squares = np.asarray(features.multiply(features).sum(1)).ravel()
+        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+        data = features.data * np.repeat(scale, np.diff(features.indptr))
+        parts = data.astype(np.float32), features.indices, features.indptr
+        return sp.csr_array(parts, shape=features.shape)
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def _bytes(reading: Reading, features: FeatureMatrix, weights: Weights) -> int:
+    """Return a generous estimate of what one member takes: rows of Π and Π X, or its scores."""
+    n, d = features.shape
+    k = weights["w"].shape[1]
+    size = 0
+    for nodes in reading.nodes:
+        size += 4 * (3 * n * k if nodes is None else len(nodes) * (3 * n + 2 * d))
+    return size + 4 * d * k

@@ -1,0 +1,101 @@
+"""L-BFGS on many smooth convex problems at once, each exactly as if it were solved alone.
+
+Liu and Nocedal (1989), "On the limited memory BFGS method for large scale optimization": the
+direction is -H g, with H built from the last steps s and changes y of the gradient by the two-loop
+recursion, beginning with a given diagonal; the step is halved until the objective has fallen by a
+share of what the gradient promises (Armijo). A problem that has converged stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Points [M, P] -> (values [M], gradients [M, P])."""
+
+_HISTORY = 10
+_SUFFICIENT = 1e-4
+_HALVINGS = 40
+
+
+class Minimum(NamedTuple):
+    """Where each problem ended."""
+
+    points: Tensor  # [M, P]
+    gradients: Tensor  # [M, P]
+    converged: Tensor  # [M]
+
+
+def minimise(
+    objective: Objective, start: Tensor, diagonal: Tensor, tolerance: float, most: int = 1000
+) -> Minimum:
+    """Minimise M convex functions of P variables.
+
+    Args:
+        objective: values and gradients of all problems.
+        start: where to begin [M, P].
+        diagonal: about the inverse of the Hessian's diagonal, which the recursion starts from.
+        tolerance: the largest entry of a gradient at which its problem has converged.
+        most: iterations, at most.
+
+    >>> scale = torch.tensor([[1.0, 100.0]])
+    >>> bowl = lambda x: ((0.5 * scale * (x - 1) ** 2).sum(1), scale * (x - 1))
+    >>> minimise(bowl, torch.zeros(1, 2), torch.ones(1, 2), 1e-4).points.round(decimals=3)
+    tensor([[1., 1.]])
+    """
+    x, pairs = start, list[tuple[Tensor, Tensor, Tensor]]()
+    value, gradient = objective(x)
+    for _ in range(most):
+        active = gradient.abs().amax(1) > tolerance
+        if not bool(active.any()):
+            break
+        direction = -_times_inverse(gradient, pairs, diagonal)
+        direction[~active] = 0.0
+        step, new_value, new_gradient = _search(objective, x, value, gradient, direction)
+        if not bool((step > 0).any()):
+            break  # rounding: no problem can get lower
+        moved = step[:, None] * direction
+        x, change = x + moved, new_gradient - gradient
+        curvature = (moved * change).sum(1)
+        pairs = [*pairs[1 - _HISTORY :], (moved, change, curvature)]
+        value, gradient = new_value, new_gradient
+    return Minimum(x, gradient, gradient.abs().amax(1) <= tolerance)
+
+
+def _times_inverse(
+    gradient: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]], diagonal: Tensor
+) -> Tensor:
+    """Return H g by the two-loop recursion; a problem that did not move skips that pair."""
+    q, factors = gradient.clone(), []
+    for s, y, curvature in reversed(pairs):
+        rho = torch.where(curvature > 0, 1.0 / curvature, 0.0)
+        factor = rho * (s * q).sum(1)
+        q -= factor[:, None] * y
+        factors.append((factor, rho))
+    q = q * diagonal
+    for (s, y, _), (factor, rho) in zip(pairs, reversed(factors), strict=True):
+        q += (factor - rho * (y * q).sum(1))[:, None] * s
+    return q
+
+
+def _search(
+    objective: Objective, x: Tensor, value: Tensor, gradient: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return for each problem the step, and the value and gradient there; 0 where none is lower."""
+    promised = (gradient * direction).sum(1)
+    step = torch.ones_like(value)
+    for _ in range(_HALVINGS):
+        there, slope = objective(x + step[:, None] * direction)
+        high = ~(there <= value + _SUFFICIENT * step * promised)
+        high &= promised < 0
+        if not bool(high.any()):
+            break
+        step = torch.where(high, 0.5 * step, step)
+    else:
+        step = torch.where(high, 0.0, step)
+        there, slope = objective(x + step[:, None] * direction)
+    return torch.where(promised < 0, step, 0.0), there, slope
