@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nodecopy.classifiers import (
     ChebNetClassifier,
+    DiffusionClassifier,
     FeatureClassifier,
     Fitted,
     GATClassifier,
@@ -23,9 +24,10 @@ from nodecopy.classifiers import (
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.weights import MCDropout, TrainConfig
+from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
 from nodecopy.weights.stopping import Patience
 from tests.problems import make_task, true_labels
 
@@ -35,6 +37,10 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "cheb": ChebNetClassifier(training=SHORT),
     "gat": GATClassifier(
         training=TrainConfig(epochs=60, learning_rate=0.02, early_stopping=Patience(20))
+    ),
+    "diffusion": DiffusionClassifier(),
+    "diffusion with copying": BayesianGCN(
+        n_zeta=3, network=Diffusion(), weights=MaximumPosterior()
     ),
     "label propagation": LabelPropagation(),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),

@@ -5,6 +5,7 @@ from nodecopy.classifiers.base import Fitted, NodeClassifier
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
+    DiffusionClassifier,
     FittedNetwork,
     GATClassifier,
     GCNClassifier,
@@ -14,6 +15,7 @@ from nodecopy.classifiers.neural import (
 
 __all__ = [
     "ChebNetClassifier",
+    "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
     "FittedNetwork",

@@ -117,7 +117,7 @@ class DiffusionClassifier:
         weights: how W is found.
     """
 
-    network: Diffusion = field(default_factory=Diffusion)
+    network: Network = field(default_factory=Diffusion)
     weights: MaximumPosterior = field(default_factory=MaximumPosterior)
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:

@@ -152,7 +152,7 @@ class Propagator:
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes."""
         starts = torch.zeros(self._operator.shape[0], len(nodes), device=self._device)
-        starts[torch.as_tensor(nodes), torch.arange(len(nodes))] = 1.0
+        starts[torch.tensor(nodes), torch.arange(len(nodes))] = 1.0
         operator = self._operator if self._symmetric else self._operator.flipped
         return self._x.transposed_times(self._spread(starts, operator)).T
 

@@ -99,7 +99,7 @@ class SparseOperator:
         self.device = device
         self.indptr = _index(indptr, device)
         self.columns = _index(columns, device)
-        self.values = torch.as_tensor(np.require(values, requirements="CW"), device=device)
+        self.values = torch.as_tensor(np.require(values, requirements=["C", "W"]), device=device)
 
     @cached_property
     def rows(self) -> Tensor:
@@ -178,7 +178,7 @@ def check_index(*sizes: int) -> None:
 
 def _index(values: NDArray[Any], device: torch.device) -> Tensor:
     """Index tensor: 32 bits, which the sparse kernels read a third faster than 64."""
-    return torch.as_tensor(np.require(values, np.int32, "CW"), device=device)
+    return torch.as_tensor(np.require(values, np.int32, ["C", "W"]), device=device)
 
 
 def _numbered(

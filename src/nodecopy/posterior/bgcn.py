@@ -10,7 +10,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import NetworkClassifier, NodeClassifier, warn_of_unused_weights
+from nodecopy.classifiers import (
+    DiffusionClassifier,
+    NetworkClassifier,
+    NodeClassifier,
+    warn_of_unused_weights,
+)
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import RowGraph
@@ -22,7 +27,14 @@ from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
 from nodecopy.posterior.parts import check_parts
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
-from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightPosterior, WeightSamples
+from nodecopy.weights import (
+    MaximumPosterior,
+    MCDropout,
+    PointEstimate,
+    TrainConfig,
+    WeightPosterior,
+    WeightSamples,
+)
 
 PredictOn = Literal["observed", "sampled"]
 
@@ -130,7 +142,10 @@ class BayesianGCN:
         """Return the base classifier, None resolved."""
         if self.base is not None:
             return self.base
-        training = getattr(self.weight_posterior(), "training", None)
+        weights = self.weight_posterior()
+        if isinstance(weights, MaximumPosterior):
+            return DiffusionClassifier(self.network, weights)
+        training = getattr(weights, "training", None)
         return NetworkClassifier(self.network, training or TrainConfig())
 
 

@@ -99,6 +99,8 @@ def softmax_weights(
         prior_precision: λ.
         tolerance: of the gradient.
     """
+    if not bool(torch.isfinite(rows).all()):
+        raise TrainingError("the diffused features are not finite; check the scale of the features")
     labelled = (targets >= 0).double().unsqueeze(-1)
     wanted = labelled * functional.one_hot(targets.clamp(min=0), num_classes)  # [M, n, K]
     reduced, squares = principal_rows(rows.double())

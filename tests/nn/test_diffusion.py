@@ -1,0 +1,86 @@
+"""Diffusion: rows of Π X are what the formula says, however they are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.graph_models import CopiedGraph
+from nodecopy.nn.diffusion import Diffused, Diffusion
+from nodecopy.nn.network import Computing, Reading
+from nodecopy.nn.propagation import adjacency_rows
+from tests.problems import make_task
+
+TASK = make_task()
+RNG = np.random.default_rng(3)
+WEIGHTED = Graph.from_edges(90, TASK.graph.edges(), RNG.random(TASK.graph.num_edges) + 0.1)
+DIRECTED = Graph.from_edges(90, RNG.integers(0, 90, (300, 2)), directed=True)
+COPIED = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90), "union")
+ROWS = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90), "row")
+
+
+def laid_out(network: Diffusion, *readings: Reading, memory: int | None = None) -> list[Diffused]:
+    weights = network.initial_weights(TASK.features.shape[1], 3, RNG)
+    computing = Computing(memory=memory)
+    chunks = network.lay_out(readings, TASK.features, weights, computing, gradients=True)
+    return [inputs for _, (inputs,) in chunks]
+
+
+def by_hand(network: Diffusion, graph: Graph | CopiedGraph) -> np.ndarray:
+    """Π X with dense matrices."""
+    indptr, columns, values = adjacency_rows(graph, np.arange(90))
+    a = np.zeros((90, 90))
+    np.add.at(a, (np.repeat(np.arange(90), np.diff(indptr)), columns), values)
+    powers = [np.linalg.matrix_power(a, t) for t in range(network.steps + 1)]
+    pi = sum(c * power for c, power in zip(network.coefficients, powers, strict=True))
+    x = TASK.features.toarray()
+    if network.unit_rows:
+        x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return pi @ x
+
+
+@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
+@pytest.mark.parametrize("network", [Diffusion(), Diffusion(0.2, 3, unit_rows=False)])
+def test_rows_and_products_are_those_of_the_dense_formula(
+    graph: Graph | CopiedGraph, network: Diffusion
+) -> None:
+    expected = by_hand(network, graph)
+    nodes = np.array([5, 88, 0, 17])
+    (some,) = laid_out(network, Reading(graph, 1, (nodes,)))
+    np.testing.assert_allclose(some.rows[0], expected[nodes], atol=1e-5)
+    (every,) = laid_out(network, Reading(graph, 1, (None,)))
+    w = torch.randn(1, TASK.features.shape[1], 3)
+    np.testing.assert_allclose(every.times(w)[0], expected @ w[0].numpy(), atol=1e-4)
+    np.testing.assert_allclose(some.times(w)[0], (expected @ w[0].numpy())[nodes], atol=1e-4)
+
+
+def test_members_on_one_graph_and_on_several_agree() -> None:
+    w = torch.randn(3, TASK.features.shape[1], 3)
+    network, same = Diffusion(), [Reading(TASK.graph, m, (None,)) for m in range(3)]
+    (together,) = laid_out(network, *same)
+    apart = laid_out(network, *same, memory=1)
+    assert len(apart) == 3
+    for m, one in enumerate(apart):
+        torch.testing.assert_close(together.times(w)[m], one.times(w[m : m + 1])[0])
+    (mixed,) = laid_out(network, same[0], Reading(COPIED, 1, (None,)), same[2])
+    torch.testing.assert_close(mixed.times(w)[2], together.times(w)[2])
+    assert not torch.allclose(mixed.times(w)[1], together.times(w)[1])
+
+
+def test_coefficients_add_up_to_one_and_alpha_one_keeps_the_features() -> None:
+    for network in (Diffusion(), Diffusion(0.3, 0), Diffusion((0.9, 0.01), 40)):
+        np.testing.assert_allclose(network.coefficients.sum(), 1)
+    nodes = np.arange(90)
+    (alone,) = laid_out(Diffusion(1.0, unit_rows=False), Reading(TASK.graph, 0, (nodes,)))
+    np.testing.assert_allclose(alone.rows[0], TASK.features.toarray(), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{"alpha": 0.0}, {"alpha": (0.1, 1.5)}, {"alpha": ()}])
+def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
+    with pytest.raises(ModelError, match="alpha must be above 0 and at most 1; got"):
+        Diffusion(**settings)
+    with pytest.raises(ModelError, match="steps must not be negative; got -1"):
+        Diffusion(steps=-1)
