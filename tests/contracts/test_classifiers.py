@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from nodecopy.classifiers import (
     ChebNetClassifier,
@@ -166,6 +169,18 @@ def test_a_network_that_does_not_use_edge_weights_warns_of_it(task: Task) -> Non
         assert len(warned) == 1
         classifier.fit(task)  # warnings are errors: there is none
     GCNClassifier(training=short).fit(weighted)
+
+
+def test_an_estimator_that_takes_dense_features_only_gets_them(task: Task) -> None:
+    assert sp.issparse(task.features)
+    dense = dataclasses.replace(task, features=task.features.toarray())
+    for estimator in (GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())):
+        np.testing.assert_array_equal(
+            FeatureClassifier(estimator).fit(task).probabilities,
+            FeatureClassifier(estimator).fit(dense).probabilities,
+        )
+    with pytest.raises(ValueError, match="n_neighbors"):
+        FeatureClassifier(KNeighborsClassifier(99)).fit(dense)
 
 
 def test_given_probabilities_are_checked(task: Task) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodecopy import NodeCopyClassifier
+from nodecopy import BayesianGCN, NodeCopyClassifier
+from nodecopy.classifiers import LabelPropagation
+from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.graph import Graph
@@ -80,3 +84,38 @@ def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     loaded = NodeCopyClassifier.load(tmp_path / "model")
     part = loaded.posterior_on(task.graph, units).probabilities
     np.testing.assert_array_equal(part, other.predict_proba())
+
+
+@pytest.mark.parametrize("normalise", ["auto", "rows", False])
+def test_dense_features_that_are_mostly_zero_are_kept_sparse(normalise, monkeypatch):
+    task = make_task()
+    y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
+    marks = (task.features.toarray() > 0).astype(np.float32)
+    seen = []
+    make = Task.of.__func__
+
+    def noted(cls, graph, features, *rest, **more):
+        seen.append(features)
+        return make(cls, graph, features, *rest, **more)
+
+    monkeypatch.setattr(Task, "of", classmethod(noted))
+    made = [
+        NodeCopyClassifier(
+            2,
+            n_weights=2,
+            normalise=normalise,
+            base=LabelPropagation(),
+            training=TrainConfig(epochs=20),
+            random_state=0,
+        ).fit(task.graph, features, y)
+        for features in (marks, sp.csr_array(marks), marks + np.float32(0.5))
+    ]
+    assert [sp.issparse(features) for features in seen] == [True, True, False]
+    np.testing.assert_array_equal(made[0].predict_proba(), made[1].predict_proba())
+    for features in (marks, sp.csr_array(marks)):
+        there = made[0].posterior_on(task.graph, features).probabilities
+        np.testing.assert_array_equal(there, made[0].predict_proba())
+    monkeypatch.undo()
+    dense = dataclasses.replace(task, features=task.features.toarray())
+    answers = [BayesianGCN(n_zeta=2).fit(one).probabilities for one in (task, dense)]
+    np.testing.assert_allclose(*answers, atol=1e-5)

@@ -61,7 +61,14 @@ class FeatureClassifier:
         estimator = clone(self.estimator)
         if "random_state" in estimator.get_params():
             estimator.set_params(random_state=child_seed(seed, "sklearn") % 2**32)
-        estimator.fit(task.features[task.train], task.labels[task.train])
+        features, labels = task.features, task.labels[task.train]
+        try:
+            estimator.fit(features[task.train], labels)
+        except (TypeError, ValueError):
+            if isinstance(features, np.ndarray):
+                raise
+            features = features.toarray()  # some estimators do not take sparse features
+            estimator.fit(features[task.train], labels)
         probabilities = np.zeros((task.graph.num_nodes, task.num_classes))
-        probabilities[:, estimator.classes_] = estimator.predict_proba(task.features)
+        probabilities[:, estimator.classes_] = estimator.predict_proba(features)
         return GivenProbabilities(probabilities)
