@@ -45,6 +45,28 @@ def test_the_package_does_not_import_from_its_own_facade(path):
     assert imported & facade == set()
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_pages_show_the_layers_that_are_checked(page):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (layers,) = [c["layers"] for c in project["tool"]["importlinter"]["contracts"] if "layers" in c]
+    levels = [re.sub(r"[()]", "", layer) for layer in layers if layer != "__main__"]
+    expected = " > ".join(f"({level})" if "|" in level else level for level in levels)
+    shown = re.findall(r"^    cli > .*(?:\n        > .*)*", (ROOT / page).read_text(), re.M)
+    assert [" ".join(text.split()) for text in shown] == [expected]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_the_command_line_prints(path):
+    calls = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+    ]
+    assert not calls or path.relative_to(PACKAGE).parts[0] == "cli"
+
+
 def test_the_pinned_set_covers_every_dependency():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     assert lines[0].startswith("# ")

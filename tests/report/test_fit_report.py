@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodecopy import cli
 from nodecopy.errors import DatasetError, SplitError
 from nodecopy.experiment.fit import FitOutcome, fit_builtin
+from nodecopy.labelling.evaluation import evaluate_predictions
 from nodecopy.posterior import BayesianGCN
 from nodecopy.report.fit import score_rows, write_fit_report
 from nodecopy.weights import MCDropout, TrainConfig
@@ -48,11 +50,31 @@ def test_the_page_and_the_table(outcome: FitOutcome, tmp_path: Path) -> None:
         k = posterior.probabilities[node].argmax()
         assert row["predicted"] == outcome.dataset.class_names[k]
         assert float(row["confidence"]) == pytest.approx(posterior.probabilities[node, k], 1e-4)
-        shares = [float(row[name]) for name in outcome.dataset.class_names]
+        assert row["id"] == str(node)
+        shares = [float(row[f"p_{name}"]) for name in outcome.dataset.class_names]
         assert sum(shares) == pytest.approx(1, abs=1e-4)
-        parts = ("expected_entropy", "graph_information", "weight_information")
-        assert float(row["entropy"]) == pytest.approx(sum(float(row[p]) for p in parts), abs=1e-4)
+        for name in ("entropy", "graph_information", "weight_information"):
+            assert float(row[name]) == pytest.approx(getattr(posterior, name)[node], abs=1e-5)
+    known = [node for node, row in enumerate(rows) if row["known"]]
+    assert known == outcome.split.train.tolist()
     assert sorted(p.name for p in page.parent.iterdir()) == ["predictions.csv", "report.md"]
+
+
+def test_the_predictions_can_be_evaluated(
+    outcome: FitOutcome, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_fit_report(outcome, tmp_path)
+    names, labels = outcome.dataset.class_names, outcome.dataset.labels
+    rows = [f"{node},{names[labels[node]]}" for node in (*outcome.split.test, *outcome.split.train)]
+    truth = tmp_path / "truth.csv"
+    truth.write_text("\n".join(["id,label", *rows]))
+    found = evaluate_predictions(tmp_path / "predictions.csv", truth)
+    assert found.accuracy == outcome.scores.accuracy
+    assert found.scores.nll == pytest.approx(outcome.scores.nll, abs=1e-4)
+    assert (found.nodes, found.known) == (1000, 30)
+    words = ["--predictions", str(tmp_path / "predictions.csv"), "--truth", str(truth)]
+    assert cli.main(["evaluate", *words]) == 0
+    assert f"{outcome.scores.accuracy:.1%}"[:-1] in capsys.readouterr().out
 
 
 def test_the_same_seed_writes_the_same_bytes(outcome: FitOutcome, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import numpy as np
 
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
+from nodecopy.report.labelled.tables import node_predictions
 from nodecopy.whole_file import write_whole
 
 _LEAST_SURE = 10
@@ -88,14 +87,9 @@ def _least_sure(outcome: FitOutcome) -> str:
 
 
 def _predictions(outcome: FitOutcome) -> str:
-    posterior, names = outcome.fitted.posterior, outcome.dataset.class_names
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    uncertainty = ("entropy", "expected_entropy", "graph_information", "weight_information")
-    writer.writerow(["node", "predicted", "confidence", *uncertainty, *names])
-    columns = np.stack([getattr(posterior, name) for name in uncertainty], axis=1)
-    best = posterior.probabilities.argmax(1)
-    for node, p in enumerate(posterior.probabilities):
-        numbers = [p[best[node]], *columns[node], *p]
-        writer.writerow([node, names[best[node]], *(f"{x:.6g}" for x in numbers)])
-    return text.getvalue()
+    """Return the columns of `nodecopy fit` on tables; known are the labels of training nodes."""
+    dataset, names = outcome.dataset, np.array(outcome.dataset.class_names, object)
+    known = np.full(dataset.num_nodes, "", object)
+    known[outcome.split.train] = names[dataset.labels[outcome.split.train]]
+    ids, posterior = np.arange(dataset.num_nodes), outcome.fitted.posterior
+    return node_predictions(ids, known, posterior, dataset.class_names).csv()

@@ -89,15 +89,28 @@ def _may_be_replaced(target: Path) -> bool:
 def predictions_table(
     table: TableDataset, posterior: Posterior, class_names: Sequence[str]
 ) -> Table:
-    """Return a row for each node: what is known, what is predicted, and how surely."""
-    names = np.array([*class_names, ""], object)
+    """Return a row for each node of a table of one's own."""
     own = np.array([*table.dataset.class_names, ""], object)
+    return node_predictions(table.ids, own[table.dataset.labels], posterior, class_names)
+
+
+def node_predictions(
+    ids: NDArray[Any], known: NDArray[np.object_], posterior: Posterior, class_names: Sequence[str]
+) -> Table:
+    """Return a row for each node: what is known, what is predicted, and how surely.
+
+    Args:
+        ids: of the nodes [N].
+        known: the label that the model was given, "" where it was not [N].
+        posterior: of the nodes.
+        class_names: [K].
+    """
     p = posterior.probabilities
     return Table(
         {
-            ID: table.ids,
-            KNOWN: own[table.dataset.labels],
-            PREDICTED: names[p.argmax(1)],
+            ID: ids,
+            KNOWN: known,
+            PREDICTED: np.array(class_names, object)[p.argmax(1)],
             "confidence": p.max(1),
             "entropy": posterior.entropy,
             "graph_information": posterior.graph_information,

@@ -1,0 +1,224 @@
+"""Every graph model goes through the same checks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph, RowGraph
+from nodecopy.graph_models import (
+    MMSBM,
+    CallableDonors,
+    DonorRule,
+    GraphModel,
+    GraphPosterior,
+    HardClass,
+    NearestNeighbours,
+    NodeCopying,
+    ObservedGraph,
+    RefreshableGraphPosterior,
+    SampledGraphs,
+    SoftClass,
+)
+from nodecopy.rng import stream
+from tests.problems import make_task, true_labels
+
+
+def from_anyone(task: Task, probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw donors for `CallableDonors`: any node, uniformly."""
+    return rng.integers(len(probabilities), size=len(probabilities))
+
+
+DONORS: dict[str, DonorRule] = {
+    "hard": HardClass(),
+    "clamped": HardClass(clamp_labels=True),
+    "soft": SoftClass(),
+    "alike in features": NearestNeighbours(5),
+    "alike in probabilities": NearestNeighbours(5, "probabilities"),
+    "a function": CallableDonors(from_anyone),
+}
+COPYING: dict[str, GraphModel] = {
+    f"copying, {construction}, {name}": NodeCopying(0.2, construction, donors)
+    for construction, (name, donors) in itertools.product(("union", "sum", "row"), DONORS.items())
+}
+MODELS: dict[str, GraphModel] = {
+    **COPYING,
+    "copying, an epsilon per node": NodeCopying(np.linspace(0, 1, 90)),
+    "block model": MMSBM(cold_iterations=20, warm_iterations=10),
+    "observed": ObservedGraph(),
+}
+every = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+
+
+def probabilities_of(task: Task, certainty: float = 0.8) -> np.ndarray:
+    """Return what a base classifier may give, mostly right; read-only, as nothing may change it."""
+    k = task.num_classes
+    p = np.full((task.graph.num_nodes, k), (1 - certainty) / (k - 1))
+    p[np.arange(len(p)), true_labels(task)] = certainty
+    p = 0.9 * p + 0.1 * stream(0, "noise").dirichlet(np.ones(k), size=len(p))
+    p.flags.writeable = False
+    return p
+
+
+def fitted(model: GraphModel, task: Task, seed: int = 3) -> GraphPosterior:
+    return model.fit(task, probabilities_of(task), seed)
+
+
+def is_directed(model: GraphModel) -> bool:
+    return isinstance(model, NodeCopying) and model.construction == "row"
+
+
+@every
+def test_a_draw_depends_on_its_name_alone(model: GraphModel, task: Task) -> None:
+    assert isinstance(model, GraphModel)
+    posterior = fitted(model, task)
+    names = [(seed, v, i) for seed in (1, 2) for v in (0, 1) for i in (0, 1)]
+    drawn = {name: posterior.graph(*name).built for name in names}
+    again = fitted(model, task)
+    for name in reversed(names):
+        assert again.graph(*name).built == drawn[name]
+    different = {graph.digest() for graph in drawn.values()}
+    assert len(different) == (1 if isinstance(model, ObservedGraph) else len(names))
+
+
+@every
+def test_sampled_graphs_are_the_draws_in_order(model: GraphModel, task: Task) -> None:
+    posterior = fitted(model, task)
+    graphs = SampledGraphs(posterior, seed=1, n_zeta=2, n_graphs=2)
+    assert len(graphs) == 4
+    for member, (v, i) in enumerate(itertools.product(range(2), range(2))):
+        assert graphs[member].built == posterior.graph(1, v, i).built
+
+
+@every
+def test_graphs_are_of_the_nodes_and_kind_they_should(model: GraphModel, task: Task) -> None:
+    posterior = fitted(model, task)
+    for v in range(3):
+        graph = posterior.graph(1, v, 0)
+        assert graph.num_nodes == graph.built.num_nodes == task.graph.num_nodes
+        assert graph.built.directed == is_directed(model)
+        # Networks predict on G_obs with the operator they were trained with.
+        assert graph.averages_rows == task.graph.averages_rows
+        checked = graph.built
+        Graph(checked.indptr, checked.indices, checked.weights, checked.directed)
+
+
+@every
+def test_simple_graphs_have_no_loops_and_no_weights(model: GraphModel, task: Task) -> None:
+    graph = fitted(model, task).graph(1, 0, 0).built
+    if isinstance(model, NodeCopying) and model.construction == "sum":
+        assert graph.weights is not None
+        assert set(graph.weights.tolist()) <= {1.0, 2.0}
+    else:
+        assert graph.weights is None
+    if not isinstance(model, NodeCopying) or model.construction == "union":
+        assert graph.num_self_loops == 0
+
+
+@every
+def test_rows_are_those_of_the_whole_graph(model: GraphModel, task: Task) -> None:
+    for nodes in (np.array([5, 0, 89]), np.arange(90), np.zeros(0, np.int64)):
+        graph: RowGraph = fitted(model, task).graph(1, 1, 0)
+        found, expected = graph.take_rows(nodes), graph.built.take_rows(nodes)
+        np.testing.assert_array_equal(found.indptr, expected.indptr)
+        np.testing.assert_array_equal(found.indices, expected.indices)
+        np.testing.assert_array_equal(graph.strengths(nodes), graph.built.strengths()[nodes])
+
+
+@every
+def test_fitting_and_drawing_change_nothing(model: GraphModel, task: Task) -> None:
+    p = probabilities_of(task)
+    before = task.graph.digest(), task.features.copy(), task.labels.copy(), repr(model), p.copy()
+    posterior = model.fit(task, p, 0)
+    posterior.graph(0, 0, 0).built  # noqa: B018 - it is built here
+    assert before[0] == task.graph.digest()
+    assert (before[1] != task.features).nnz == 0
+    np.testing.assert_array_equal(before[2], task.labels)
+    assert before[3] == repr(model)
+    np.testing.assert_array_equal(before[4], p)
+
+
+def newer(model: GraphModel, posterior: GraphPosterior, task: Task) -> GraphPosterior:
+    """Return what the online schedule goes on with: a refreshed posterior, or another fit."""
+    if isinstance(posterior, RefreshableGraphPosterior):
+        return posterior.refreshed(probabilities_of(task, 0.95), 4)
+    return model.fit(task, probabilities_of(task, 0.95), 4)
+
+
+@every
+def test_newer_probabilities_leave_the_earlier_posterior_alone(
+    model: GraphModel, task: Task
+) -> None:
+    posterior = fitted(model, task)
+    kept = posterior.graph(1, 0, 0).built
+    one, again = (newer(model, posterior, task).graph(1, 0, 0).built for _ in range(2))
+    assert one == again
+    assert posterior.graph(1, 0, 0).built == kept
+
+
+@every
+def test_a_graph_without_edges_has_samples_without_edges_or_is_refused(
+    model: GraphModel, task: Task
+) -> None:
+    empty = replace(task, graph=Graph.from_edges(task.graph.num_nodes, []))
+    if isinstance(model, MMSBM):
+        with pytest.raises(ModelError, match="cannot be fitted to a graph without edges"):
+            fitted(model, empty)
+        return
+    assert fitted(model, empty).graph(1, 0, 0).built.num_edges == 0
+
+
+@every
+def test_a_directed_graph_is_sampled_as_such_or_refused(model: GraphModel, task: Task) -> None:
+    directed = replace(task, graph=task.graph.with_rows(np.arange(90)))
+    if isinstance(model, ObservedGraph) or is_directed(model):
+        assert fitted(model, directed).graph(1, 0, 0).built.directed
+        return
+    with pytest.raises(ModelError, match="needs an undirected graph"):
+        fitted(model, directed)
+
+
+def small_task() -> Task:
+    """Return a task of 12 nodes, no two of them alike: ties would be broken by number."""
+    base = make_task(num_nodes=12, num_features=6, per_class=2)
+    features = stream(0, "features").random((12, 6)).astype(np.float32)
+    pairs = [(a, b) for a in range(10) for b in range(a) if (a * a + b) % 3 == 0 and a - b < 6]
+    rest = np.setdiff1d(np.arange(12), base.train)
+    graph = Graph.from_edges(12, pairs)
+    return Task.of(graph, features, true_labels(base), base.train, rest[:2])
+
+
+def mean_adjacency(model: Any, task: Task, p: np.ndarray, draws: int) -> np.ndarray:
+    posterior = model.fit(task, p, 0)
+    total = sum(posterior.graph(7, v, 0).built.to_scipy().toarray() for v in range(draws))
+    return np.asarray(total) / draws
+
+
+# A block model is inferred from a random start, so only its draws given π and β could pass.
+@pytest.mark.parametrize(
+    "model", [*COPYING.values(), ObservedGraph()], ids=[*COPYING.keys(), "observed"]
+)
+def test_the_law_does_not_depend_on_how_nodes_are_numbered(model: GraphModel) -> None:
+    task, draws = small_task(), 500
+    p, order = probabilities_of(task), stream(0, "order").permutation(12)
+    place = np.argsort(order)
+    other = Task(
+        task.graph.permuted(order),
+        task.features[order],
+        task.labels[order],
+        place[task.train],
+        place[task.val],
+        task.num_classes,
+    )
+    here = mean_adjacency(model, task, p, draws)[np.ix_(order, order)]
+    there = mean_adjacency(model, other, p[order], draws)
+    # Entries are 0 to 2: five standard deviations of the difference of two such means.
+    assert np.abs(here - there).max() < 5 * np.sqrt(2 / draws)
+    if isinstance(model, NodeCopying):
+        assert np.abs(here - there[::-1, ::-1]).max() > 5 * np.sqrt(2 / draws)
