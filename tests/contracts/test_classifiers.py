@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     ChebNetClassifier,
     DiffusionClassifier,
@@ -45,6 +46,8 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "diffusion with copying": BayesianGCN(
         n_zeta=3, network=Diffusion(), weights=MaximumPosterior()
     ),
+    "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
+    "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
     "label propagation": LabelPropagation(),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),

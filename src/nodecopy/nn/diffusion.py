@@ -20,6 +20,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
@@ -37,11 +38,14 @@ class Diffusion:
         alpha: α, the chance that a walk stops at each step; of several, Π is the mean.
         steps: T, the longest walk.
         unit_rows: whether rows of X are scaled to length one (L2) first.
+        features: False puts X = I, each node a word of its own, whatever features there are: Π Πᵀ
+            is then the kernel, and the graph alone decides.
     """
 
     alpha: float | tuple[float, ...] = (0.05, 0.1)
     steps: int = 10
     unit_rows: bool = True
+    features: bool = True
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -100,9 +104,12 @@ class Diffusion:
     ) -> Iterator[tuple[slice, tuple[Diffused, ...]]]:
         """Yield (members, the diffused features of each set of nodes), within the memory bound."""
         device = torch.device(computing.device)
-        x = _unit_rows(features) if self.unit_rows else features
+        x: Features | Identity = Identity(features.shape[0])
+        if self.features:
+            x = Features(_unit_rows(features) if self.unit_rows else features, device)
         by_graph = _Shared(self, x, device)
-        sized = ((reading, _bytes(reading, x, weights)) for reading in readings)
+        sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
+        sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
         for members, chunk in chunks_within(sized, computing.memory):
             sets = zip(*(reading.nodes for reading in chunk), strict=True)
             graphs = [reading.graph for reading in chunk]
@@ -136,7 +143,11 @@ class Propagator:
     """Π of one graph, all of its rows; X beside it."""
 
     def __init__(
-        self, coefficients: NDArray[np.float64], graph: RowGraph, x: Features, device: torch.device
+        self,
+        coefficients: NDArray[np.float64],
+        graph: RowGraph,
+        x: Features | Identity,
+        device: torch.device,
     ) -> None:
         n = graph.num_nodes
         rows = adjacency_rows(graph, np.arange(n))
@@ -169,6 +180,7 @@ class Features:
     """X, sparse or dense, and its products with narrow matrices."""
 
     def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
+        self.num_columns = int(features.shape[1])
         self._sparse: SparseOperator | None = None
         if sp.issparse(features):
             parts = features.indptr, features.indices, features.data.astype(np.float32)
@@ -185,12 +197,28 @@ class Features:
         return self._dense.T @ h if self._sparse is None else self._sparse.flipped.matmul(h)
 
 
+class Identity:
+    """X = I [N, N], and its products with narrow matrices."""
+
+    def __init__(self, num_columns: int) -> None:
+        self.num_columns = num_columns
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return W [N, K]; nodes that were not there when W was found have none."""
+        missing = self.num_columns - len(w)
+        return functional.pad(w, (0, 0, 0, max(missing, 0)))[: self.num_columns]
+
+    def transposed_times(self, h: Tensor) -> Tensor:
+        """Return H [N, n]."""
+        return h
+
+
 class _Shared:
     """What members have in common: X, and the propagator of a graph that several of them read."""
 
-    def __init__(self, network: Diffusion, features: FeatureMatrix, device: torch.device) -> None:
+    def __init__(self, network: Diffusion, x: Features | Identity, device: torch.device) -> None:
         self._coefficients, self._device = network.coefficients, device
-        self._x = Features(features, device)
+        self._x = x
         self._last: tuple[RowGraph, Propagator] | None = None
 
     def diffused(
@@ -205,7 +233,7 @@ class _Shared:
         for graph, chosen in zip(graphs, nodes, strict=True):
             assert chosen is not None
             mine = self._of(graph).rows(chosen)
-            rows.append(torch.nn.functional.pad(mine, (0, 0, 0, longest - len(chosen))))
+            rows.append(functional.pad(mine, (0, 0, 0, longest - len(chosen))))
         return Diffused(torch.stack(rows), [])
 
     def _of(self, graph: RowGraph) -> Propagator:
@@ -226,10 +254,8 @@ def _unit_rows(features: FeatureMatrix) -> FeatureMatrix:
     return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
 
 
-def _bytes(reading: Reading, features: FeatureMatrix, weights: Weights) -> int:
+def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return a generous estimate of what one member takes: rows of Π and Π X, or its scores."""
-    n, d = features.shape
-    k = weights["w"].shape[1]
     size = 0
     for nodes in reading.nodes:
         size += 4 * (3 * n * k if nodes is None else len(nodes) * (3 * n + 2 * d))

@@ -1,0 +1,101 @@
+"""Pooling: the weights of several classifiers, by how well they predict labels held out.
+
+Wolpert (1992), "Stacked generalization"; the linear pool of Yao, Vehtari, Simpson and Gelman
+(2018), "Using stacking to average Bayesian predictive distributions", with a Dirichlet prior that
+keeps the weights near given ones while labels are few:
+
+    p = Σ_c w_c p_c^(1/T_c),   w = argmax  Σ_i log Σ_c w_c p_c(y_i)  +  Σ_c a_c log w_c
+
+Each classifier is calibrated by a temperature of its own first, and the pool by one more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.calibration.held_out import HeldOut
+from nodecopy.calibration.temperature import TemperaturePrior, fit_temperature, tempered
+
+_ITERATIONS = 500
+
+
+@dataclass(frozen=True)
+class Pool:
+    """How C probabilities of a node become one.
+
+    Attributes:
+        weights: w [C], which add up to one.
+        temperatures: T of each classifier [C].
+        temperature: T of the pool.
+    """
+
+    weights: tuple[float, ...]
+    temperatures: tuple[float, ...]
+    temperature: float
+
+    def apply(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Pool [C, n, K] -> [n, K]."""
+        return tempered(self.mixture(probabilities), self.temperature)
+
+    def mixture(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the pool before its own temperature [n, K]."""
+        parts = zip(self.weights, self.temperatures, probabilities, strict=True)
+        total: NDArray[np.float64] = sum(w * tempered(p, t) for w, t, p in parts)  # type: ignore[assignment]
+        return total
+
+
+def fit_pool(
+    held_out: HeldOut,
+    counts: NDArray[np.floating],
+    component_prior: TemperaturePrior,
+    pool_prior: TemperaturePrior,
+) -> Pool:
+    """Return the pool that fits held-out labels best.
+
+    Args:
+        held_out: what C classifiers predicted.
+        counts: a [C] of the Dirichlet prior: as if so many labels had voted for each.
+        component_prior: of the temperature of each classifier.
+        pool_prior: of the temperature of the pool.
+    """
+    truth = held_out.truth
+    priors = [component_prior] * len(held_out.probabilities)
+    temperatures = tuple(
+        fit_temperature(p, truth, prior)
+        for p, prior in zip(held_out.probabilities, priors, strict=True)
+    )
+    right = np.array(
+        [
+            tempered(p, t)[np.arange(len(truth)), truth]
+            for p, t in zip(held_out.probabilities, temperatures, strict=True)
+        ]
+    )
+    pool = Pool(tuple(stacking_weights(right, counts).tolist()), temperatures, 1.0)
+    mixed = pool.mixture(held_out.probabilities)
+    return Pool(pool.weights, temperatures, fit_temperature(mixed, truth, pool_prior))
+
+
+def stacking_weights(
+    right: NDArray[np.floating], counts: NDArray[np.floating]
+) -> NDArray[np.float64]:
+    """Return w [C] by expectation-maximisation, given p_c(y_i) of each label [C, n].
+
+    >>> stacking_weights(np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([1.0, 1.0])).round(2).tolist()
+    [0.72, 0.28]
+    >>> stacking_weights(np.zeros((2, 0)), np.array([3.0, 1.0])).tolist()
+    [0.75, 0.25]
+    """
+    prior = np.asarray(counts, np.float64)
+    weights = prior / prior.sum()
+    for _ in range(_ITERATIONS):
+        share = weights[:, None] * right
+        share /= np.maximum(share.sum(0), 1e-300)
+        new = share.sum(1) + prior
+        new /= new.sum()
+        if np.abs(new - weights).max() < 1e-9:
+            break
+        weights = new
+    return weights

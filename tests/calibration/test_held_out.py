@@ -1,0 +1,75 @@
+"""Cross-fitting: no label helps to predict itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from nodecopy.calibration import cross_fit, stratified_folds
+from nodecopy.calibration.held_out import hidden_labels
+from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.data.task import Task
+from nodecopy.rng import child_seed
+from tests.problems import make_task
+
+
+@dataclass(frozen=True)
+class Parrot:
+    """Gives the label of every node whose label it sees, and nothing of the others."""
+
+    def fit(self, task: Task, seed: int = 0, progress: object = None) -> GivenProbabilities:
+        known = np.full((task.graph.num_nodes, task.num_classes), 1.0 / task.num_classes)
+        known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
+        assert np.all(task.labels[np.setdiff1d(np.arange(90), [*task.train, *task.val])] == -1)
+        return GivenProbabilities(known)
+
+
+def test_no_label_is_seen_by_the_fit_that_predicts_it(task: Task) -> None:
+    held = cross_fit([Parrot()], task, folds=4)
+    np.testing.assert_array_equal(np.sort(held.nodes), np.sort(task.train))
+    np.testing.assert_array_equal(held.truth, task.labels[held.nodes])
+    np.testing.assert_allclose(held.probabilities, 1 / 3)
+
+
+def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
+    classifiers = [DiffusionClassifier(), LabelPropagation()]
+    held = cross_fit(classifiers, task, folds=3, seed=5)
+    for fold in range(3):
+        hidden = held.nodes[held.folds == fold]
+        rest = np.setdiff1d(task.train, hidden)
+        part = Task.of(task.graph, task.features, task.labels, rest, task.val, num_classes=3)
+        for which, classifier in enumerate(classifiers):
+            alone = classifier.fit(part, child_seed(5, "fold", fold)).probabilities[hidden]
+            got = held.probabilities[which, held.folds == fold]
+            np.testing.assert_allclose(got, alone, atol=1e-5)
+
+
+def test_the_only_label_of_a_class_stays() -> None:
+    task = make_task()
+    first = np.flatnonzero(task.labels[task.train] == 0)[:1]
+    train = np.concatenate([task.train[first], task.train[task.labels[task.train] != 0]])
+    nodes, folds = hidden_labels(replace(task, train=train), 5, seed=0)
+    assert task.train[first][0] not in nodes
+    assert len(nodes) == len(train) - 1
+    assert folds.max() < 5
+    single = replace(task, train=np.array([np.flatnonzero(task.labels == k)[0] for k in range(3)]))
+    assert len(cross_fit([Parrot()], single).nodes) == 0
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_folds_are_even_in_size_and_in_classes(folds: int) -> None:
+    labels = np.repeat([0, 1, 2], [10, 7, 3])
+    fold = stratified_folds(labels, folds, np.random.default_rng(1))
+    sizes = np.bincount(fold, minlength=folds)
+    assert sizes.max() - sizes.min() <= 1
+    for k in range(3):
+        counts = np.bincount(fold[labels == k], minlength=folds)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_progress_counts_the_fits(task: Task) -> None:
+    seen: list[tuple[int, int]] = []
+    cross_fit([Parrot(), Parrot()], task, 3, progress=lambda *state: seen.append(state))
+    assert seen == [(i + 1, 6) for i in range(6)]

@@ -1,0 +1,126 @@
+"""Temperatures and weights: known answers, priors, and what never changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy.calibration import (
+    Component,
+    HeldOut,
+    Pool,
+    StackedClassifier,
+    TemperaturePrior,
+    fit_pool,
+    fit_temperature,
+    tempered,
+)
+from nodecopy.calibration.pooling import stacking_weights
+from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.metrics import negative_log_likelihood
+from tests.problems import true_labels
+
+WEAK = TemperaturePrior(0.0, 100.0)
+
+
+def sample(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities [n, 4], and labels that are drawn from them: calibrated by construction."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(4, 0.7), n)
+    return p, (rng.random((n, 1)) > np.cumsum(p, 1)[:, :-1]).sum(1)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
+def test_the_temperature_that_spoilt_probabilities_is_found_again(temperature: float) -> None:
+    p, y = sample(20_000)
+    spoilt = tempered(p, 1 / temperature)
+    assert fit_temperature(spoilt, y, WEAK) == pytest.approx(temperature, rel=0.05)
+
+
+def test_the_prior_decides_without_labels_and_gives_way_to_many() -> None:
+    p, y = sample(5000)
+    spoilt = tempered(p, 1 / 3.0)
+    prior = TemperaturePrior(np.log(0.5), 0.2)
+    assert fit_temperature(spoilt[:0], y[:0], prior) == pytest.approx(0.5, rel=1e-3)
+    few, many = (fit_temperature(spoilt[:n], y[:n], prior) for n in (10, 5000))
+    assert 0.5 < few < many
+    assert many == pytest.approx(3.0, rel=0.1)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.05, 20))
+def test_a_temperature_never_changes_the_order_of_classes(seed: int, temperature: float) -> None:
+    p = np.random.default_rng(seed).dirichlet(np.ones(5), 20)
+    cooled = tempered(p, temperature)
+    np.testing.assert_allclose(cooled.sum(1), 1)
+    sure = p.max(1) > 1e-5
+    np.testing.assert_array_equal(cooled.argmax(1)[sure], p.argmax(1)[sure])
+
+
+def test_weights_go_to_the_better_classifier_as_labels_grow() -> None:
+    counts = np.array([2.0, 2.0])
+    weights = [stacking_weights(np.tile([[0.8], [0.3]], n), counts)[0] for n in (0, 5, 500)]
+    assert weights[0] == pytest.approx(0.5)
+    assert weights[0] < weights[1] < weights[2]
+    assert weights[2] > 0.98
+
+
+def test_weights_are_a_maximum_of_the_posterior() -> None:
+    rng = np.random.default_rng(2)
+    right, counts = rng.random((3, 40)), np.array([2.0, 1.0, 0.5])
+    best = stacking_weights(right, counts)
+
+    def score(w: np.ndarray) -> float:
+        return float(np.log(w @ right).sum() + counts @ np.log(w))
+
+    for _ in range(200):
+        other = best + rng.normal(scale=0.01, size=3)
+        other = np.abs(other) / np.abs(other).sum()
+        assert score(other) <= score(best) + 1e-9
+
+
+def test_a_pool_is_no_worse_than_its_parts_on_many_labels() -> None:
+    p, y = sample(5000)
+    noisy = tempered(0.5 * p + 0.5 * np.random.default_rng(1).dirichlet(np.ones(4), 5000), 2.0)
+    parts = np.stack([tempered(p, 2.0), noisy])
+    held = HeldOut(np.arange(5000), y, parts, np.zeros(5000, int))
+    pool = fit_pool(held, np.ones(2), TemperaturePrior(), TemperaturePrior())
+    pooled = negative_log_likelihood(pool.apply(parts), y)
+    assert all(pooled < negative_log_likelihood(part, y) for part in parts)
+    assert pool.weights[0] > 0.9
+    assert sum(pool.weights) == pytest.approx(1)
+
+
+def test_a_pool_of_one_is_a_temperature() -> None:
+    p, _ = sample(50)
+    pool = Pool((1.0,), (0.5,), 1.0)
+    np.testing.assert_allclose(pool.apply(p[None]), tempered(p, 0.5), atol=1e-5)
+
+
+def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:
+    truth = true_labels(task)
+    useless = GivenProbabilities(np.full((90, 3), 1 / 3) + 0.01 * np.eye(3)[(truth + 1) % 3])
+    useless = GivenProbabilities(useless.probabilities / useless.probabilities.sum(1)[:, None])
+    stack = StackedClassifier(
+        (Component(useless), Component(DiffusionClassifier()), Component(LabelPropagation()))
+    )
+    fitted = stack.fit(task, seed=1)
+    assert fitted.pool.weights[1] > fitted.pool.weights[0]
+    assert np.mean(fitted.probabilities.argmax(1) == truth) > 0.6
+    again = stack.fit(task, seed=1)
+    np.testing.assert_array_equal(fitted.probabilities, again.probabilities)
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(ModelError, match="at least one component"):
+        StackedClassifier(())
+    with pytest.raises(ModelError, match="folds must be at least 2; got 1"):
+        StackedClassifier((Component(LabelPropagation()),), folds=1)
+    with pytest.raises(ModelError, match="count must be positive; got 0"):
+        Component(LabelPropagation(), 0)
+    with pytest.raises(ModelError, match="spread must be positive; got 0"):
+        TemperaturePrior(0, 0)
