@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nodecopy.estimator import NodeCopyClassifier, on_nodes
     from nodecopy.graph import Graph
     from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
+    from nodecopy.nn.torch_module import TorchNetwork
     from nodecopy.posterior import BayesianGCN, OnlineSchedule
     from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
@@ -51,6 +52,7 @@ __all__ = [
     "PointEstimate",
     "Split",
     "Task",
+    "TorchNetwork",
     "TrainConfig",
     "__version__",
     "fixed_split",
@@ -74,6 +76,7 @@ _HOME = {
     "PointEstimate": "nodecopy.weights",
     "Split": "nodecopy.data.splits",
     "Task": "nodecopy.data",
+    "TorchNetwork": "nodecopy.nn.torch_module",
     "TrainConfig": "nodecopy.weights",
     "fixed_split": "nodecopy.data.splits",
     "load_dataset": "nodecopy.data",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from nodecopy.classifiers import (
     GCNClassifier,
     GivenProbabilities,
     LabelPropagation,
+    NetworkClassifier,
     NodeClassifier,
 )
 from nodecopy.data.task import Task
@@ -30,9 +32,11 @@ from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
+from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
 from nodecopy.weights.stopping import Patience
+from tests.modules import Sage, Weighted
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=60)
@@ -54,6 +58,14 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "bayesian gcn": BayesianGCN(n_zeta=2, n_graphs=2, n_weights=2, weights=MCDropout(SHORT)),
     "bayesian gcn, online": BayesianGCN(
         schedule=OnlineSchedule(pretraining=50, epochs=70, collect=10)
+    ),
+    "own module": NetworkClassifier(TorchNetwork(Sage), SHORT),
+    "bayesian, own modules": BayesianGCN(
+        n_zeta=2, n_weights=2, network=TorchNetwork(Sage), weights=MCDropout(SHORT)
+    ),
+    "online, own module": BayesianGCN(
+        network=TorchNetwork(partial(Sage, norm=False), hops=2),
+        schedule=OnlineSchedule(pretraining=50, epochs=62, collect=5),
     ),
 }
 every = pytest.mark.parametrize("classifier", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
@@ -165,13 +177,17 @@ def test_a_network_that_does_not_use_edge_weights_warns_of_it(task: Task) -> Non
         BayesianGCN(n_zeta=1, n_weights=1, network=GAT(), weights=MCDropout(short)),
         BayesianGCN(base=LabelPropagation(), network=GAT(), n_zeta=1, weights=MCDropout(short)),
         BayesianGCN(network=GAT(), schedule=schedule),
+        NetworkClassifier(TorchNetwork(Sage), short),
+        BayesianGCN(n_zeta=1, network=TorchNetwork(Sage), weights=MCDropout(short)),
     ]
     for classifier in attentive:
-        with pytest.warns(UserWarning, match="GAT .* does not use the edge weights") as warned:
+        name = "TorchNetwork" if "Sage" in repr(classifier) else "GAT"
+        with pytest.warns(UserWarning, match=f"{name} does not use the edge weights") as warned:
             classifier.fit(weighted)
         assert len(warned) == 1
         classifier.fit(task)  # warnings are errors: there is none
     GCNClassifier(training=short).fit(weighted)
+    NetworkClassifier(TorchNetwork(Weighted), short).fit(weighted)
 
 
 def test_an_estimator_that_takes_dense_features_only_gets_them(task: Task) -> None:

@@ -37,19 +37,20 @@ class NetworkClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
         """Train the network and predict every node with dropout off."""
-        warn_of_unused_weights(self.network, task.graph)
+        warn_of_unused_weights(self.network, task)
         seeds = (child_seed(seed, "network"),)
         trained = train(self.network, task, [task.graph], seeds, self.training, progress)
         return FittedNetwork(trained, task.graph, task.features, self.training.computing)
 
 
-def warn_of_unused_weights(network: Network, graph: Graph) -> None:
-    """Warn where a graph has edge weights and the network attends to neighbours without them."""
-    if graph.weights is not None and getattr(network, "operator", "") == "attention":
-        name = type(network).__name__
+def warn_of_unused_weights(network: Network, task: Task) -> None:
+    """Warn where a graph has edge weights and the network does not use them."""
+    if task.graph.weights is None:
+        return
+    if not network.uses_weights(task.features.shape[1], task.num_classes):
         warnings.warn(
-            f"{name} computes its own attention and does not use the edge weights of the graph; "
-            "GCN and ChebNet do",
+            f"{type(network).__name__} does not use the edge weights of the graph; GCN, ChebNet "
+            "and modules whose forward takes edge_weight do",
             stacklevel=3,
         )
 

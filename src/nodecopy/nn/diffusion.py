@@ -93,6 +93,10 @@ class Diffusion:
         """The penalty falls on W."""
         return True
 
+    def uses_weights(self, num_features: int, num_classes: int) -> bool:
+        """Â does."""
+        return True
+
     def lay_out(
         self,
         readings: Iterable[Reading],

@@ -33,6 +33,10 @@ class Layered:
         """All weights are."""
         return True
 
+    def uses_weights(self, num_features: int, num_classes: int) -> bool:
+        """Attention weighs the neighbours by itself; the other operators use the edge weights."""
+        return self.operator != "attention"
+
     def lay_out(
         self,
         readings: Iterable[Reading],

@@ -74,6 +74,10 @@ class Network(Protocol):
         """Tell whether the L2 penalty applies to the weights of this name."""
         ...
 
+    def uses_weights(self, num_features: int, num_classes: int) -> bool:
+        """Tell whether the edge weights of a graph count."""
+        ...
+
     def lay_out(
         self,
         readings: Iterable[Reading],

@@ -87,7 +87,7 @@ class BayesianGCN:
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
         """Run Algorithm 1, or the online schedule, on a task."""
         if self.base is not None or self.schedule != "algorithm1":  # else the base does it
-            warn_of_unused_weights(self.network, task.graph)
+            warn_of_unused_weights(self.network, task)
         if isinstance(self.schedule, OnlineSchedule):
             return self._fit_online(self.schedule, task, seed, progress)
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])

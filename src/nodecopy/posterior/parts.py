@@ -15,7 +15,7 @@ from nodecopy.weights import WeightPosterior
 _CLASSIFIER = "a node classifier such as GCNClassifier() or LabelPropagation(), or None"
 _GRAPH_MODEL = "a graph model such as NodeCopying(), MMSBM() or ObservedGraph()"
 _WEIGHTS = "a weight posterior such as MCDropout() or PointEstimate(), or None"
-_NETWORK = "a network such as GCN(), ChebNet() or GAT()"
+_NETWORK = "a network such as GCN(), ChebNet(), GAT() or TorchNetwork(…)"
 
 
 def check_parts(base: Any, graph_model: Any, weights: Any, network: Any) -> None:

@@ -1,0 +1,353 @@
+"""Any PyTorch module as a network: its own dropout and batch norm, member by member."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from nodecopy import NodeCopyClassifier, TorchNetwork
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.nn.network import Computing, Reading
+from nodecopy.nn.torch_module import ModuleInputs
+from nodecopy.rng import stream
+from nodecopy.weights import TrainConfig, WeightSamples
+from nodecopy.weights.descent import Trainer, draw_key, supervised, train
+from nodecopy.weights.stopping import Patience
+from tests.modules import Sage, Weighted
+from tests.problems import make_task
+
+NETWORK = TorchNetwork(Sage)
+SHORT = TrainConfig(epochs=5)
+
+
+def graphs_of(task: Task, count: int) -> list[Graph]:
+    rng = np.random.default_rng(5)
+    n = task.graph.num_nodes
+    return [task.graph.with_rows(rng.integers(0, n, n)).symmetrise() for _ in range(count)]
+
+
+def inputs_of(network: TorchNetwork, task: Task, graph: Graph, **settings: object) -> ModuleInputs:
+    weights = network.initial_weights(task.features.shape[1], task.num_classes, stream(0, "size"))
+    readings = [Reading(graph, 7, (None,))]
+    ((_, (inputs,)),) = network.lay_out(
+        readings, task.features, weights, Computing(**settings), gradients=False
+    )
+    return inputs
+
+
+def same(one: WeightSamples, other: WeightSamples) -> bool:
+    """Tell whether weights are the same but for the last digits, which vector lengths decide."""
+    close = (torch.allclose(w, other.weights[name], atol=1e-6) for name, w in one.weights.items())
+    return one.weights.keys() == other.weights.keys() and all(close)
+
+
+def test_a_member_depends_on_its_own_graph_and_seed_alone(task: Task) -> None:
+    graphs = graphs_of(task, 3)
+    together = train(NETWORK, task, graphs, [1, 2, 3], SHORT)
+    backwards = train(NETWORK, task, graphs[::-1], [3, 2, 1], SHORT)
+    in_parts = train(NETWORK, task, graphs, [1, 2, 3], SHORT.replace(memory=1))
+    assert same(together, in_parts)
+    for m in range(3):
+        alone = train(NETWORK, task, [graphs[m]], [m + 1], SHORT)
+        assert same(alone, together.take(slice(m, m + 1)))
+        assert same(alone, backwards.take(slice(2 - m, 3 - m)))
+
+
+def test_the_global_generator_of_torch_stays_as_it_was(task: Task) -> None:
+    before = torch.get_rng_state()
+    trained = train(NETWORK, task, [task.graph], [1], SHORT)
+    dataclasses.replace(trained, keys=(1,)).predict_proba(task.graph, task.features)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_it_trains_as_a_plain_loop_does(task: Task) -> None:
+    """Dropout off, so that nothing but the order of random numbers could differ."""
+
+    def build(d: int, k: int) -> nn.Module:
+        module = Sage(d, k)
+        module.dropout.p = 0.0
+        return module
+
+    network = TorchNetwork(build)
+    trained = train(network, task, [task.graph], [4], SHORT)
+    module = Sage(task.features.shape[1], task.num_classes)
+    module.dropout.p = 0.0
+    start = network.initial_weights(task.features.shape[1], task.num_classes, stream(4, "init"))
+    module.load_state_dict(state(start))
+    adam = torch.optim.Adam(module.parameters(), lr=0.01, weight_decay=5e-4)
+    x = torch.as_tensor(task.features.toarray())
+    edges = torch.as_tensor(
+        np.stack([task.graph.indices, task.graph.row_of_entry()]).astype(np.int64)
+    )
+    train_nodes = torch.tensor(task.train.tolist())
+    y = torch.as_tensor(task.labels[task.train])
+    for _ in range(5):
+        adam.zero_grad()
+        functional.cross_entropy(module(x, edges)[train_nodes], y).backward()
+        adam.step()
+    found = state({name: w[0] for name, w in trained.weights.items()})
+    for name, w in module.state_dict().items():
+        torch.testing.assert_close(found[name], w)
+    assert int(found["norm.num_batches_tracked"]) == 5
+    expected = module.eval()(x, edges).softmax(1).detach().numpy()
+    p = trained.predict_proba(task.graph, task.features)[0]
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+
+
+def state(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix("fixed:"): w for name, w in weights.items() if name != "fixed:num_classes"
+    }
+
+
+def test_running_statistics_are_learnt_but_not_by_gradient(task: Task) -> None:
+    trained = train(NETWORK, task, graphs_of(task, 2), [1, 2], SHORT)
+    means = trained.weights["fixed:norm.running_mean"]
+    assert means.abs().sum() > 0
+    assert not torch.equal(means[0], means[1])
+    assert not NETWORK.trained("fixed:norm.running_mean")
+    assert NETWORK.trained("norm.weight")
+
+
+@pytest.mark.parametrize("key", [None, 3])
+def test_predicting_changes_nothing_that_was_learnt(task: Task, key: int | None) -> None:
+    trained = train(NETWORK, task, [task.graph] * 2, [1, 2], SHORT)
+    before = {name: w.clone() for name, w in trained.weights.items()}
+    dataclasses.replace(trained, keys=(key,)).predict_proba(task.graph, task.features)
+    assert all(torch.equal(w, before[name]) for name, w in trained.weights.items())
+
+
+def test_evaluating_between_steps_changes_nothing(task: Task) -> None:
+    computing, sets = Computing(), [(task.train, task.val)]
+    ((_, (training, validation)),) = supervised(
+        NETWORK, [task], [task.graph], [1], sets, computing, SHORT.objective
+    )
+    watched, plain = (Trainer(NETWORK, task, [1], SHORT) for _ in range(2))
+    for _ in range(3):
+        watched.step(training)
+        watched.evaluate(validation)
+        plain.step(training)
+    for name, w in plain.weights.items():
+        assert torch.equal(w, watched.weights[name])
+
+
+def test_early_stopping_keeps_the_statistics_of_the_weights_it_keeps(task: Task) -> None:
+    stopping = TrainConfig(epochs=60, learning_rate=0.05, early_stopping=Patience(5))
+    stopped = train(NETWORK, task, [task.graph], [1], stopping)
+    epochs = int(stopped.weights["fixed:norm.num_batches_tracked"][0])
+    assert 0 < epochs < 60
+    again = TrainConfig(epochs=epochs, learning_rate=0.05)
+    assert same(stopped, train(NETWORK, task, [task.graph], [1], again))
+
+
+class FunctionalDropout(nn.Module):
+    """Dropout as PyTorch Geometric's layers have it, and a statistic that is assigned anew."""
+
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(num_features, num_classes)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        self.calls = self.calls + 1
+        return self.linear(functional.dropout(x, 0.5, training=self.training))
+
+
+@pytest.mark.parametrize("build", [Sage, FunctionalDropout])
+def test_dropout_is_on_under_a_key_only(task: Task, build: type[nn.Module]) -> None:
+    network = TorchNetwork(build)
+    weights = train(network, task, [task.graph], [1], SHORT).weights
+    inputs = inputs_of(network, task, task.graph)
+    with torch.no_grad():
+        off, again = (network.forward(weights, inputs, None) for _ in range(2))
+        first, other = (network.forward(weights, inputs, draw_key(s)) for s in range(2))
+        repeated = network.forward(weights, inputs, draw_key(0))
+    assert torch.equal(off, again)
+    assert torch.equal(first, repeated)
+    assert not torch.allclose(first, other)
+    assert not torch.allclose(first, off)
+
+
+def test_a_buffer_that_is_assigned_anew_is_kept_in_training_only(task: Task) -> None:
+    trained = train(TorchNetwork(FunctionalDropout), task, [task.graph] * 2, [1, 2], SHORT)
+    assert trained.weights["fixed:calls"].tolist() == [5.0, 5.0]
+    dataclasses.replace(trained, keys=(1,)).predict_proba(task.graph, task.features)
+    assert trained.weights["fixed:calls"].tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_node_hears_the_entries_of_its_row(dense: bool) -> None:
+    task = make_task(dense=dense)
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(
+        90, rng.integers(0, 90, (200, 2)), rng.random(200) + 0.1, directed=True
+    )
+    network = TorchNetwork(Weighted)
+    weights = network.initial_weights(24, 3, stream(0, "x"))
+    x = task.features if dense else task.features.toarray()
+    for given in (graph, Graph.from_edges(90, graph.edges(), directed=True)):
+        inputs = inputs_of(network, task, given)
+        stacked = {name: w[None] for name, w in weights.items()}
+        logits = network.forward(stacked, inputs, None)[0]
+        hidden = torch.as_tensor(given.to_scipy() @ x, dtype=torch.float32)
+        expected = functional.linear(hidden, weights["linear.weight"], weights["linear.bias"])
+        torch.testing.assert_close(logits, expected)
+
+
+def test_the_part_in_reach_gives_what_the_whole_graph_gives(task: Task) -> None:
+    def build(d: int, k: int) -> nn.Module:
+        module = Sage(d, k, norm=False)
+        module.dropout.p = 0.0
+        return module
+
+    graphs, config = graphs_of(task, 2), TrainConfig(epochs=20)
+    whole = train(TorchNetwork(build), task, graphs, [1, 2], config)
+    network = TorchNetwork(build, hops=2)
+    near = train(network, task, graphs, [1, 2], config)
+    for name, w in whole.weights.items():
+        torch.testing.assert_close(near.weights[name], w)
+    assert same(whole, train(network, task, graphs, [1, 2], config.replace(prune=False)))
+    # One step too few and it is another network.
+    short = train(TorchNetwork(build, hops=1), task, graphs, [1, 2], config)
+    assert not torch.allclose(short.weights["first.weight"], whole.weights["first.weight"])
+    nodes = np.array([5, 80, 2])
+    some = near.predict_proba(task.graph, task.features, nodes)
+    every = near.predict_proba(task.graph, task.features)
+    np.testing.assert_allclose(some, every[:, nodes], atol=1e-6)
+
+
+def test_members_with_fewer_labels(task: Task) -> None:
+    fewer = Task.of(task.graph, task.features, task.labels, task.train[:5], (), num_classes=3)
+    for network in (NETWORK, TorchNetwork(Sage, hops=2)):
+        both = train(network, [task, fewer], [task.graph] * 2, [1, 2], SHORT)
+        alone = train(network, fewer, [task.graph], [2], SHORT)
+        assert same(alone, both.take(slice(1, 2)))
+
+
+def test_the_penalty_falls_where_it_is_asked_for() -> None:
+    assert all(NETWORK.decayed(name) for name in ("first.weight", "last.bias"))
+    some = TorchNetwork(Sage, decay=("first", "last.weight"))
+    names = ["first.weight", "last.weight", "last.bias", "norm.weight"]
+    assert [some.decayed(name) for name in names] == [True, True, False, False]
+
+
+def test_frozen_parameters_stay(task: Task) -> None:
+    def build(d: int, k: int) -> nn.Module:
+        module = Sage(d, k)
+        module.first.requires_grad_(False)
+        return module
+
+    network = TorchNetwork(build)
+    start = network.initial_weights(24, 3, stream(1, "init"))
+    trained = train(network, task, [task.graph], [1], SHORT)
+    assert torch.equal(trained.weights["fixed:first.weight"][0], start["fixed:first.weight"])
+    assert not torch.equal(trained.weights["last.weight"][0], start["last.weight"])
+
+
+class Lazy(Sage):
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__(num_features, num_classes)
+        self.first = nn.LazyLinear(12, bias=False)
+
+
+def test_lazy_layers_learn_their_sizes(task: Task) -> None:
+    network = TorchNetwork(Lazy)
+    assert network.initial_weights(24, 3, stream(0, "x"))["first.weight"].shape == (12, 48)
+    first, again = (train(network, task, [task.graph], [1], SHORT) for _ in range(2))
+    assert same(first, again)
+
+
+def test_log_probabilities_serve_as_logits(task: Task) -> None:
+    class Logarithms(Sage):
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            return super().forward(x, edge_index).log_softmax(1)
+
+    plain, logged = (
+        train(TorchNetwork(build), task, [task.graph], [1], SHORT) for build in (Sage, Logarithms)
+    )
+    np.testing.assert_allclose(
+        plain.predict_proba(task.graph, task.features),
+        logged.predict_proba(task.graph, task.features),
+        atol=1e-5,
+    )
+
+
+def test_the_estimator_takes_it(task: Task) -> None:
+    y = np.full(90, -1)
+    y[task.train] = task.labels[task.train]
+    clf = NodeCopyClassifier(n_zeta=2, n_weights=2, network=NETWORK, training=SHORT, random_state=0)
+    p = clf.fit(task.graph, task.features, y).predict_proba()
+    assert np.array_equal(p, clf.fit(task.graph, task.features, y).predict_proba())
+    np.testing.assert_allclose(
+        clf.posterior_on(task.graph, task.features).probabilities, p, atol=1e-6
+    )
+
+
+class Answers(nn.Module):
+    """Answers with anything."""
+
+    def __init__(self, num_features: int, answer: object) -> None:
+        super().__init__()
+        self.linear, self.answer = nn.Linear(num_features, 2), answer
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> object:
+        return self.answer(self.linear(x))  # type: ignore[operator]
+
+
+class ThreeArguments(Sage):
+    def forward(self, x: Tensor, edge_index: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        return x
+
+
+class Nothing(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return x
+
+
+class Cached(Sage):
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__(num_features, num_classes)
+        self.first.cached = True  # type: ignore[assignment]
+
+
+WRONG = {
+    "build must be a function .* new for every member; got Linear": lambda: nn.Linear(2, 2),
+    "build must be a function .*; got int": lambda: 3,
+    "build must return a torch.nn.Module; got int": lambda: lambda d, k: 3,
+    r"logits \[N, K\] = \[90, 3\]; got \[90, 2\]": lambda: lambda d, k: Answers(d, lambda z: z),
+    r"logits \[N, K\] = \[90, 3\]; got a tuple": lambda: lambda d, k: Answers(d, lambda z: (z, z)),
+    "Answers returns probabilities.* or log_softmax": lambda: (
+        lambda d, k: Answers(d, lambda z: torch.cat([z, z[:, :1]], 1).softmax(1))
+    ),
+    r"forward of ThreeArguments must take .*; its arguments are \(x, edge_index, mask\)": lambda: (
+        ThreeArguments
+    ),
+    "the module has no parameters to train": lambda: lambda d, k: Nothing(),
+    "first of Cached keeps the first graph it sees .*set cached=False": lambda: Cached,
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_a_module_that_cannot_be_used_is_refused_in_one_line(message: str, task: Task) -> None:
+    with pytest.raises(ModelError, match=message) as refused:
+        train(TorchNetwork(WRONG[message]()), task, [task.graph], [1], SHORT)
+    assert "\n" not in str(refused.value)
+
+
+def test_names_that_no_parameter_has_are_refused(task: Task) -> None:
+    names = "first.weight, norm.weight, norm.bias, last.weight, last.bias"
+    for wrong in (TorchNetwork(Sage, readout=("lin",)), TorchNetwork(Sage, decay=("lin",))):
+        with pytest.raises(
+            ModelError, match=re.escape(f"names 'lin'; the parameters are: {names}")
+        ):
+            train(wrong, task, [task.graph], [1], SHORT)
+    with pytest.raises(ModelError, match="hops must not be negative; got -1"):
+        TorchNetwork(Sage, hops=-1)
