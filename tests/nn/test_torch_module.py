@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nodecopy import NodeCopyClassifier, TorchNetwork
+from nodecopy.classifiers import NetworkClassifier
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -289,6 +291,19 @@ def test_the_estimator_takes_it(task: Task) -> None:
     np.testing.assert_allclose(
         clf.posterior_on(task.graph, task.features).probabilities, p, atol=1e-6
     )
+
+
+def test_a_model_of_modules_is_not_saved(task: Task, tmp_path: Path) -> None:
+    y = np.full(90, -1)
+    y[task.train] = task.labels[task.train]
+    training = TrainConfig(epochs=1)
+    own = NetworkClassifier(NETWORK, training)
+    for name, part in {"network": NETWORK, "base": own}.items():
+        clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=training, **{name: part})
+        clf.fit(task.graph, task.features, y)
+        with pytest.raises(ModelError, match=rf"{name}.* cannot be saved: .*; got TorchNetwork"):
+            clf.save(tmp_path / "model.safetensors")
+    assert list(tmp_path.iterdir()) == []
 
 
 class Answers(nn.Module):
