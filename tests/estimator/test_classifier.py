@@ -19,7 +19,7 @@ from nodecopy.classifiers import GCNClassifier, LabelPropagation
 from nodecopy.data import planted_partition
 from nodecopy.data.structural import structural_features, ties_to
 from nodecopy.errors import FormatError, GraphError, InputError, ModelError
-from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator import NodeCopyClassifier, progress
 from nodecopy.graph import Graph
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.gcn import GCN
@@ -315,11 +315,14 @@ def test_an_edge_index_counts_its_own_nodes() -> None:
         small().fit(edge_index(), X[:50], Y[:50])
 
 
-def test_a_bar_is_shown_where_it_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_where_it_is_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
     small(progress=False).fit(TASK.graph, X, Y)
     assert capsys.readouterr().err == ""
     small(progress=True).fit(TASK.graph, X, Y)
-    assert "fitting" in capsys.readouterr().err
+    assert "fitting: 100% in 0:00:" in capsys.readouterr().err
 
 
 def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):

@@ -254,6 +254,7 @@ def test_a_store_that_lacks_a_column_is_damaged_and_the_disk_is_not_blamed(
         ("nll", 1e300),
         ("split", "other"),
         ("dataset", "cora\nciteseer"),
+        ("method", "=cmd|' /C calc'!A0"),
         ("labels_per_class", -5),
         ("seed", 0.5),
     ],

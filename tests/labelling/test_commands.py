@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -326,5 +327,30 @@ def test_an_interrupted_validation_still_writes_the_fit(here, capsys, monkeypatc
     assert fit() == 130
     captured = capsys.readouterr()
     assert "accuracy    not estimated: cross-validation was interrupted\n" in captured.out
-    assert captured.err == "interrupted\n"
+    estimate, end = captured.err.splitlines()
+    assert re.fullmatch(r"validation: 2 fits, at most about 0:\d\d:\d\d \(2 rounds .*\)", estimate)
+    assert end == "interrupted"
     assert set(os.listdir("run")) == FILES
+
+
+def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(here, capsys):
+    assert fit("--repeats=0", "--formulas=quote") == 0
+    rows = read(here / "run" / "predictions.csv")
+    assert {"'=1+1", "-7", "007"} <= {row["id"] for row in rows}
+    assert {row["predicted"] for row in rows} <= {"'=red", "blue"}
+    assert "'=red" in {row["known"] for row in rows}
+    texts = [path.read_text("utf-8") for path in (here / "run").glob("*.csv")]
+    assert len(texts) == 3
+    assert not re.search(r"(^|,)=", "\n".join(texts), re.MULTILINE)
+    ids = duckdb.sql("SELECT id FROM 'run/predictions.parquet'").fetchnumpy()["id"]
+    assert "=1+1" in ids.tolist()
+    assert 'formulas = "quote"' in (here / "run" / "config.toml").read_text("utf-8")
+    predict = ["predict", "--model=run/model", "--edges=edges.csv", "--features=features.csv"]
+    assert cli.main([*predict, "--formulas=quote", "--out=quoted.csv"]) == 0
+    assert cli.main([*predict, "--out=plain.csv"]) == 0
+    assert "'=1+1" in {row["id"] for row in read(here / "quoted.csv")}
+    assert "=1+1" in {row["id"] for row in read(here / "plain.csv")}
+    assert cli.main([*predict, "--formulas=eat", "--out=x.csv"]) == 2
+    assert "unknown formulas 'eat'; accepted: keep, quote" in capsys.readouterr().err
+    assert fit("--formulas=eat") == 2
+    assert "unknown formulas 'eat'; accepted: keep, quote" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -43,6 +43,7 @@ MaxMemory = Annotated[
         show_default=False,
     ),
 ]
+_FORMULAS = "In CSV, keep or quote (with ') texts that a spreadsheet would run. (default: keep)"
 _TABLES = "Your own tables"
 _BUILT_IN = "A built-in dataset"
 
@@ -109,6 +110,10 @@ def fit(
     suspicion: Annotated[
         float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
     ] = None,
+    formulas: Annotated[str | None, _own(_FORMULAS)] = None,
+    jobs: Annotated[
+        int | None, _own("Fits of the validation at a time, in processes. (default: 1)", min=1)
+    ] = None,
     max_memory: Annotated[
         str | None, _own("Refuse what needs more memory, e.g. 8G. (default: half of what there is)")
     ] = None,
@@ -125,9 +130,9 @@ def fit(
 
     nodecopy fit --edges edges.csv --labels labels.csv --out run
     """
-    from nodecopy.experiment.threads import use_one_thread
+    from nodecopy.experiment.threads import prefer_one_thread
 
-    use_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
+    prefer_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
     _refuse({"graphs": graphs}, "is now --n-zeta, as in Python")
     _refuse({"weight_draws": weight_draws}, "is now --n-weights, as in Python")
     common = {"seed": seed, "n_zeta": n_zeta}
@@ -149,6 +154,8 @@ def fit(
         "repeats": repeats,
         "suggestions": suggestions,
         "suspicion": suspicion,
+        "formulas": formulas,
+        "jobs": jobs,
         "max_memory": _bytes(max_memory),
     }
     built_in = {"labels_per_class": labels_per_class, "split": split}
@@ -168,10 +175,12 @@ def predict(
     features: Features = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
+    formulas: Annotated[str, typer.Option(help=_FORMULAS, show_default=False)] = "keep",
     max_memory: MaxMemory = None,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
+    from nodecopy.labelling.settings import Formulas, check_choice
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.tables import (
         check_predictions_file,
@@ -180,6 +189,7 @@ def predict(
     )
 
     working()
+    check_choice("formulas", formulas, get_args(Formulas))
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     table, posterior = loaded.predict(
@@ -190,7 +200,8 @@ def predict(
         max_memory=_bytes(max_memory),
     )
     classes = [str(value) for value in loaded.classifier.classes_]
-    write_predictions(predictions_table(table, posterior, classes), target)
+    written = predictions_table(table, posterior, classes)
+    write_predictions(written, target, formulas)  # type: ignore[arg-type]  # checked above
     for line in listed_sentences("note", table.notes):
         print(line)
     print(f"{table.dataset.num_nodes:,} nodes: {out}")
@@ -278,6 +289,10 @@ def _bytes(size: str | None) -> int | None:
     return None if size is None else memory_size(size)
 
 
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
@@ -293,7 +308,8 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     from nodecopy.report.labelled.summary import fit_lines
 
     working()
-    config, max_memory = options.pop("config", None), options.pop("max_memory", None)
+    config, jobs = options.pop("config", None), options.pop("jobs", 1)
+    max_memory = options.pop("max_memory", None)
     for name in ("edges", "labels") if config is None else ():
         if name not in options:
             raise InputError(
@@ -306,7 +322,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     for left in tidy_folder(folder):
         print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
-    found = label_tables(settings, max_memory=max_memory)
+    found = label_tables(settings, True, max_memory=max_memory, jobs=jobs, tell=_tell)
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))
     if found.interrupted:
@@ -326,7 +342,7 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
     labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
     seed = options.get("seed", 0)
     model = BayesianGCN(n_zeta=options.get("n_zeta", 10))
-    with progress_bar(f"fitting {dataset}") as progress:
+    with progress_bar(f"fitting {dataset}", True) as progress:
         outcome = fit_builtin(dataset, labels, split, seed, model, progress)
     table = Table("method", title=f"{dataset}, {labels} labels per class, {split} split")
     for column in ("accuracy", "NLL", "ECE"):

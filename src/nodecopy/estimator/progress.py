@@ -1,29 +1,69 @@
-"""A progress bar on a terminal, silence elsewhere."""
+"""How far a fit is, on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from nodecopy.progress import Progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Seconds between two lines, and before the first, where there is no terminal.
+_PAUSE = 10.0
+
 
 @contextmanager
-def progress_bar(title: str, wanted: bool | None = None) -> Iterator[Progress | None]:
-    """Yield a callback that moves a bar on stderr, or None where no bar is wanted.
+def progress_bar(
+    title: str, wanted: bool | None = None, pause: float | None = None
+) -> Iterator[Progress | None]:
+    """Yield a callback that shows progress on stderr, or None where none is wanted.
 
     Args:
         title: what is going on.
-        wanted: None shows a bar when stderr is a terminal.
+        wanted: True shows a bar on a terminal and in a notebook, and elsewhere a line now and then;
+            None shows a bar on a terminal only; False nothing.
+        pause: seconds before the first line and between two of them.
     """
-    if not (sys.stderr.isatty() if wanted is None else wanted):
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console
-    from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
+    if console.is_terminal or console.is_jupyter:
+        with _bar(title, console) as move:
+            yield move
+    else:
+        yield _lines(title, _PAUSE if pause is None else pause)
+
+
+def _lines(title: str, pause: float) -> Progress:
+    start = last = time.monotonic()
+
+    def write(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < pause or done <= 0:
+            return
+        last = now
+        gone, left = now - start, (now - start) * (total - done) / done
+        spent, rest = (timedelta(seconds=round(seconds)) for seconds in (gone, left))
+        sys.stderr.write(f"{title}: {done / total:.0%} in {spent}, about {rest} left\n")
+        sys.stderr.flush()
+
+    return write
+
+
+@contextmanager
+def _bar(title: str, console: Console) -> Iterator[Progress]:
+    from rich.progress import Progress as Bar
+
     with Bar(console=console, transient=console.is_terminal) as bar:
         job = bar.add_task(title)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_args, get_type_hints
@@ -46,6 +47,10 @@ def checked_trial(values: Mapping[str, Any]) -> Trial:
     held = {name: values[name] for name in _TRIAL if name in values}
     for name in _TRIAL:
         _check(name, held, _is_sane)
+    for name in ("dataset", "method"):
+        # Names as ours are: what is exported to CSV is then nothing that a spreadsheet would run.
+        if not re.fullmatch(r"\w[\w .+-]*", held[name]):
+            raise FormatError(f"{name} cannot be {shown(held[name])}")
     if held["labels_per_class"] < 1 or held["seed"] < 0:
         raise FormatError(f"labels_per_class and seed must not be below 1 and 0; got {held}")
     return Trial(**held)

@@ -23,6 +23,13 @@ def use_one_thread() -> None:
     os.environ.update(ONE_THREAD)
 
 
+def prefer_one_thread() -> None:
+    """Let this process compute on one thread, unless the user said how many: OMP_NUM_THREADS."""
+    if "OMP_NUM_THREADS" not in os.environ:  # OpenBLAS and MKL go by it, too
+        for name, value in ONE_THREAD.items():
+            os.environ.setdefault(name, value)
+
+
 @contextmanager
 def children_use_one_thread() -> Iterator[None]:
     """Start processes that compute on one thread; leave this one as it was."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +23,19 @@ from nodecopy.labelling.acquisition import next_labels
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
-from nodecopy.labelling.validation import Validation, cross_validate
+from nodecopy.labelling.validation import Validation, cross_validate, num_models
 from nodecopy.rng import child_seed
 
 STANDARDISED = "columns of features were brought to mean 0 and standard deviation 1"
 
 
 def label_tables(
-    settings: FitSettings, progress: bool | None = None, *, max_memory: int | None = None
+    settings: FitSettings,
+    progress: bool | None = None,
+    *,
+    max_memory: int | None = None,
+    jobs: int = 1,
+    tell: Callable[[str], None] | None = None,
 ) -> LabelledGraph:
     """Do the whole job on the tables that the settings name; nothing is written.
 
@@ -34,17 +43,40 @@ def label_tables(
 
     Args:
         settings: the files, and how to fit.
-        progress: show bars; None shows them on a terminal.
+        progress: show how far it is, see `progress_bar`; None does so on a terminal.
         max_memory: bytes; tables and a fit that need more are refused before they are read or
             begun. None is half of what this process may use.
+        jobs: models of the validation that are fitted at a time; the numbers are the same.
+        tell: told, in a sentence, how long the validation takes, before it starts.
     """
     table = read_files(settings, max_memory)
     classifier = settings.classifier(progress).set_params(max_memory=max_memory)
-    found = judge(settings, table, fit_table(classifier, table))
+    start = time.monotonic()
+    fitted = fit_table(classifier, table)
+    seconds = time.monotonic() - start
+    # How this fit was watched and bounded is no property of the model, which may be kept.
+    fitted.set_params(progress=None, max_memory=None)
+    found = judge(settings, table, fitted)
+    models = num_models(table.dataset, settings.folds, settings.repeats)
+    if tell is not None and models:
+        tell(validation_estimate(models, seconds, jobs))
     try:
-        return replace(found, validation=_validation(settings, table.dataset, progress))
+        validation = _validation(settings, table.dataset, progress, max_memory, jobs)
+        return replace(found, validation=validation)
     except KeyboardInterrupt:  # the fit is there, and worth more than its validation
         return replace(found, interrupted=True)
+
+
+def validation_estimate(models: int, seconds: float, jobs: int) -> str:
+    """Say how long a validation takes whose models take as long as the fit did, at most.
+
+    >>> validation_estimate(10, 12.3, 2)
+    'validation: 10 fits, at most about 0:01:02 (5 rounds of 12 s each)'
+    """
+    rounds = math.ceil(models / jobs)
+    whole = timedelta(seconds=math.ceil(rounds * seconds))
+    each = f"{seconds:.0f}" if seconds >= 10 else f"{seconds:.1f}"
+    return f"validation: {models} fits, at most about {whole} ({rounds} rounds of {each} s each)"
 
 
 def read_files(settings: FitSettings, max_memory: int | None = None) -> TableDataset:
@@ -101,18 +133,23 @@ def class_values(dataset: NodeDataset) -> list[int] | list[str]:
 
 
 def _validation(
-    settings: FitSettings, dataset: NodeDataset, progress: bool | None
+    settings: FitSettings,
+    dataset: NodeDataset,
+    progress: bool | None,
+    max_memory: int | None,
+    jobs: int,
 ) -> Validation | None:
     if settings.repeats == 0:
         return None
     with progress_bar("validating", progress) as report:
         return cross_validate(
-            settings.classifier(progress=False),
+            settings.classifier(progress=False).set_params(max_memory=max_memory),
             dataset,
             settings.folds,
             settings.repeats,
             child_seed(settings.seed, "validation"),
             report,
+            jobs,
         )
 
 

@@ -17,6 +17,7 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 WeightDraws = Literal["dropout", "point"]
+Formulas = Literal["keep", "quote"]
 
 # Earlier names: one word meant one thing here and another in Python.
 RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
@@ -49,6 +50,8 @@ class FitSettings:
         repeats: times that is done over; 0 estimates nothing.
         suggestions: how many nodes to suggest for labelling.
         suspicion: probability of different classes from which an edge is suspect.
+        formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
+            of those that a spreadsheet would run as a formula.
     """
 
     edges: str
@@ -69,6 +72,7 @@ class FitSettings:
     repeats: int = 2
     suggestions: int = 20
     suspicion: float = 0.9
+    formulas: Formulas = "keep"
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
@@ -82,9 +86,8 @@ class FitSettings:
         _check_share("suspicion", self.suspicion)
         if not isinstance(self.standardise, bool):
             raise SpecError(f"standardise must be true or false; got {shown(self.standardise)}")
-        for key, choices in (("weights", WeightDraws), ("repeated_edges", RepeatedEdges)):
-            if getattr(self, key) not in get_args(choices):
-                raise SpecError(unknown_name(key, getattr(self, key), get_args(choices)))
+        for key, choices in _CHOICES.items():
+            check_choice(key, getattr(self, key), get_args(choices))
 
     def classifier(self, progress: bool | None = None) -> NodeCopyClassifier:
         """Return the classifier that these settings describe, not fitted yet."""
@@ -100,6 +103,11 @@ class FitSettings:
         )
 
 
+_CHOICES: dict[str, Any] = {
+    "weights": WeightDraws,
+    "repeated_edges": RepeatedEdges,
+    "formulas": Formulas,
+}
 _RANGE = {
     "seed": (0, 2**62),
     "n_zeta": (1, 10_000),
@@ -168,6 +176,12 @@ def _seen_from(folder: Path, path: str) -> str:
 def _toml(value: str | float | Sequence[str]) -> str:
     # A JSON text is a TOML text, but for one character that TOML wants escaped.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def check_choice(key: str, value: object, accepted: Sequence[str]) -> None:
+    """Refuse a word that is not one of those accepted."""
+    if value not in accepted:
+        raise SpecError(unknown_name(key, value, accepted))
 
 
 def _check_path(key: str, value: object, *, optional: bool) -> None:

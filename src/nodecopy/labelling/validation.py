@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.labelling.parallel import Fold, fitted_folds
 from nodecopy.metrics import (
     ReliabilityCurve,
     Scores,
@@ -71,6 +72,7 @@ def cross_validate(
     repeats: int = 2,
     seed: int = 0,
     progress: Progress | None = None,
+    jobs: int = 1,
 ) -> Validation | None:
     """Predict every known label from the others, by repeated stratified cross-validation.
 
@@ -84,6 +86,8 @@ def cross_validate(
         repeats: how often the labels are divided anew.
         seed: of the division and of the models.
         progress: told how many models are done.
+        jobs: models that are fitted at a time, in processes of their own if more than one; the
+            numbers are the same whatever it is.
 
     Returns:
         None if no class has two labels.
@@ -95,20 +99,26 @@ def cross_validate(
         return None
     truth, used = dataset.labels[nodes], int(min(folds, counts.max()))
     found = np.zeros((repeats, len(nodes), dataset.num_classes))
-    jobs = list(_jobs(truth, used, repeats, seed))
-    for done, (repeat, fold, held) in enumerate(jobs):
-        known = dataset.labels.copy()
-        known[nodes[held]] = -1
-        model = NodeCopyClassifier(**classifier.get_params())
-        model.set_params(random_state=child_seed(seed, "fold", repeat, fold), progress=False)
-        model.fit(dataset.graph, dataset.features, known)
-        found[repeat, held] = model.predict_proba(nodes[held])
+    divided = list(_divided(truth, used, repeats, seed))
+    hidden = [
+        Fold(nodes[held], child_seed(seed, "fold", repeat, fold)) for repeat, fold, held in divided
+    ]
+    for done, (place, p) in enumerate(fitted_folds(classifier, dataset, hidden, jobs)):
+        repeat, _, held = divided[place]
+        found[repeat, held] = p
         if progress:
-            progress(done + 1, len(jobs))
+            progress(done + 1, len(divided))
     return Validation(nodes, truth, found, used)
 
 
-def _jobs(
+def num_models(dataset: NodeDataset, folds: int, repeats: int) -> int:
+    """Return how many models `cross_validate` fits at most."""
+    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=1)
+    enough = np.count_nonzero(counts) >= 2 and counts.max() >= 2
+    return repeats * int(min(folds, counts.max())) if enough else 0
+
+
+def _divided(
     truth: NDArray[np.int64], folds: int, repeats: int, seed: int
 ) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
     """Yield (repeat, fold, places of the nodes that are hidden)."""

@@ -52,10 +52,11 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
     try:
         with replaced(Path(os.path.realpath(folder))) as fresh:
             predictions = predictions_table(found.table, found.posterior, found.class_names)
-            _write(fresh / PREDICTIONS, predictions.csv())
+            formulas = found.settings.formulas
+            _write(fresh / PREDICTIONS, predictions.csv(formulas))
             predictions.write_parquet(fresh / PARQUET)
-            _write(fresh / NEXT_LABELS, next_labels_table(found).csv())
-            _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv())
+            _write(fresh / NEXT_LABELS, next_labels_table(found).csv(formulas))
+            _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv(formulas))
             _write(fresh / CONFIG, write_settings(found.settings, folder))
             _write(fresh / REPORT, labelled_page(found))
             (fresh / MODEL).mkdir()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,10 +15,14 @@ from nodecopy.data.tables import TableDataset
 from nodecopy.errors import FormatError, InputError
 from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
+from nodecopy.labelling.settings import Formulas
 from nodecopy.posterior import Posterior
 from nodecopy.whole_file import replacing, write_whole
 
 _DIGITS = 6
+# What a formula begins with; the last four are wide forms, which some spreadsheets take for it.
+_FORMULA = tuple("=+-@＝＋－＠")
+_SPECIAL = re.compile(r'[,"\r\n]')
 _FORMATS = (".csv", ".parquet")
 
 
@@ -28,13 +31,19 @@ class Table(NamedTuple):
 
     columns: dict[str, NDArray[Any]]
 
-    def csv(self) -> str:
-        """Return the table as CSV; real numbers have six digits after the point."""
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(zip(*map(_texts, self.columns.values()), strict=True))
-        return text.getvalue()
+    def csv(self, formulas: Formulas = "keep") -> str:
+        """Return the table as CSV; real numbers have six digits after the point.
+
+        Args:
+            formulas: "quote" puts a ' in front of texts that a spreadsheet would run as a formula.
+        """
+        columns: list[Sequence[Any]] = [list(self.columns)]
+        columns += map(_texts, self.columns.values())
+        if formulas == "quote":
+            columns = [[_quoted(cell) for cell in column] for column in columns]
+        head, *cells = ([_cell(cell) for cell in column] for column in columns)
+        rows = [head, *zip(*cells, strict=True)]
+        return "".join(",".join(row) + "\n" for row in rows)
 
     def write_parquet(self, path: Path) -> None:
         """Write the table as Parquet: numbers as numbers, an empty text as missing."""
@@ -65,10 +74,10 @@ def check_predictions_file(path: str) -> Path:
     return target
 
 
-def write_predictions(table: Table, target: Path) -> None:
+def write_predictions(table: Table, target: Path, formulas: Formulas = "keep") -> None:
     """Write a table to a file as its name says, CSV or Parquet; nobody sees half of it."""
     if target.suffix.casefold() == ".csv":
-        write_whole(target, table.csv())
+        write_whole(target, table.csv(formulas))
         return
     with replacing(target) as part:
         table.write_parquet(part)
@@ -157,6 +166,24 @@ def _classes(found: LabelledGraph) -> NDArray[np.object_]:
 
 def _texts(column: NDArray[Any]) -> Sequence[Any]:
     return [f"{x:.{_DIGITS}f}" for x in column] if column.dtype.kind == "f" else column.tolist()
+
+
+def _cell(value: object) -> str:
+    # Not csv.writer, which leaves a carriage return bare, and readers take it for the end of a row.
+    text = str(value)
+    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
+
+
+def _quoted(cell: object) -> str:
+    """Put a ' in front of a text that a spreadsheet would run; it shows the text, then."""
+    text = str(cell)
+    if text.lstrip()[:1] not in _FORMULA or not text:
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
 
 
 def _rounded(column: NDArray[Any]) -> NDArray[Any]:

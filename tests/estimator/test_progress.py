@@ -1,0 +1,30 @@
+"""How far a fit is: lines where there is no terminal, if they are wanted."""
+
+from __future__ import annotations
+
+import re
+
+from nodecopy.estimator.progress import progress_bar
+
+
+def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
+    with progress_bar("fitting", True, pause=0.0) as report:
+        for done in range(5):
+            report(done, 4)
+    lines = capsys.readouterr().err.splitlines()
+    shares = [re.fullmatch(r"fitting: (\d+)% in 0:00:00, about 0:00:00 left", x)[1] for x in lines]
+    assert shares == ["25", "50", "75", "100"]
+
+
+def test_lines_come_now_and_then_only(capsys):
+    with progress_bar("fitting", True, pause=3600.0) as report:
+        for done in range(5):
+            report(done, 4)
+    assert capsys.readouterr().err == ""
+
+
+def test_elsewhere_than_on_a_terminal_there_is_nothing_by_default(capsys):
+    for wanted in (None, False):
+        with progress_bar("fitting", wanted, pause=0.0) as report:
+            assert report is None
+    assert capsys.readouterr().err == ""
