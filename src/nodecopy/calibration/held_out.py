@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.classifiers import NodeClassifier, fit_many
 from nodecopy.data.task import Task
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
@@ -50,17 +50,18 @@ def cross_fit(
         task: what to learn from.
         folds: parts of the labels, of which each is hidden once.
         seed: of the division and of the fits.
-        progress: told how many fits are done.
+        progress: told how many classifiers are done.
     """
     nodes, fold_of = hidden_labels(task, folds, seed)
     predicted = np.full((len(classifiers), len(nodes), task.num_classes), np.nan)
     parts = list(_fold_tasks(task, nodes, fold_of))
-    for done, (fold, held, part) in enumerate(parts):
-        for which, classifier in enumerate(classifiers):
-            fitted = classifier.fit(part, child_seed(seed, "fold", fold))
+    seeds = [child_seed(seed, "fold", fold) for fold, _, _ in parts]
+    for which, classifier in enumerate(classifiers):
+        fits = fit_many(classifier, [part for _, _, part in parts], seeds) if parts else []
+        for (_, held, _), fitted in zip(parts, fits, strict=True):
             predicted[which, held] = np.asarray(fitted.probabilities)[nodes[held]]
-            if progress is not None:
-                progress(done * len(classifiers) + which + 1, len(parts) * len(classifiers))
+        if progress is not None:
+            progress(which + 1, len(classifiers))
     return HeldOut(nodes, task.labels[nodes], predicted, fold_of)
 
 

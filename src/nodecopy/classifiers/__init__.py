@@ -1,7 +1,7 @@
 """Base classifiers: anything that gives every node a class probability (line 3 of Algorithm 1)."""
 
 from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
-from nodecopy.classifiers.base import Fitted, NodeClassifier
+from nodecopy.classifiers.base import Fitted, NodeClassifier, SideBySide, fit_many
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
@@ -25,5 +25,7 @@ __all__ = [
     "LabelPropagation",
     "NetworkClassifier",
     "NodeClassifier",
+    "SideBySide",
+    "fit_many",
     "warn_of_unused_weights",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,24 @@ class Fitted(Protocol):
     def probabilities(self) -> NDArray[np.floating]:
         """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
         ...
+
+
+@runtime_checkable
+class SideBySide(Protocol):
+    """A classifier that is fitted to several tasks at once for less than one after the other."""
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
+        """Fit to each task, which differ in their labels only, as `fit` would with that seed."""
+        ...
+
+
+def fit_many(
+    classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
+) -> Sequence[Fitted]:
+    """Fit a classifier to several tasks that differ in their labels only: at once where it can."""
+    if isinstance(classifier, SideBySide):
+        return classifier.fit_many(tasks, seeds)
+    return [classifier.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
 
 
 @runtime_checkable

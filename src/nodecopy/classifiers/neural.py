@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -126,3 +127,11 @@ class DiffusionClassifier:
         seeds = (child_seed(seed, "network"),)
         solved = self.weights.fit(self.network, task, [task.graph], seeds, 1, progress)
         return FittedNetwork(solved, task.graph, task.features, self.weights.computing)
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedNetwork]:
+        """Solve for the W of every task in one batch."""
+        graph, features = tasks[0].graph, tasks[0].features
+        named = [child_seed(seed, "network") for seed in seeds]
+        solved = self.weights.fit(self.network, tasks, [graph] * len(tasks), named, 1)
+        each = (solved.take(slice(m, m + 1)) for m in range(len(tasks)))
+        return [FittedNetwork(one, graph, features, self.weights.computing) for one in each]

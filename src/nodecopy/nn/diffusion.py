@@ -232,13 +232,24 @@ class _Shared:
         if any(chosen is None for chosen in nodes):
             alike = all(graph is graphs[0] for graph in graphs)
             return Diffused(None, [self._of(graph) for graph in (graphs[:1] if alike else graphs)])
-        longest = max(len(chosen) for chosen in nodes if chosen is not None)
-        rows = []
-        for graph, chosen in zip(graphs, nodes, strict=True):
-            assert chosen is not None
-            mine = self._of(graph).rows(chosen)
-            rows.append(functional.pad(mine, (0, 0, 0, longest - len(chosen))))
+        wanted = [chosen for chosen in nodes if chosen is not None]
+        longest = max(map(len, wanted))
+        rows = [
+            functional.pad(mine, (0, 0, 0, longest - len(mine)))
+            for mine in self._rows(graphs, wanted)
+        ]
         return Diffused(torch.stack(rows), [])
+
+    def _rows(
+        self, graphs: Sequence[RowGraph], nodes: Sequence[NDArray[np.int64]]
+    ) -> Iterator[Tensor]:
+        """Yield each member's rows of Π X; those that members on one graph share, computed once."""
+        if len(graphs) > 1 and all(graph is graphs[0] for graph in graphs):
+            union = np.unique(np.concatenate(nodes))
+            all_rows = self._of(graphs[0]).rows(union)
+            yield from (all_rows[torch.as_tensor(np.searchsorted(union, one))] for one in nodes)
+            return
+        yield from (self._of(graph).rows(one) for graph, one in zip(graphs, nodes, strict=True))
 
     def _of(self, graph: RowGraph) -> Propagator:
         if self._last is None or self._last[0] is not graph:

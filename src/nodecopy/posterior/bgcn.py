@@ -14,6 +14,7 @@ from nodecopy.classifiers import (
     DiffusionClassifier,
     NetworkClassifier,
     NodeClassifier,
+    fit_many,
     warn_of_unused_weights,
 )
 from nodecopy.data.task import FeatureMatrix, Task
@@ -99,6 +100,34 @@ class BayesianGCN:
         seeds = [child_seed(seed, "member", m) for m in range(len(graphs))]
         samples = weights.fit(self.network, task, graphs, seeds, self.n_weights, during)  # line 9
         return FittedBayesianGCN(self, task, base.probabilities, graphs, samples).averaged()  # 13
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBayesianGCN]:
+        """Run Algorithm 1 on tasks that differ in their labels only, all members in one batch."""
+        if isinstance(self.schedule, OnlineSchedule):
+            return [self.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
+        bases = fit_many(self.base_classifier(), tasks, [child_seed(s, "base") for s in seeds])
+        sampled = []
+        for task, base, seed in zip(tasks, bases, seeds, strict=True):
+            model = self.graph_model.fit(task, base.probabilities, child_seed(seed, "model"))
+            sampled.append(SampledGraphs(model, seed, self.n_zeta, self.n_graphs))
+        members = self.n_zeta * self.n_graphs
+        samples = self.weight_posterior().fit(
+            self.network,
+            [task for task in tasks for _ in range(members)],
+            [graph for graphs in sampled for graph in graphs],
+            [child_seed(seed, "member", m) for seed in seeds for m in range(members)],
+            self.n_weights,
+        )
+        return [
+            FittedBayesianGCN(
+                self,
+                task,
+                bases[i].probabilities,
+                sampled[i],
+                samples.take(slice(i * members, (i + 1) * members)),
+            ).averaged()
+            for i, task in enumerate(tasks)
+        ]
 
     def _fit_online(
         self, schedule: OnlineSchedule, task: Task, seed: int, progress: Progress | None
