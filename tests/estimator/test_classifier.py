@@ -253,7 +253,10 @@ def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message
     [
         ({"n_zeta": 0}, "n_zeta must be a whole number, at least 1; got 0"),
         ({"epsilon": 2.0}, "epsilon must lie between 0 and 1"),
-        ({"schedule": "onlin"}, "schedule must be"),
+        (
+            {"schedule": "onlin"},
+            "schedule must be 'algorithm1', 'online' or an Online.*; got 'onlin'",
+        ),
         ({"predict_on": "observd"}, "did you mean 'observed'"),
         ({"normalise": "yes"}, "normalise must be 'auto', 'rows', 'columns', True or"),
         ({"random_state": "zero"}, "random_state must be an integer, None or a NumPy Generator"),

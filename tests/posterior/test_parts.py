@@ -48,9 +48,10 @@ def test_a_wrong_part_is_refused_at_once(name: str, value: Any, message: str, ta
     with pytest.raises(ModelError, match=message):
         BayesianGCN(**{name: value})
     # An argument is only stored at construction, by scikit-learn's rules: `fit` refuses it.
-    clf = NodeCopyClassifier(**{name: value})
-    with pytest.raises(ModelError, match=message):
-        clf.fit(task.graph, task.features, task.labels)
+    for training in (None, TrainConfig(epochs=3)):
+        clf = NodeCopyClassifier(**{name: value}, training=training)
+        with pytest.raises(ModelError, match=message):
+            clf.fit(task.graph, task.features, task.labels)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
@@ -16,7 +15,7 @@ from nodecopy.classifiers import NodeClassifier
 from nodecopy.data.dataset import sparse_where_cheaper
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
-from nodecopy.errors import FormatError, ModelError, shown, unknown_name
+from nodecopy.errors import FormatError, ModelError
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
@@ -28,6 +27,7 @@ from nodecopy.estimator.saved import (
 )
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
 from nodecopy.estimator.size import check_size
+from nodecopy.estimator.words import WeightsWord, schedule_of, weights_of
 from nodecopy.graph_models import GraphModel, NodeCopying
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
@@ -40,20 +40,10 @@ from nodecopy.persistence import (
     write_model,
 )
 from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
-from nodecopy.weights import (
-    MCDropout,
-    PointEstimate,
-    TrainConfig,
-    WeightPosterior,
-    WeightSamples,
-)
+from nodecopy.weights import TrainConfig, WeightPosterior, WeightSamples
 
 # What `load` looks for in a folder.
 MODEL_FILE = "model.safetensors"
-_WEIGHTS: dict[str, type[MCDropout | PointEstimate]] = {
-    "dropout": MCDropout,
-    "point": PointEstimate,
-}
 _POSTERIOR = ("probabilities", "expected_entropy", "graph_information", "weight_information")
 
 
@@ -113,7 +103,7 @@ class NodeCopyClassifier:
         *,
         base: NodeClassifier | None = None,
         graph_model: GraphModel | None = None,
-        weights: WeightPosterior | Literal["dropout", "point"] | None = None,
+        weights: WeightPosterior | WeightsWord | None = None,
         network: Network | None = None,
         training: TrainConfig | None = None,
         schedule: Literal["algorithm1", "online"] | OnlineSchedule = "algorithm1",
@@ -358,42 +348,17 @@ class NodeCopyClassifier:
         return encoded
 
     def _model(self) -> BayesianGCN:
-        online = OnlineSchedule() if self.schedule == "online" else self.schedule
+        schedule = schedule_of(self.schedule)
         return BayesianGCN(
             base=self.base,
             graph_model=NodeCopying(self.epsilon) if self.graph_model is None else self.graph_model,
-            weights=self._weights(),
+            weights=weights_of(self.weights, self.training, schedule),
             n_zeta=self.n_zeta,
             n_graphs=self.n_graphs,
             n_weights=self.n_weights,
             network=GCN() if self.network is None else self.network,
-            schedule=online,
+            schedule=schedule,
             predict_on=self.predict_on,
-        )
-
-    def _weights(self) -> WeightPosterior:
-        """Return the weight posterior, trained as asked."""
-        if self.training is not None and not isinstance(self.training, TrainConfig):
-            raise ModelError(
-                f"training must be a TrainConfig(…) or None; got {shown(self.training)}"
-            )
-        weights = self.weights
-        if weights is None:
-            weights = "point" if self.schedule != "algorithm1" else "dropout"
-        if isinstance(weights, str):
-            if weights not in _WEIGHTS:
-                raise ModelError(
-                    f"{unknown_name('weights', weights, _WEIGHTS)}, or a weight posterior such as "
-                    "MCDropout() or PointEstimate()"
-                )
-            return _WEIGHTS[weights](self.training or TrainConfig())
-        if self.training is None:
-            return weights
-        if isinstance(weights, (MCDropout, PointEstimate)):
-            return replace(weights, training=self.training)
-        raise ModelError(
-            f"training does not apply to weights={shown(weights)}; leave it out, or let weights be "
-            "MCDropout() or PointEstimate()"
         )
 
     def _seed(self) -> int:
