@@ -147,6 +147,8 @@ class Bench:
         text = errors.read_text(errors="replace")
         if case.signal == "interrupt":
             faults += _answer_faults(process.returncode, text)
+        elif process.returncode not in (0, -signal.SIGKILL, 1 if case.bystander else 0):
+            faults.append(f"exit code {process.returncode}")
         if case.scenario.startswith("fit"):
             faults += self._folder_faults()
         else:
@@ -203,6 +205,8 @@ class Bench:
                 stderr=file,
                 pass_fds=[told],
                 start_new_session=True,
+                # Whoever started this in the background may have had interrupts ignored.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         os.close(told)
         ready, _, _ = select.select([heard], [], [], LIMIT)

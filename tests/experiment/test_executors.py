@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,6 +163,18 @@ def test_a_poisonous_trial_is_given_up_after_three_tries() -> None:
 def test_workers_that_cannot_start_are_an_error() -> None:
     with pytest.raises(RunError, match="3 workers in a row ended before they began"):
         list(Processes(1).run(make_trials(2), _Unloadable()))
+
+
+def test_a_fork_server_that_is_killed_is_started_again() -> None:
+    assert len(list(Processes(1).run(make_trials(1), fake_trials.quick))) == 1
+    server = forkserver._forkserver._forkserver_pid
+    # Stopped, it is alive for the next worker's start, which then finds it dead.
+    os.kill(server, signal.SIGSTOP)
+    killer = threading.Timer(0.3, os.kill, (server, signal.SIGKILL))
+    killer.start()
+    found = by_seed(Processes(2).run(make_trials(4), fake_trials.quick))
+    killer.join(LIMIT)
+    assert [type(found[seed]) for seed in range(4)] == [Row] * 4
 
 
 class _Unloadable:

@@ -75,10 +75,15 @@ class _Pool:
         starting = sum(not worker.ready for worker in self._workers)
         room = self._settings.workers - len(self._workers)
         for _ in range(min(room, len(self._waiting) - starting)):
-            self._workers.append(Worker(self._context, self._run_trial))
+            try:
+                self._workers.append(Worker(self._context, self._run_trial))
+            except (EOFError, OSError):  # the fork server was killed; the next try starts another
+                self._note_false_start("the server that starts them was lost")
 
     def collect(self) -> Iterator[Outcome]:
         """Wait until a worker has something to say, dies or is late; yield what came of it."""
+        if not self._workers:  # none could be started: try again
+            return
         nearest = min(worker.deadline for worker in self._workers)
         seconds = None if nearest == math.inf else max(0.0, nearest - time.monotonic())
         heard = wait([sign for worker in self._workers for sign in worker.signs], seconds)
@@ -108,9 +113,8 @@ class _Pool:
         self._workers.remove(worker)
         end, trial = worker.end(), worker.trial
         if trial is None:
-            self._false_starts += not worker.ready
-            if self._false_starts >= _FALSE_STARTS:
-                raise RunError(f"{_FALSE_STARTS} workers in a row ended before they began ({end})")
+            if not worker.ready:
+                self._note_false_start(end)
             return
         self._deaths[trial] += 1
         if self._deaths[trial] < self._settings.tries:
@@ -118,6 +122,11 @@ class _Pool:
             return
         times = f"its process died {self._deaths[trial]} times"
         yield Failure(trial, "died", f"{times}, the last time with {end}")
+
+    def _note_false_start(self, why: str) -> None:
+        self._false_starts += 1
+        if self._false_starts >= _FALSE_STARTS:
+            raise RunError(f"{_FALSE_STARTS} workers in a row ended before they began ({why})")
 
     def _give_up(self, worker: Worker) -> Iterator[Outcome]:
         trial, limit = worker.trial, self._settings.time_limit
