@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import signal
 import subprocess
 import sys
 
@@ -11,8 +12,9 @@ import pytest
 
 import nodecopy
 import nodecopy.data
-from nodecopy import cli
+from nodecopy import cli, interrupts
 from nodecopy.errors import DatasetError
+from tests.waiting import LIMIT
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +52,9 @@ def test_help_lists_the_commands(args, capsys):
 
 def test_python_dash_m_passes_the_exit_code_on():
     command = [sys.executable, "-m", "nodecopy"]
-    fine = subprocess.run([*command, "--version"], capture_output=True, text=True)
+    fine = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=LIMIT)
     assert (fine.returncode, fine.stdout) == (0, f"nodecopy {nodecopy.__version__}\n")
-    wrong = subprocess.run([*command, "dataset"], capture_output=True, text=True)
+    wrong = subprocess.run([*command, "dataset"], capture_output=True, text=True, timeout=LIMIT)
     assert wrong.returncode == 2
 
 
@@ -101,6 +103,17 @@ def test_our_fault_is_one_line_and_exit_code_1(failing_command, capsys):
     err = capsys.readouterr().err
     assert err.startswith("internal error: ZeroDivisionError: boom; run again with --debug")
     assert err.count("\n") == 1
+
+
+def test_what_a_library_makes_of_an_interrupt_is_an_interrupt(failing_command, capsys, monkeypatch):
+    monkeypatch.setattr(interrupts._Program, "received", signal.SIGINT)
+    assert cli.main(failing_command(RuntimeError("Query interrupted"))) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_the_end_of_a_file_is_no_interrupt(failing_command, capsys):
+    assert cli.main(failing_command(EOFError("gone"))) == 1
+    assert capsys.readouterr().err.strip().startswith("internal error: EOFError: gone; run again")
 
 
 def test_training_that_diverges_is_one_line_and_exit_code_2(tmp_path, capsys):
@@ -163,7 +176,9 @@ def test_an_interrupt_is_one_word_and_exit_code_130(failing_command, capsys):
 
 def test_help_imports_nothing_heavy():
     code = "import sys; from nodecopy.cli import main; main(['--help']); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert not {"numpy", "scipy", "torch"} & set(run.stdout.split())
 
 

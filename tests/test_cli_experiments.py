@@ -13,6 +13,7 @@ from nodecopy import cli
 from nodecopy.experiment import reproduce as module
 from nodecopy.experiment.store import Store
 from tests.experiment import fake_trials
+from tests.waiting import LIMIT
 
 TINY = """
 title = "Tiny"
@@ -151,5 +152,5 @@ def test_reading_a_store_imports_no_model_code() -> None:
     commands = (["status", "runs.sqlite"], ["export", "runs.sqlite", "--out", "a.csv"])
     code = f"import sys; from nodecopy.cli import main; [main(c) for c in {commands}]"
     run = [sys.executable, "-c", f"{code}; print(*sys.modules)"]
-    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    done = subprocess.run(run, capture_output=True, text=True, check=True, timeout=LIMIT)
     assert not {"numpy", "scipy", "torch"} & set(done.stdout.split())

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import nodecopy
+from tests.waiting import LIMIT
 
 
 @pytest.mark.parametrize("name", nodecopy.__all__)
@@ -44,7 +45,9 @@ def test_import_star_gives_exactly_the_public_names():
 
 def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, nodecopy; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     modules = set(run.stdout.split())
     assert "nodecopy" in modules
     assert not {"numpy", "rich", "safetensors", "scipy", "torch", "typer"} & modules

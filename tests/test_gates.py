@@ -16,10 +16,12 @@ import pytest
 
 import nodecopy
 from nodecopy.data import dataset_names, load_dataset
+from tests.waiting import LIMIT
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nodecopy"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PROPER = {"citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed"}
 NAMELESS = {"common", "helpers", "misc", "utils"}
 
@@ -80,10 +82,37 @@ def test_the_pinned_set_covers_every_dependency():
     assert names - {"nodecopy"} - pinned == set()
 
 
+# Calls that wait for ever unless told otherwise, and the number of arguments that tells them.
+PATIENT = {"join": 1, "wait": 1, "communicate": 1}
+LIMITED = {"run", "check_call", "check_output", "communicate"}
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_test_waits_for_ever(path):
+    waits = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.While) and path.name != "waiting.py":
+            waits.append(f"line {node.lineno}: while; use tests.waiting.wait_until")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name, limits = node.func.attr, {keyword.arg for keyword in node.keywords}
+            owner = ast.unparse(node.func.value)
+            unlimited = name in PATIENT and len(node.args) < PATIENT[name] and not limits
+            unlimited |= owner == "subprocess" and name in LIMITED and "timeout" not in limits
+            if unlimited:
+                waits.append(f"line {node.lineno}: {ast.unparse(node.func)} without a limit")
+    assert waits == []
+
+
+def test_every_test_has_a_time_limit(pytestconfig):
+    assert pytestconfig.pluginmanager.hasplugin("timeout")
+    assert 0 < float(pytestconfig.getini("timeout")) <= 300
+    assert 0 < float(pytestconfig.getini("faulthandler_timeout")) < 300
+
+
 @pytest.mark.parametrize("target", ["wheel", "sdist"])
 def test_the_distributions_carry_every_file_of_the_package(target, tmp_path):
     build = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     (archive,) = tmp_path.iterdir()
     if target == "wheel":
@@ -119,7 +148,9 @@ def test_the_data_notice_states_the_counts_of_the_shipped_data(name):
 
 def test_every_statement_of_the_version_agrees():
     read = [sys.executable, "-m", "hatchling", "version"]
-    built = subprocess.run(read, cwd=ROOT, check=True, capture_output=True, text=True)
+    built = subprocess.run(
+        read, cwd=ROOT, check=True, capture_output=True, text=True, timeout=LIMIT
+    )
     assert built.stdout.strip() == nodecopy.__version__
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited is not None

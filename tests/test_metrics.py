@@ -33,6 +33,7 @@ from nodecopy.metrics import (
     reliability_curve,
     score_predictions,
 )
+from tests.waiting import LIMIT
 
 # Five nodes, three classes; predicted 0, 1, 2, 0, 1; the third and the fifth are wrong.
 P = [
@@ -342,6 +343,7 @@ def test_the_module_imports_nothing_heavy() -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=LIMIT,
     ).stdout.split()
     assert "numpy" in loaded
     assert not {"torch", "scipy", "sklearn", "torchmetrics"} & set(loaded)

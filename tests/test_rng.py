@@ -15,6 +15,7 @@ import torch
 
 from nodecopy.errors import InputError
 from nodecopy.rng import child_seed, key64, stream, torch_stream
+from tests.waiting import LIMIT
 
 # Paths that a careless joining of names would confuse with each other.
 PATHS: list[tuple[Any, ...]] = [
@@ -105,6 +106,7 @@ def test_a_process_with_another_hash_seed_draws_the_same() -> None:
             capture_output=True,
             text=True,
             check=True,
+            timeout=LIMIT,
         ).stdout.strip()
         for hash_seed in ("1", "2")
     }

@@ -12,6 +12,6 @@ LIMIT = 120.0
 def wait_until(condition: Callable[[], bool], seconds: float = LIMIT) -> bool:
     """Wait for a condition; return whether it came true."""
     end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
+    while not (true := condition()) and time.monotonic() < end:
         time.sleep(0.01)
-    return condition()
+    return true

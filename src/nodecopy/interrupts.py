@@ -48,6 +48,11 @@ def working() -> None:
     _Program.working = True
 
 
+def interrupted() -> bool:
+    """Tell whether a signal came: what a library raises after it may be its answer to that."""
+    return _Program.received is not None
+
+
 def end(code: int) -> int:
     """Return the exit code of a program that is done; signals can no longer change it."""
     if code == EXIT_INTERRUPTED and _Program.received is not None:

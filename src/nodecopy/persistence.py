@@ -38,6 +38,7 @@ from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.regular_file import regular_file
 from nodecopy.typed import fits
 from nodecopy.weights import CrossEntropy, MCDropout, PointEstimate, SquaredError, TrainConfig
 from nodecopy.weights.stopping import LossWindow, Patience
@@ -133,8 +134,7 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     """Read what `write_model` wrote; anything else is a FormatError."""
     from safetensors import SafetensorError, safe_open
 
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise FormatError(f"cannot read the model {path}: it is not a regular file")
+    regular_file(path)
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             header = file.metadata() or {}

@@ -11,6 +11,7 @@ import pytest
 
 from nodecopy.data import dataset_names, load_dataset
 from nodecopy.errors import DatasetError
+from tests.waiting import LIMIT
 
 
 class Counts(NamedTuple):
@@ -108,4 +109,4 @@ def test_loading_does_not_import_torch():
     program = (
         "import sys, nodecopy.data as d; d.load_dataset('cora'); sys.exit('torch' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=LIMIT)

@@ -88,6 +88,10 @@ def test_settings_that_are_none_are_refused(saved: Path, tmp_path: Path, setting
         (("draws",), [2]),
         (("draws",), [0, 1]),
         (("draws",), "ab"),
+        (("draws",), [2, 3 * 10**8]),
+        (("parameters", "n_weights"), 3 * 10**8),
+        (("parameters", "n_zeta"), 3 * 10**8),
+        (("model", "fields", "network", "fields", "hidden"), {"tuple": [3 * 10**7]}),
     ],
 )
 def test_wrong_settings_are_refused(saved: Path, tmp_path: Path, keys: Any, value: Any) -> None:
@@ -135,7 +139,7 @@ def test_scales_that_are_not_positive_are_refused(saved: Path, tmp_path: Path) -
 def test_what_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        with pytest.raises(FormatError, match="it is not a regular file"):
+        with pytest.raises(FormatError, match="accepted: a regular file"):
             read_model(path)
     with pytest.raises(FormatError, match="cannot read the model"):
         read_model(tmp_path / "none")

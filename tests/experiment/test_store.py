@@ -289,7 +289,7 @@ def test_runs_and_failures_are_checked_too(
 
 
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="/dev/null is not a regular file"):
+    with pytest.raises(InputError, match="/dev/null is a device; accepted: a regular file"):
         Store.open(Path("/dev/null"))
 
 

@@ -16,6 +16,7 @@ import pytest
 from nodecopy.errors import InputError
 from nodecopy.report.experiment import write_report
 from tests.report.conftest import HOSTILE
+from tests.waiting import LIMIT
 
 FIGURES = ("figure1-fixed", "figure1-random", "overview", "reliability")
 SECTIONS = [
@@ -150,6 +151,7 @@ def test_the_same_rows_give_the_same_bytes_and_no_model_code(report: Path, tmp_p
         env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": path},
         capture_output=True,
         text=True,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["nodecopy"]

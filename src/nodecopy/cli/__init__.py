@@ -18,6 +18,7 @@ from nodecopy import __version__
 from nodecopy.cli import graphs, paper  # noqa: F401 - they add their commands
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
+from nodecopy.interrupts import interrupted
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -38,7 +39,7 @@ def main(args: Sequence[str] | None = None) -> int:
             standalone_mode=False,
             obj=settings,
         )
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except (InputError, TrainingError, typer.TyperException) as error:
         words = sys.argv[1:] if args is None else args
@@ -46,8 +47,12 @@ def main(args: Sequence[str] | None = None) -> int:
     except (RunError, OSError) as error:  # no bug, but a full disk, a lost cluster
         refused = _is_refused_name(error) or _is_refused_name(error.__cause__)
         return _fail(EXIT_USER_INPUT if refused else EXIT_OUR_FAULT, f"error: {error}", settings)
-    except Exception as error:  # noqa: BLE001 - the last resort, where a bug becomes one line
-        what = f"internal error: {type(error).__name__}: {error}"
+    except Exception as raised:  # noqa: BLE001 - the last resort, where a bug becomes one line
+        # An Abort is what typer makes of any EOFError, as if someone had ended a dialogue.
+        bug = raised.__cause__ if isinstance(raised, typer.Abort) else raised
+        if interrupted():
+            return _fail(EXIT_INTERRUPTED, "interrupted", settings)
+        what = f"internal error: {type(bug).__name__}: {bug}"
         hint = "run again with --debug before the command for the traceback"
         return _fail(EXIT_OUR_FAULT, what if settings.debug else f"{what}; {hint}", settings)
     if code == EXIT_INTERRUPTED:  # typer turns an interrupt inside a command into this code

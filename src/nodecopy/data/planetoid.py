@@ -22,6 +22,7 @@ from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.planetoid_pickle import read_array, read_matrix, read_neighbours
 from nodecopy.errors import DatasetError, FormatError, GraphError
 from nodecopy.graph import Graph
+from nodecopy.regular_file import regular_file
 
 _PARTS = ("x", "y", "allx", "ally", "tx", "ty", "graph", "test.index")
 _PUBLIC_VAL = 500
@@ -100,7 +101,7 @@ def _check_blocks(name: str, *blocks: tuple[sp.csr_array[Any], NDArray[Any]]) ->
 def _test_index(path: Path, expected: int, first: int, num_nodes: int) -> NDArray[np.int64]:
     """Return the node of each test row: distinct ones of ``first`` … ``num_nodes - 1``."""
     try:
-        test = [int(line) for line in path.read_text(encoding="ascii").split()]
+        test = [int(line) for line in regular_file(path).read_text(encoding="ascii").split()]
     except ValueError as error:
         raise FormatError(f"{path} must hold a node index per line: {error}") from error
     if len(test) != expected:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError
+from nodecopy.regular_file import regular_file
 
 # Integers, floats and truth values, by size: no type that could hold or call an object.
 _NUMBERS = {kind + size for kind in "iu" for size in "1248"} | {"f4", "f8", "b1"}
@@ -160,7 +161,7 @@ class _Unpickler(pickle.Unpickler):
 
 def _read(path: Path) -> Any:
     """Return what the stream says, as recorded parts; every failure is a FormatError."""
-    stream = path.read_bytes()
+    stream = regular_file(path).read_bytes()
     _check_opcodes(path, stream)
     try:
         return _Unpickler(io.BytesIO(stream), encoding="latin1").load()

@@ -14,6 +14,7 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError
+from nodecopy.regular_file import regular_file
 from nodecopy.whole_file import replacing
 
 FORMAT = "nodecopy-split-1"
@@ -60,7 +61,7 @@ def write_split(path: str | os.PathLike[str], record: SplitRecord) -> None:
 
 def read_split(path: str | os.PathLike[str]) -> SplitRecord:
     """Read a split file, whoever wrote it: nothing in it is trusted or executed."""
-    path = _with_known_suffix(path)
+    path = regular_file(_with_known_suffix(path))
     try:
         fields = _read_npz(path) if path.suffix == ".npz" else _read_json(path)
     except OSError as error:

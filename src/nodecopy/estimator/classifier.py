@@ -20,6 +20,7 @@ from nodecopy.estimator.inputs import node_numbers, read_described, read_labelle
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import (
+    check_counts,
     check_inputs,
     check_posterior,
     check_samples,
@@ -262,6 +263,7 @@ class NodeCopyClassifier:
             parameters = settings["parameters"]
             arguments = {name: decode(value) for name, value in parameters.items()}
             check_types("the model", arguments, get_type_hints(cls.__init__))
+            check_counts(arguments)
             loaded = cls(**arguments)
             loaded.classes_ = saved_classes(settings["classes"])
             loaded.n_features_in_ = settings["features"]

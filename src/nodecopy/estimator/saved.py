@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError, shown
 from nodecopy.estimator.scaling import Scaling
+from nodecopy.nn.network import Network
 from nodecopy.posterior import Posterior
 from nodecopy.rng import stream
 from nodecopy.typed import fits
 from nodecopy.weights import WeightSamples
+
+# More members or draws than this are no setting of anyone, and would be computed for ever.
+_MOST = 1_000_000
 
 _NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
 
@@ -41,7 +46,7 @@ def check_posterior(posterior: Posterior, base: NDArray[Any], num_classes: int) 
     for name in ("expected_entropy", "graph_information", "weight_information"):
         _check(f"posterior.{name}", getattr(posterior, name), (n,))
     for name in ("num_members", "num_draws"):
-        _check_count(name, getattr(posterior, name))
+        _check_count(name, getattr(posterior, name), _MOST)
 
 
 def check_inputs(scaling: Scaling, hubs: NDArray[Any] | None, num_features: object) -> None:
@@ -68,8 +73,12 @@ def check_samples(samples: WeightSamples, num_features: int, num_classes: int) -
     _check_count("stored", samples.stored)
     held = {name: w.numpy() for name, w in samples.weights.items()}
     widest = max((max(w.shape, default=0) for w in held.values()), default=0)
-    if num_features > widest:  # known before weights of that size are made, to compare with
+    # Known before weights of that size are made, to compare with.
+    if num_features > widest:
         raise FormatError(f"no weights of the model are for {num_features:,} features")
+    for name, value in _sizes_of(samples.network):
+        if value > widest:
+            raise FormatError(f"no weights of the model are for {name} = {value:,}")
     sizes = (num_features, num_classes)
     wanted = samples.network.initial_weights(*sizes, stream(0, "shape"))
     if set(held) != set(wanted):
@@ -78,6 +87,22 @@ def check_samples(samples: WeightSamples, num_features: int, num_classes: int) -
     for name, one in wanted.items():
         shape = (samples.stored * len(samples), *one.shape)
         _check(f"weights.{name}", held[name], shape, "float32")
+
+
+def check_counts(arguments: Mapping[str, Any]) -> None:
+    """Refuse numbers of graphs or draws that nobody would wait for."""
+    for name in ("n_zeta", "n_graphs", "n_weights"):
+        if name in arguments:
+            _check_count(name, arguments[name], _MOST)
+
+
+def _sizes_of(network: Network) -> Iterator[tuple[str, int]]:
+    """Yield the whole numbers among the settings of a network: widths, degrees, heads."""
+    for field in dataclasses.fields(network):  # type: ignore[arg-type]  # all of them are
+        value = getattr(network, field.name)
+        for size in value if isinstance(value, tuple) else (value,):
+            if fits(size, int):
+                yield field.name, size
 
 
 def _check(
@@ -91,6 +116,8 @@ def _check(
         raise FormatError(f"{name} holds a number that is not finite")
 
 
-def _check_count(name: str, value: object) -> None:
+def _check_count(name: str, value: object, most: int | None = None) -> None:
     if not fits(value, int) or value < 1:  # type: ignore[operator]
         raise FormatError(f"{name} must be a whole number, at least 1; got {shown(value)}")
+    if most is not None and value > most:  # type: ignore[operator]
+        raise FormatError(f"{name} must be at most {most:,}; got {value:,}")

@@ -25,6 +25,7 @@ from nodecopy.experiment.outcome import Row
 from nodecopy.experiment.row_values import checked_row
 from nodecopy.experiment.store_file import is_sqlite
 from nodecopy.experiment.trial import Trial, TrialResult
+from nodecopy.regular_file import regular_file
 from nodecopy.whole_file import replacing
 
 _HINTS = get_type_hints(Trial) | get_type_hints(TrialResult)
@@ -59,7 +60,7 @@ def export_rows(rows: Sequence[Row], path: str | os.PathLike[str], format: str) 
 
 def read_jsonl(path: str | os.PathLike[str]) -> list[Row]:
     """Read the rows of a JSON-lines file, compressed or not; its other columns are not accepted."""
-    source = Path(path)
+    source = regular_file(path)
     rows = []
     try:
         for number, line in enumerate(_unpacked(source).splitlines(), start=1):

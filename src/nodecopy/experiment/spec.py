@@ -21,6 +21,7 @@ from nodecopy.errors import SpecError, SplitError, shown, unknown_name
 from nodecopy.experiment.measure import split_of
 from nodecopy.experiment.methods import METHODS
 from nodecopy.experiment.trial import SplitKind, Trial
+from nodecopy.regular_file import regular_file
 
 # SQLite keeps signed 64-bit integers; nobody needs the last half of them.
 _LARGEST_SEED = 2**62
@@ -153,7 +154,7 @@ def _read(name: str) -> str:
     if name in builtin_experiments():
         file = resources.files("nodecopy.experiment").joinpath("specs", f"{name}.toml")
         return file.read_text(encoding="utf-8")
-    path = Path(name)
+    path = regular_file(name, SpecError)
     if not path.is_file():
         known = unknown_name("experiment", name, builtin_experiments())
         raise SpecError(f"{known}, or a TOML file; there is no such file")

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from nodecopy.errors import FormatError, InputError, RunError
+from nodecopy.regular_file import regular_file
 
 APPLICATION_ID = 0x6E636F70  # "ncop"
 SCHEMA_VERSION = 1
@@ -84,10 +85,7 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
     """
     if not path.exists() and not create:
         raise InputError(f"there is no store {path}; `nodecopy reproduce` makes one")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; a store is a file")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is not a regular file; a store is")
+    regular_file(path, InputError)
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist")
     with explained(path):

@@ -18,6 +18,7 @@ from nodecopy.data.tables import read_label_table
 from nodecopy.data.tables.wording import listed
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.metrics import Scores, score_predictions
+from nodecopy.regular_file import regular_file
 
 PROBABILITY = "p_"
 _ROUNDING = 0.01
@@ -187,6 +188,7 @@ def _opened(file: Path) -> Iterator[tuple[list[str], Iterator[dict[str, Any]]]]:
     """Open a table by its content: its columns, and its rows by column."""
     import duckdb
 
+    regular_file(file)
     try:
         with file.open("rb") as stream:
             packed = stream.read(4) == b"PAR1"

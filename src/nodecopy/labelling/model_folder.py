@@ -24,6 +24,7 @@ from nodecopy.estimator.classifier import MODEL_FILE, model_file
 from nodecopy.graph import Graph
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.posterior import Posterior
+from nodecopy.regular_file import regular_file
 from nodecopy.typed import fits
 
 TABLES_FILE = "tables.json"
@@ -210,6 +211,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path.parent} lacks {path.name}, which nodecopy fit writes beside the model"
         )
+    regular_file(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

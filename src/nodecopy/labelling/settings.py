@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.errors import SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.regular_file import regular_file
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 WeightDraws = Literal["dropout", "point"]
@@ -138,7 +139,7 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         path: the TOML file; the files it names are seen from its folder.
         changes: fields to replace.
     """
-    file = Path(path)
+    file = regular_file(path, SpecError)
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
@@ -12,11 +14,14 @@ import pytest
 
 from nodecopy.data.tables.database import Database
 from nodecopy.errors import DatasetError, FormatError
+from tests.waiting import LIMIT
 
 
 def test_duckdb_is_not_imported_before_a_table_is_read():
     code = "import sys, nodecopy.data, nodecopy.data.tables; print('duckdb' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert run.stdout == "False\n"
 
 
@@ -54,6 +59,19 @@ def test_an_interrupt_stays_an_interrupt():
         interrupted = db._duckdb.InterruptException("interrupted")
         with pytest.raises(KeyboardInterrupt), db._translated():
             raise interrupted
+
+
+def test_ctrl_c_ends_a_query_that_is_running():
+    main = threading.main_thread().ident
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    try:
+        with Database(threads=1) as db:
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                db.run("SELECT count(*) FROM range(1000000000000)")
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_error_of_ours_in_sql_is_not_hidden():

@@ -16,6 +16,7 @@ import pytest
 from nodecopy.report.labelled import folder as folder_module
 from nodecopy.report.labelled import replacement
 from nodecopy.report.labelled.replacement import clear_left_overs, replaced
+from tests.waiting import wait_until
 
 OURS = {"config.toml", "model"}
 MOST_STEPS = 500
@@ -132,7 +133,14 @@ def _killed_at(step: int, folder: Path) -> int:
             os._exit(0)
         finally:
             os._exit(3)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    ended: list[int] = []
+
+    def has_ended() -> bool:
+        ended[:] = os.waitpid(pid, os.WNOHANG)
+        return ended[0] == pid
+
+    assert wait_until(has_ended)
+    return os.waitstatus_to_exitcode(ended[1])
 
 
 def test_a_new_folder_appears_whole(tmp_path: Path) -> None:

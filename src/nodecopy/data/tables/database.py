@@ -23,6 +23,7 @@ from nodecopy.machine import usable_memory
 
 MEMORY_LIMIT = 2 * 1024**3
 _CHUNK = 10_000
+_INTERRUPTED = "Query interrupted"
 
 
 class Database:
@@ -148,6 +149,10 @@ class Database:
             yield
         except self._duckdb.InterruptException:
             raise KeyboardInterrupt from None
+        except RuntimeError as error:  # what DuckDB makes of an interrupt that it notices itself
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
+            raise
         except self._duckdb.Error as error:
             if self._is_full(error):
                 raise self._too_large(error) from error

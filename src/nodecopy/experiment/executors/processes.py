@@ -22,6 +22,9 @@ from nodecopy.experiment.trial import Trial
 # Workers that die before they have begun, one after the other: then none ever will.
 _FALSE_STARTS = 3
 
+# How often in a row a worker cannot be started at all, and the seconds in between.
+_LOSSES, _PAUSE = 100, 0.2
+
 
 @dataclass(frozen=True)
 class Processes:
@@ -61,6 +64,7 @@ class _Pool:
         self._deaths: Counter[Trial] = Counter()
         self._workers: list[Worker] = []
         self._false_starts = 0
+        self._losses = 0
 
     @property
     def unfinished(self) -> bool:
@@ -77,8 +81,10 @@ class _Pool:
         for _ in range(min(room, len(self._waiting) - starting)):
             try:
                 self._workers.append(Worker(self._context, self._run_trial))
-            except (EOFError, OSError):  # the fork server was killed; the next try starts another
-                self._note_false_start("the server that starts them was lost")
+            except (EOFError, OSError) as error:
+                self._wait_for_server(error)
+                break
+            self._losses = 0
 
     def collect(self) -> Iterator[Outcome]:
         """Wait until a worker has something to say, dies or is late; yield what came of it."""
@@ -127,6 +133,13 @@ class _Pool:
         self._false_starts += 1
         if self._false_starts >= _FALSE_STARTS:
             raise RunError(f"{_FALSE_STARTS} workers in a row ended before they began ({why})")
+
+    def _wait_for_server(self, error: EOFError | OSError) -> None:
+        """Give the system time to end a fork server that was killed; the next try starts one."""
+        self._losses += 1
+        if self._losses >= _LOSSES:
+            raise RunError(f"no worker process can be started: {error}") from error
+        time.sleep(_PAUSE)
 
     def _give_up(self, worker: Worker) -> Iterator[Outcome]:
         trial, limit = worker.trial, self._settings.time_limit
