@@ -30,9 +30,18 @@ from nodecopy.graph_models import (
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Computing
 from nodecopy.persistence import SavedModel, decode, encode, write_model
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.weights import MCDropout, PointEstimate
+from nodecopy.weights import (
+    SGLD,
+    Laplace,
+    MCDropout,
+    MeanField,
+    PointEstimate,
+    SquaredError,
+    WeightPosterior,
+)
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.stopping import Patience
 from tests.problems import make_task, true_labels
@@ -66,6 +75,21 @@ def test_a_loaded_model_predicts_bit_for_bit(network: GCN | None, tmp_path: Path
     assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
 
 
+@pytest.mark.parametrize(
+    "weights", [SGLD(burn_in=5, thinning=2), MeanField(epochs=5), Laplace(epochs=5)], ids=repr
+)
+def test_stored_draws_come_back_bit_for_bit(weights: WeightPosterior, tmp_path: Path) -> None:
+    base = GCNClassifier(training=SHORT)
+    clf = NodeCopyClassifier(2, n_weights=3, base=base, weights=weights, random_state=0)
+    clf.fit(TASK.graph, TASK.features, Y).save(tmp_path / "m")
+    loaded = NodeCopyClassifier.load(tmp_path / "m")
+    assert repr(loaded) == repr(clf)
+    assert loaded.samples_.num_draws == 3
+    there = loaded.posterior_on(TASK.graph, TASK.features)
+    np.testing.assert_array_equal(there.probabilities, clf.predict_proba())
+    assert clf.uncertainty().weight_information.max() > 1e-6
+
+
 @pytest.mark.parametrize("labels", [[3, 10, 11], [True, False, True], [0.0, 1.0, 2.0]])
 def test_classes_of_any_type_come_back(labels: list[object], tmp_path: Path) -> None:
     y = np.array(labels, object)[true_labels(TASK)]
@@ -89,6 +113,9 @@ def test_classes_of_any_type_come_back(labels: list[object], tmp_path: Path) -> 
         BayesianGCN(base=BayesianGCN(), schedule=OnlineSchedule(), weights=PointEstimate()),
         GCNClassifier(),
         MCDropout(),
+        SGLD(objective=SquaredError(0.5), computing=Computing(memory=7)),
+        MeanField(0.5),
+        Laplace("diagonal"),
     ],
 )
 def test_settings_round_trip_through_json(value: object) -> None:

@@ -37,10 +37,20 @@ from nodecopy.graph_models import (
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Computing
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.regular_file import regular_file
 from nodecopy.typed import fits
-from nodecopy.weights import CrossEntropy, MCDropout, PointEstimate, SquaredError, TrainConfig
+from nodecopy.weights import (
+    SGLD,
+    CrossEntropy,
+    Laplace,
+    MCDropout,
+    MeanField,
+    PointEstimate,
+    SquaredError,
+    TrainConfig,
+)
 from nodecopy.weights.stopping import LossWindow, Patience
 from nodecopy.whole_file import write_whole
 
@@ -62,6 +72,7 @@ _TYPES: dict[str, Any] = {
         BayesianGCN,
         ChebNet,
         ChebNetClassifier,
+        Computing,
         CrossEntropy,
         GAT,
         GATClassifier,
@@ -69,9 +80,11 @@ _TYPES: dict[str, Any] = {
         GCNClassifier,
         HardClass,
         LabelPropagation,
+        Laplace,
         LossWindow,
         MCDropout,
         MMSBM,
+        MeanField,
         NearestNeighbours,
         NetworkClassifier,
         NodeCopying,
@@ -79,6 +92,7 @@ _TYPES: dict[str, Any] = {
         OnlineSchedule,
         Patience,
         PointEstimate,
+        SGLD,
         SoftClass,
         SquaredError,
         TrainConfig,

@@ -175,7 +175,10 @@ class BayesianGCN:
         if isinstance(weights, MaximumPosterior):
             return DiffusionClassifier(self.network, weights)
         training = getattr(weights, "training", None)
-        return NetworkClassifier(self.network, training or TrainConfig())
+        if training is None:  # trained as usual, where the members are fitted
+            place = weights.computing
+            training = TrainConfig(device=place.device, memory=place.memory, prune=place.prune)
+        return NetworkClassifier(self.network, training)
 
 
 @dataclass(frozen=True, eq=False)

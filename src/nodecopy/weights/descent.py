@@ -129,10 +129,14 @@ class Supervision:
         """How many labelled rows each member has, as float32 [M]."""
         return (self.targets >= 0).sum(1).float()
 
+    def total_losses(self, logits: Tensor) -> Tensor:
+        """Return each member's loss summed over its own nodes, -log p(Y | W, X, G) [M]."""
+        rows = logits[:, : self.targets.shape[1]]
+        return self.objective.losses(rows, self.targets).sum(1)
+
     def losses(self, logits: Tensor) -> Tensor:
         """Return each member's mean loss over its own nodes [M]."""
-        rows = logits[:, : self.targets.shape[1]]
-        return self.objective.losses(rows, self.targets).sum(1) / self.counts
+        return self.total_losses(logits) / self.counts
 
     def accuracies(self, logits: Tensor) -> Tensor:
         """Return each member's accuracy over its own nodes [M]."""
@@ -251,7 +255,9 @@ def initial_weights(
     }
 
 
-def check_finite(losses: Tensor, first: int, seeds: Sequence[int], epoch: int) -> None:
+def check_finite(
+    losses: Tensor, first: int, seeds: Sequence[int], epoch: int, rate: str = "learning rate"
+) -> None:
     """Raise an error that names the first member whose loss is not finite.
 
     Args:
@@ -259,6 +265,7 @@ def check_finite(losses: Tensor, first: int, seeds: Sequence[int], epoch: int) -
         first: number of the first of them.
         seeds: of the members.
         epoch: when this was seen.
+        rate: the setting that may be too large.
     """
     wrong = (~torch.isfinite(losses)).nonzero()
     if len(wrong) == 0:
@@ -266,7 +273,7 @@ def check_finite(losses: Tensor, first: int, seeds: Sequence[int], epoch: int) -
     member = int(wrong[0])
     raise TrainingError(
         f"the loss of member {first + member} (seed {seeds[member]}) is "
-        f"{float(losses[member])} at epoch {epoch}; try a smaller learning rate and "
+        f"{float(losses[member])} at epoch {epoch}; try a smaller {rate} and "
         "check the scale of the features"
     )
 

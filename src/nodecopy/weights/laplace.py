@@ -1,0 +1,233 @@
+"""Laplace's approximation: a Gaussian at the maximum of the posterior, of the curvature there.
+
+MacKay (1992), "A practical Bayesian framework for backpropagation networks"; Daxberger, Kristiadi,
+Immer, Eschenhagen, Bauer and Hennig (2021), "Laplace redux: effortless Bayesian deep learning".
+
+    Ŵ = argmax log p(W | Y, X, G)
+    H = Σ_i J_iᵀ Λ_i J_i + τ I,   J_i = ∂z_i/∂W,  Λ_i = ∂²loss/∂z_i²    (generalised Gauss-Newton)
+    W ~ N(Ŵ, H⁻¹)
+
+Structures: "full", exact where the log posterior is quadratic, for few weights or few labels;
+"last_layer", the weights in which the logits are linear, all others at their maximum; "diagonal",
+every weight by itself, without correlations.
+
+With Λ_i = R_i R_iᵀ the sum is one of outer products v vᵀ, v = J_iᵀ R_i[:, c]: one backward pass for
+each i and c, which serves all members at once, since their logits do not depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, unknown_name
+from nodecopy.graph import RowGraph
+from nodecopy.nn.network import Computing, Network, Weights
+from nodecopy.progress import Progress
+from nodecopy.rng import stream
+from nodecopy.weights.ascent import maximise
+from nodecopy.weights.log_posterior import (
+    LogPosterior,
+    Report,
+    check_counts,
+    check_positive,
+    sample_members,
+)
+from nodecopy.weights.objective import CrossEntropy, Objective
+from nodecopy.weights.samples import WeightSamples
+
+Structure = Literal["full", "last_layer", "diagonal"]
+
+# Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.
+_MOST_ENTRIES = 25_000_000
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Weights from a Gaussian around the maximum of p(W | Y, X, G).
+
+    Args:
+        structure: which weights vary, and whether together: "full", "last_layer" or "diagonal".
+        prior_precision: τ of the prior N(0, I/τ).
+        epochs: gradient steps to the maximum.
+        learning_rate: of the first step; later ones shrink linearly to zero.
+        temperature: T; 1 is the posterior, less is sharper.
+        objective: the loss of a node, -log p(y | z).
+        computing: where to compute, and within what bounds.
+    """
+
+    structure: Structure = "last_layer"
+    prior_precision: float = 0.01
+    epochs: int = 300
+    learning_rate: float = 0.02
+    temperature: float = 0.01
+    objective: Objective = field(default_factory=CrossEntropy)
+    computing: Computing = field(default_factory=Computing)
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.structure not in get_args(Structure):
+            raise ModelError(unknown_name("structure", self.structure, get_args(Structure)))
+        check_positive(
+            "Laplace",
+            prior_precision=self.prior_precision,
+            learning_rate=self.learning_rate,
+            temperature=self.temperature,
+        )
+        check_counts("Laplace", epochs=self.epochs)
+
+    def fit(
+        self,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
+        n_weights: int,
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Find the maxima and the curvature there, and draw S weights for each member."""
+
+        def draw(density: LogPosterior, report: Report) -> Weights:
+            names = self._varying(density)
+            weights = self._maximum(density, report)
+            if self.structure == "diagonal":
+                spread = _diagonal_draws(density, weights, names, n_weights)
+            else:
+                spread = _dense_draws(density, weights, names, n_weights)
+            return _around(weights, names, spread)
+
+        return sample_members(draw, self, network, tasks, graphs, seeds, progress)
+
+    def _varying(self, density: LogPosterior) -> tuple[str, ...]:
+        """Return the names of the weights that vary, or say why the structure cannot be."""
+        names = tuple(density.initial)
+        if self.structure == "last_layer":
+            names = density.network.readout
+            if not names:
+                raise ModelError(
+                    f"{type(density.network).__name__} has no last layer in which its logits are "
+                    "linear; use Laplace('diagonal'), or SGLD()"
+                )
+        count = sum(density.initial[name][0].numel() for name in names)
+        factors = density.supervision.targets.shape[1] * density.num_classes
+        if self.structure != "diagonal" and count * factors > _MOST_ENTRIES:
+            other = "'last_layer' or 'diagonal'" if self.structure == "full" else "'diagonal'"
+            raise ModelError(
+                f"Laplace('{self.structure}') holds {factors:,} numbers for each of {count:,} "
+                f"weights, more than {_MOST_ENTRIES:,} in all; use {other}"
+            )
+        return names
+
+    def _maximum(self, density: LogPosterior, report: Report) -> Weights:
+        """Return Ŵ of each member [M, …]."""
+        weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
+        maximise(
+            lambda: density.log_density(weights),
+            list(weights.values()),
+            self.epochs,
+            self.learning_rate,
+            density,
+            report,
+        )
+        return weights
+
+
+def curvature_factors(
+    density: LogPosterior, weights: Weights, names: Sequence[str]
+) -> Iterator[Tensor]:
+    """Yield vectors v of each member [M, P] whose outer products sum to Σ_i J_iᵀ Λ_i J_i / T.
+
+    Args:
+        density: the posterior.
+        weights: where to take the curvature; they require gradients.
+        names: of the P weights to take it in.
+    """
+    supervision = density.supervision
+    logits = density.network.forward(weights, supervision.inputs, None)
+    logits = logits[:, : supervision.targets.shape[1]]  # [M, n, K]
+    roots = _roots(supervision.objective.curvature(logits.detach()))  # [M, n, K, K]
+    roots = roots * (supervision.targets >= 0)[..., None, None] / density.temperature**0.5
+    wanted = [weights[name] for name in names]
+    for i in range(logits.shape[1]):
+        for c in range(logits.shape[2]):
+            total = (logits[:, i] * roots[:, i, :, c]).sum()
+            parts = torch.autograd.grad(total, wanted, retain_graph=True)
+            yield torch.cat([part.flatten(1) for part in parts], dim=1)
+
+
+def _roots(curvature: Tensor) -> Tensor:
+    """Return R with R Rᵀ = Λ [M, n, K, K]."""
+    values, vectors = torch.linalg.eigh(curvature)
+    return vectors * values.clamp(min=0.0).sqrt().unsqueeze(-2)
+
+
+def _dense_draws(
+    density: LogPosterior, weights: Weights, names: Sequence[str], n_weights: int
+) -> Tensor:
+    """Return S draws from N(0, H⁻¹) for each member [M, S, P]."""
+    rows = torch.stack(list(curvature_factors(density, weights, names)), dim=1)  # [M, R, P]
+    noise = _noise(density.seeds, n_weights, rows.shape[-1]).to(rows.device)  # [M, S, P]
+    each = zip(rows, noise, strict=True)  # one after the other, to hold one in double precision
+    return torch.stack([inverse_root(v, density.prior_precision, xi).float() for v, xi in each])
+
+
+def inverse_root(rows: Tensor, tau: float, noise: Tensor) -> Tensor:
+    """Multiply noise by (VᵀV + τ I)^-½, which gives it the covariance (VᵀV + τ I)⁻¹.
+
+    With V Vᵀ = U diag(s) Uᵀ the root is τ^-½ [I - Vᵀ U diag((1 - √(τ/(τ+s))) / s) Uᵀ V]: the
+    smaller of the numbers of rows and weights decides the cost.
+
+    Args:
+        rows: V [R, P].
+        tau: τ.
+        noise: [S, P].
+    """
+    v = rows.double()
+    if v.shape[0] >= v.shape[1]:
+        s, q = torch.linalg.eigh(v.mT @ v)
+        return (noise @ q / (s.clamp(min=0.0) + tau).sqrt()) @ q.mT
+    s, u = torch.linalg.eigh(v @ v.mT)  # [R], [R, R]
+    s = s.clamp(min=0.0)
+    root = torch.sqrt(tau / (tau + s))
+    # (1 - √(τ/(τ+s))) / s without the division of 0 by 0.
+    factor = 1.0 / ((tau + s) * (1.0 + root))
+    along = (noise @ v.mT @ u * factor) @ u.mT @ v
+    return (noise - along) / tau**0.5
+
+
+def _diagonal_draws(
+    density: LogPosterior, weights: Weights, names: Sequence[str], n_weights: int
+) -> Tensor:
+    """Return S draws from N(0, diag(H)⁻¹) for each member [M, S, P]."""
+    size = sum(weights[name][0].numel() for name in names)
+    shape = (len(density.seeds), size)
+    precision = torch.full(shape, density.prior_precision, dtype=torch.float64)  # [M, P]
+    for row in curvature_factors(density, weights, names):
+        precision += row.cpu() ** 2
+    noise = _noise(density.seeds, n_weights, size)
+    return (noise / precision.sqrt()[:, None]).float()
+
+
+def _noise(seeds: Sequence[int], n_weights: int, size: int) -> Tensor:
+    """Return standard normal numbers [M, S, P], those of a member from its own stream."""
+    drawn = [stream(seed, "laplace").standard_normal((n_weights, size)) for seed in seeds]
+    return torch.as_tensor(np.stack(drawn))
+
+
+def _around(weights: Weights, names: Sequence[str], spread: Tensor) -> Weights:
+    """Add draws [M, S, P] to some of the weights [M, …] and repeat the others: [M · S, …]."""
+    sizes = [weights[name][0].numel() for name in names]
+    varied = dict(zip(names, spread.to(weights[names[0]].device).split(sizes, dim=-1), strict=True))
+    drawn = {}
+    for name, w in weights.items():
+        repeated = w.detach().unsqueeze(1).expand(-1, spread.shape[1], *w.shape[1:])
+        if name in varied:
+            repeated = repeated + varied[name].reshape(repeated.shape)
+        drawn[name] = repeated.flatten(0, 1).contiguous()
+    return drawn

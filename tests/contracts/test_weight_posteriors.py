@@ -1,0 +1,347 @@
+"""The contract of weight posteriors: known moments, and members that depend on themselves alone.
+
+Two problems have a posterior that is known. Without edges Â is the identity, and a network without
+a hidden layer is linear, so that squared error gives a Gaussian posterior in closed form and
+cross-entropy with two weights one that a grid integrates. 100 members with seeds of their own see
+the same labels: their draws, pooled, must have the moments that the method promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.gat import GAT
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Computing
+from nodecopy.weights import (
+    SGLD,
+    CrossEntropy,
+    Laplace,
+    MaximumPosterior,
+    MCDropout,
+    MeanField,
+    Objective,
+    PointEstimate,
+    SquaredError,
+    TrainConfig,
+    WeightPosterior,
+    WeightSamples,
+)
+from nodecopy.weights.laplace import inverse_root
+from tests.problems import make_task
+
+TAU, MEMBERS, DRAWS = 0.5, 100, 20
+LINEAR = GCN(hidden=(), dropout=0.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A posterior and what it promises.
+
+    Attributes:
+        name: of the case.
+        build: (objective, number of labels, bound on memory, short) -> the posterior.
+        spread: "all": the covariance; "own": of each weight given the others; "none": a point.
+        mean_error: how far the mean may be from the exact one, in exact standard deviations.
+        spread_error: how far a standard deviation may be from the promised one, as a share.
+    """
+
+    name: str
+    build: Callable[[Objective, int, int | None, bool], WeightPosterior]
+    spread: str
+    mean_error: float
+    spread_error: float = 0.0
+
+
+def training(objective: Objective, labels: int, memory: int | None, short: bool) -> TrainConfig:
+    """Return descent whose loss is -log p(W | Y, X, G) / n."""
+    return TrainConfig(
+        epochs=20 if short else 400,
+        learning_rate=0.02,
+        weight_decay=TAU / labels,
+        objective=objective,
+        memory=memory,
+    )
+
+
+def sgld(objective: Objective, labels: int, memory: int | None, short: bool) -> SGLD:
+    lengths = {"burn_in": 15, "thinning": 3} if short else {"burn_in": 200, "thinning": 20}
+    computing = Computing(memory=memory)
+    return SGLD(TAU, 0.1, temperature=1.0, objective=objective, computing=computing, **lengths)
+
+
+def mean_field(objective: Objective, labels: int, memory: int | None, short: bool) -> MeanField:
+    epochs, computing = 20 if short else 700, Computing(memory=memory)
+    return MeanField(TAU, epochs, 0.03, temperature=1.0, objective=objective, computing=computing)
+
+
+def laplace(structure: str) -> Callable[[Objective, int, int | None, bool], Laplace]:
+    def build(objective: Objective, labels: int, memory: int | None, short: bool) -> Laplace:
+        epochs, computing = 20 if short else 400, Computing(memory=memory)
+        return Laplace(
+            structure,  # type: ignore[arg-type]
+            TAU,
+            epochs,
+            0.05,
+            temperature=1.0,
+            objective=objective,
+            computing=computing,
+        )
+
+    return build
+
+
+CASES = [
+    Case("mc dropout", lambda *of: MCDropout(training(*of)), "none", 0.3),
+    Case("point", lambda *of: PointEstimate(training(*of)), "none", 0.3),
+    Case("sgld", sgld, "all", 0.15, 0.08),
+    Case("mean field", mean_field, "own", 0.15, 0.08),
+    Case("laplace full", laplace("full"), "all", 0.3, 0.15),
+    Case("laplace last layer", laplace("last_layer"), "all", 0.3, 0.15),
+    Case("laplace diagonal", laplace("diagonal"), "own", 0.3, 0.15),
+]
+every_posterior = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def unconnected(features: np.ndarray, labels: Sequence[int]) -> Task:
+    """Return a task of nodes without edges, all labelled."""
+    graph = Graph.from_edges(len(features), np.zeros((0, 2), int))
+    x = features.astype(np.float32)
+    return Task.of(graph, x, labels, np.arange(len(x)), num_classes=2)
+
+
+def orthogonal() -> tuple[Task, float]:
+    """Return a design of orthogonal columns, and σ."""
+    values = np.array([0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0])
+    features = np.zeros((12, 3))
+    features[np.arange(12), np.arange(12) // 4] = values
+    return unconnected(features, [0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 0, 1]), 0.7
+
+
+def gaussian_posterior(task: Task, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean [D, K] and standard deviations [D, K] of the weights, in closed form."""
+    x = np.asarray(task.features, np.float64)
+    precision = TAU + (x**2).sum(0) / noise**2
+    mean = (x.T @ np.eye(2)[task.labels]) / noise**2 / precision[:, None]
+    return mean, np.broadcast_to(precision[:, None] ** -0.5, mean.shape)
+
+
+def logistic() -> Task:
+    x = np.array([0.4, 0.8, 1.2, 1.6, 2.0, -0.4, -0.8, -1.2, -1.6, -2.0, 0.6, -0.6])[:, None]
+    return unconnected(x, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0])
+
+
+@cache
+def logistic_posterior() -> tuple[np.ndarray, np.ndarray]:
+    """Return mean [2] and covariance [2, 2] of the two weights, integrated on a grid."""
+    task = logistic()
+    axis = np.linspace(-8.0, 8.0, 801)
+    a, b = np.meshgrid(axis, axis, indexing="ij")
+    log = -TAU / 2 * (a**2 + b**2)
+    for x, y in zip(np.asarray(task.features)[:, 0].tolist(), task.labels, strict=True):
+        log += np.where(y == 0, a, b) * x - np.logaddexp(a * x, b * x)
+    p = np.exp(log - log.max())
+    p /= p.sum()
+    w = np.stack([a, b]).reshape(2, -1)
+    mean = w @ p.ravel()
+    centred = w - mean[:, None]
+    return mean, (centred * p.ravel()) @ centred.T
+
+
+def pooled(case: Case, task: Task, objective: Objective) -> np.ndarray:
+    """Return the draws of all members, as rows of weights."""
+    posterior = case.build(objective, len(task.train), None, False)
+    members = 2 if case.spread == "none" else MEMBERS
+    graphs, seeds = [task.graph] * members, list(range(members))
+    drawn = posterior.fit(LINEAR, task, graphs, seeds, DRAWS).weights["w0"]
+    return drawn.flatten(1).double().numpy()
+
+
+def assert_moments(
+    case: Case, draws: np.ndarray, mean: np.ndarray, total: np.ndarray, own: np.ndarray
+) -> None:
+    """Compare the draws with the exact mean and the promised standard deviations."""
+    assert np.all(np.abs(draws.mean(0) - mean) < case.mean_error * total)
+    if case.spread == "none":
+        assert draws.std(0).max() < 0.05 * total.min()
+        return
+    promised = total if case.spread == "all" else own
+    np.testing.assert_allclose(draws.std(0), promised, rtol=case.spread_error)
+
+
+@every_posterior
+def test_the_moments_of_a_linear_gaussian_posterior(case: Case) -> None:
+    task, noise = orthogonal()
+    mean, deviation = (part.ravel() for part in gaussian_posterior(task, noise))
+    draws = pooled(case, task, SquaredError(noise))
+    assert_moments(case, draws, mean, deviation, deviation)
+
+
+@every_posterior
+def test_the_moments_of_a_logistic_posterior(case: Case) -> None:
+    mean, covariance = logistic_posterior()
+    own = np.diag(np.linalg.inv(covariance)) ** -0.5
+    draws = pooled(case, logistic(), CrossEntropy())
+    assert_moments(case, draws, mean, np.diag(covariance) ** 0.5, own)
+    if case.spread == "all":  # the two weights vary together, and so does what is predicted
+        exact = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
+        assert np.corrcoef(draws.T)[0, 1] == pytest.approx(exact, abs=0.08)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.name == "sgld" or "full" in c.name])
+def test_a_colder_posterior_is_narrower(case: Case) -> None:
+    """At temperature T a Gaussian posterior has T times the variance, and the same mean."""
+    task, noise = orthogonal()
+    mean, deviation = (part.ravel() for part in gaussian_posterior(task, noise))
+    warm = case.build(SquaredError(noise), 12, None, False)
+    cold = replace(warm, temperature=0.25)  # type: ignore[type-var]
+    if isinstance(cold, SGLD):
+        cold = replace(cold, step_size=0.05)
+    drawn = cold.fit(LINEAR, task, [task.graph] * MEMBERS, list(range(MEMBERS)), DRAWS)
+    draws = drawn.weights["w0"].flatten(1).double().numpy()
+    assert_moments(case, draws, mean, deviation / 2, deviation / 2)
+
+
+def short(case: Case, memory: int | None = None) -> WeightPosterior:
+    return case.build(CrossEntropy(), 12, memory, True)
+
+
+def assert_same(one: WeightSamples, other: WeightSamples) -> None:
+    assert (one.seeds, one.keys, one.stored) == (other.seeds, other.keys, other.stored)
+    for name, weights in one.weights.items():
+        torch.testing.assert_close(weights, other.weights[name], atol=1e-4, rtol=1e-4)
+
+
+NETWORK = GCN(hidden=(5,))
+TASKS = [make_task(per_class=4), make_task(per_class=2), make_task(per_class=3)]
+GRAPHS = [make_task(seed=seed).graph for seed in (0, 5, 6)]
+
+
+@every_posterior
+def test_the_same_seeds_give_the_same_bits(case: Case) -> None:
+    first, again = (short(case).fit(NETWORK, TASKS, GRAPHS, [1, 2, 3], 2) for _ in range(2))
+    other = short(case).fit(NETWORK, TASKS, GRAPHS, [1, 2, 4], 2)
+    for name, weights in first.weights.items():
+        assert torch.equal(weights, again.weights[name])
+    assert not torch.equal(first.weights["w1"][-1], other.weights["w1"][-1])
+
+
+@every_posterior
+def test_members_depend_on_themselves_alone(case: Case) -> None:
+    """Not on how many are computed at a time, on which others there are, nor on their order."""
+    together = short(case).fit(NETWORK, TASKS, GRAPHS, [1, 2, 3], 3)
+    assert_same(together, short(case, memory=1).fit(NETWORK, TASKS, GRAPHS, [1, 2, 3], 3))
+    alone = short(case).fit(NETWORK, TASKS[1], GRAPHS[1:2], [2], 3)
+    assert_same(together.take(slice(1, 2)), alone)
+    backwards = short(case).fit(NETWORK, TASKS[::-1], GRAPHS[::-1], [3, 2, 1], 3)
+    assert_same(together.take(slice(0, 1)), backwards.take(slice(2, 3)))
+
+
+@every_posterior
+def test_the_numbers_of_the_nodes_play_no_part(case: Case) -> None:
+    """Dropout masks are named by node, so the network has none here."""
+    network, task = GCN(hidden=(5,), dropout=0.0), TASKS[0]
+    place = np.random.default_rng(0).permutation(task.graph.num_nodes)
+    order = np.argsort(place)
+    moved = Task.of(
+        Graph.from_edges(len(place), place[task.graph.edges()]),
+        task.features[order],
+        task.labels[order],
+        place[task.train],
+    )
+    here = short(case).fit(network, task, [task.graph], [3], 2)
+    there = short(case).fit(network, moved, [moved.graph], [3], 2)
+    assert_same(here, there)
+
+
+@every_posterior
+def test_progress_ends_where_the_work_does(case: Case) -> None:
+    seen: list[tuple[int, int]] = []
+    short(case, memory=1).fit(
+        NETWORK, TASKS, GRAPHS, [1, 2, 3], 2, lambda *state: seen.append(state)
+    )
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1][0] == seen[-1][1]
+
+
+class WithStatistics(GCN):
+    """A network with weights that are not learnt."""
+
+    def trained(self, name: str) -> bool:
+        return name != "w1"
+
+
+@pytest.mark.parametrize("posterior", [SGLD(), MeanField(), Laplace()], ids=repr)
+def test_running_statistics_have_no_posterior(posterior: WeightPosterior) -> None:
+    task = TASKS[0]
+    with pytest.raises(ModelError, match=r"running statistics \(w1\).*use MCDropout\(\)"):
+        posterior.fit(WithStatistics(), task, [task.graph], [0], 2)
+
+
+def test_laplace_says_which_structure_fits() -> None:
+    task = TASKS[0]
+    with pytest.raises(ModelError, match=r"GAT has no last layer .* use Laplace\('diagonal'\)"):
+        Laplace().fit(GAT(), task, [task.graph], [0], 2)
+    wide = GCN((30_000,))
+    with pytest.raises(ModelError, match="36 numbers for each of 810,000 weights.*'last_layer'"):
+        Laplace("full").fit(wide, task, [task.graph], [0], 2)
+
+
+def test_laplace_is_centred_where_the_convex_fit_ends() -> None:
+    """So cold that nothing but the maximum is left; 36 factors for 72 weights."""
+    network, task = Diffusion(), TASKS[0]
+    graphs, seeds = [task.graph, GRAPHS[1]], [1, 2]
+    wanted = MaximumPosterior(TAU).fit(network, task, graphs, seeds, 1).weights["w"]
+    cold = Laplace("full", TAU, 400, 0.05, temperature=1e-8)
+    drawn = cold.fit(network, task, graphs, seeds, 2).weights["w"]
+    torch.testing.assert_close(drawn, wanted.repeat_interleave(2, 0), atol=2e-3, rtol=0)
+
+
+@pytest.mark.parametrize("rows", [3, 9])
+def test_the_inverse_root_squares_to_the_inverse(rows: int) -> None:
+    v = torch.as_tensor(np.random.default_rng(rows).normal(size=(rows, 5)))
+    v[1] = v[0]  # a factor that adds no direction
+    root = inverse_root(v, 0.3, torch.eye(5).double())
+    torch.testing.assert_close(
+        root @ root.mT, torch.linalg.inv(v.mT @ v + 0.3 * torch.eye(5).double())
+    )
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: SGLD(prior_precision=0.0), "prior_precision of SGLD must be a positive number"),
+        (lambda: SGLD(step_size=float("nan")), "step_size of SGLD must be a positive number"),
+        (lambda: SGLD(burn_in=0), "burn_in of SGLD must be a whole number, at least 1; got 0"),
+        (lambda: SGLD(decay=1.5), "decay of SGLD must lie between 0 and 1"),
+        (lambda: MeanField(epochs=2.5), "epochs of MeanField must be a whole number"),
+        (lambda: MeanField(initial_scale=-1.0), "initial_scale of MeanField"),
+        (lambda: Laplace("lastlayer"), "did you mean 'last_layer'"),
+        (lambda: Laplace(prior_precision=-1.0), "prior_precision of Laplace"),
+    ],
+)
+def test_settings_are_checked(build: Callable[[], object], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("posterior", "setting"),
+    [(SGLD(), "step_size"), (MeanField(), "learning_rate"), (Laplace(), "learning_rate")],
+)
+def test_a_posterior_that_is_not_a_number_names_the_member(
+    posterior: WeightPosterior, setting: str
+) -> None:
+    task = unconnected(np.full((4, 2), np.inf), [0, 1, 0, 1])
+    with pytest.raises(Exception, match=rf"member 0 \(seed 8\).*smaller {setting}"):
+        posterior.fit(LINEAR, task, [task.graph], [8], 1)
