@@ -18,7 +18,12 @@ from nodecopy.calibration import (
     tempered,
 )
 from nodecopy.calibration.pooling import stacking_weights
-from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.classifiers import (
+    AnnotatedBlocks,
+    DiffusionClassifier,
+    GivenProbabilities,
+    LabelPropagation,
+)
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.metrics import negative_log_likelihood
@@ -115,12 +120,24 @@ def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:
     np.testing.assert_array_equal(fitted.probabilities, again.probabilities)
 
 
+def test_a_component_may_start_from_another(task: Task) -> None:
+    stack = StackedClassifier(
+        (Component(DiffusionClassifier(), 0.0), Component(AnnotatedBlocks(), on=0))
+    )
+    fitted = stack.fit(task, seed=1)
+    assert fitted.pool.weights == (0.0, 1.0)
+    alone = AnnotatedBlocks(DiffusionClassifier()).fit(task).probabilities
+    np.testing.assert_allclose(fitted.components[1].probabilities, alone, atol=1e-6)
+
+
 def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ModelError, match="at least one component"):
-        StackedClassifier(())
+    with pytest.raises(ModelError, match="at least one component with a positive count"):
+        StackedClassifier((Component(LabelPropagation(), 0),))
+    with pytest.raises(ModelError, match="component 0 must be on an earlier one"):
+        StackedClassifier((Component(AnnotatedBlocks(), on=0),))
     with pytest.raises(ModelError, match="folds must be at least 2; got 1"):
         StackedClassifier((Component(LabelPropagation()),), folds=1)
-    with pytest.raises(ModelError, match="count must be positive; got 0"):
-        Component(LabelPropagation(), 0)
+    with pytest.raises(ModelError, match="count must not be negative; got -1"):
+        Component(LabelPropagation(), -1)
     with pytest.raises(ModelError, match="spread must be positive; got 0"):
         TemperaturePrior(0, 0)

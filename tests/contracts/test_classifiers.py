@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
+    AnnotatedBlocks,
     ChebNetClassifier,
     DiffusionClassifier,
     FeatureClassifier,
@@ -52,6 +53,8 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     ),
     "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
     "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
+    "annotated blocks": AnnotatedBlocks(),
+    "annotated blocks, diffused": AnnotatedBlocks(output="diffused"),
     "label propagation": LabelPropagation(),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),

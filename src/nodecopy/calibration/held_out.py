@@ -7,13 +7,13 @@ wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import NodeClassifier, fit_many
+from nodecopy.classifiers import Fitted, NodeClassifier, fit_many
 from nodecopy.data.task import Task
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
@@ -36,6 +36,52 @@ class HeldOut:
     folds: NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """The tasks that each hide a part of the labels.
+
+    Attributes:
+        nodes: the nodes whose label is hidden once [n].
+        fold_of: in which fold [n].
+        truth: their labels [n].
+        tasks: one for each fold, without its labels.
+        seeds: one for each fold.
+    """
+
+    nodes: NDArray[np.int64]
+    fold_of: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    tasks: list[Task]
+    seeds: list[int]
+
+    def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
+        """Collect what one classifier, fitted to every fold, predicted for the hidden labels."""
+        classes = self.tasks[0].num_classes if self.tasks else 0
+        predicted = np.full((len(self.nodes), classes), np.nan)
+        for fold, fitted in enumerate(fits):
+            held = self.fold_of == fold
+            predicted[held] = np.asarray(fitted.probabilities)[self.nodes[held]]
+        return predicted
+
+    def held_out(self, predictions: Sequence[NDArray[np.float64]]) -> HeldOut:
+        """Put the predictions of several classifiers together."""
+        return HeldOut(self.nodes, self.truth, np.stack(predictions), self.fold_of)
+
+
+def make_folds(task: Task, folds: int, seed: int) -> Folds:
+    """Divide the training labels of a task into parts, of which each is hidden once."""
+    nodes, fold_of = hidden_labels(task, folds, seed)
+    tasks = []
+    for fold in range(int(fold_of.max(initial=-1)) + 1):
+        labels = task.labels.copy()
+        labels[nodes[fold_of == fold]] = -1
+        labels.flags.writeable = False
+        train = task.train[labels[task.train] >= 0]
+        tasks.append(replace(task, labels=labels, train=train))
+    seeds = [child_seed(seed, "fold", fold) for fold in range(len(tasks))]
+    return Folds(nodes, fold_of, task.labels[nodes], tasks, seeds)
+
+
 def cross_fit(
     classifiers: Sequence[NodeClassifier],
     task: Task,
@@ -52,17 +98,12 @@ def cross_fit(
         seed: of the division and of the fits.
         progress: told how many classifiers are done.
     """
-    nodes, fold_of = hidden_labels(task, folds, seed)
-    predicted = np.full((len(classifiers), len(nodes), task.num_classes), np.nan)
-    parts = list(_fold_tasks(task, nodes, fold_of))
-    seeds = [child_seed(seed, "fold", fold) for fold, _, _ in parts]
-    for which, classifier in enumerate(classifiers):
-        fits = fit_many(classifier, [part for _, _, part in parts], seeds) if parts else []
-        for (_, held, _), fitted in zip(parts, fits, strict=True):
-            predicted[which, held] = np.asarray(fitted.probabilities)[nodes[held]]
+    parts, predictions = make_folds(task, folds, seed), []
+    for done, classifier in enumerate(classifiers):
+        predictions.append(parts.predictions(fit_many(classifier, parts.tasks, parts.seeds)))
         if progress is not None:
-            progress(which + 1, len(classifiers))
-    return HeldOut(nodes, task.labels[nodes], predicted, fold_of)
+            progress(done + 1, len(classifiers))
+    return parts.held_out(predictions)
 
 
 def hidden_labels(task: Task, folds: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -89,17 +130,3 @@ def stratified_folds(
     # One class goes on dealing where the other stopped, so that folds are of equal size, too.
     fold_of[order] = np.arange(len(labels)) % folds
     return fold_of
-
-
-def _fold_tasks(
-    task: Task, nodes: NDArray[np.int64], fold_of: NDArray[np.int64]
-) -> Iterator[tuple[int, NDArray[np.int64], Task]]:
-    """Yield (fold, places of the hidden nodes, the task without their labels)."""
-    for fold in range(int(fold_of.max(initial=-1)) + 1):
-        held = np.flatnonzero(fold_of == fold)
-        labels = task.labels.copy()
-        labels[nodes[held]] = -1
-        labels.flags.writeable = False
-        train = task.train[labels[task.train] >= 0]
-        if len(held) and len(train):
-            yield fold, held, replace(task, labels=labels, train=train)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration.held_out import HeldOut, cross_fit
+from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pooling import Pool, fit_pool
 from nodecopy.calibration.temperature import TemperaturePrior
-from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, fit_many
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.progress import Progress, stages
@@ -24,19 +25,22 @@ class Component:
 
     Args:
         classifier: what is fitted to all labels.
-        count: a of the Dirichlet prior of its weight.
+        count: a of the Dirichlet prior of its weight; 0 leaves it out of the pool, for a component
+            that only serves others as their base.
         in_folds: what is fitted in its place while labels are held out, a cheaper one for
             instance; None is the classifier itself.
+        on: the number of an earlier component, whose probabilities become its ``base``.
     """
 
     classifier: NodeClassifier
     count: float = 1.0
     in_folds: NodeClassifier | None = None
+    on: int | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not self.count > 0:
-            raise ModelError(f"count must be positive; got {self.count}")
+        if not self.count >= 0:
+            raise ModelError(f"count must not be negative; got {self.count}")
 
 
 @dataclass(frozen=True)
@@ -57,24 +61,55 @@ class StackedClassifier:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not self.components:
-            raise ModelError("a stack needs at least one component")
+        if not any(component.count > 0 for component in self.components):
+            raise ModelError("a stack needs at least one component with a positive count")
         if self.folds < 2:
             raise ModelError(f"folds must be at least 2; got {self.folds}")
+        for number, component in enumerate(self.components):
+            if component.on is not None and not 0 <= component.on < number:
+                raise ModelError(
+                    f"component {number} must be on an earlier one, 0 to {number - 1}; "
+                    f"got {component.on}"
+                )
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
         """Fit every classifier to all labels, and to all but a fold of them."""
         during, after = stages(progress, [1, self.folds])
-        fitted = []
-        for which, component in enumerate(self.components):
-            fitted.append(component.classifier.fit(task, child_seed(seed, "component", which)))
-            if during is not None:
-                during(which + 1, len(self.components))
-        in_folds = [part.in_folds or part.classifier for part in self.components]
-        held_out = cross_fit(in_folds, task, self.folds, child_seed(seed, "held out"), after)
+        full = [part.classifier for part in self.components]
+        fitted = [fits[0] for fits in self._fits(full, [task], [seed], during)]
+        folds = make_folds(task, self.folds, child_seed(seed, "held out"))
+        cheap = [part.in_folds or part.classifier for part in self.components]
+        fits = self._fits(cheap, folds.tasks, folds.seeds, after)
+        held_out = folds.held_out([folds.predictions(each) for each in fits])
         counts = np.array([component.count for component in self.components])
         pool = fit_pool(held_out, counts, self.component_prior, self.pool_prior)
         return FittedStack(tuple(fitted), held_out, pool)
+
+    def _fits(
+        self,
+        classifiers: Sequence[NodeClassifier],
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        progress: Progress | None,
+    ) -> list[Sequence[Fitted]]:
+        """Fit each component to every task: [C][tasks]."""
+        fits: list[Sequence[Fitted]] = []
+        for number, (component, classifier) in enumerate(
+            zip(self.components, classifiers, strict=True)
+        ):
+            named = [child_seed(seed, "component", number) for seed in seeds]
+            if component.on is None:
+                fits.append(fit_many(classifier, tasks, named))
+            else:
+                fits.append(
+                    [
+                        _based_on(classifier, base).fit(task, name)
+                        for base, task, name in zip(fits[component.on], tasks, named, strict=True)
+                    ]
+                )
+            if progress is not None:
+                progress(number + 1, len(self.components))
+        return fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +124,9 @@ class FittedStack:
     def probabilities(self) -> NDArray[np.float64]:
         """Calibrated probabilities of every node [N, K]."""
         return self.pool.apply(np.stack([part.probabilities for part in self.components]))
+
+
+def _based_on(classifier: NodeClassifier, base: Fitted) -> NodeClassifier:
+    """Return the classifier with given probabilities as its base."""
+    given = GivenProbabilities(np.asarray(base.probabilities))
+    return replace(classifier, base=given)  # type: ignore[type-var]

@@ -1,6 +1,7 @@
 """Base classifiers: anything that gives every node a class probability (line 3 of Algorithm 1)."""
 
 from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
+from nodecopy.classifiers.annotated_blocks import AnnotatedBlocks
 from nodecopy.classifiers.base import Fitted, NodeClassifier, SideBySide, fit_many
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
@@ -14,6 +15,7 @@ from nodecopy.classifiers.neural import (
 )
 
 __all__ = [
+    "AnnotatedBlocks",
     "ChebNetClassifier",
     "DiffusionClassifier",
     "FeatureClassifier",

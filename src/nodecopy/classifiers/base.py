@@ -35,7 +35,7 @@ def fit_many(
     classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
 ) -> Sequence[Fitted]:
     """Fit a classifier to several tasks that differ in their labels only: at once where it can."""
-    if isinstance(classifier, SideBySide):
+    if isinstance(classifier, SideBySide) and tasks:
         return classifier.fit_many(tasks, seeds)
     return [classifier.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
 

@@ -110,7 +110,7 @@ class Diffusion:
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(_unit_rows(features) if self.unit_rows else features, device)
+            x = Features(unit_rows(features) if self.unit_rows else features, device)
         by_graph = _Shared(self, x, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
@@ -162,17 +162,18 @@ class Propagator:
 
     def times(self, w: Tensor) -> Tensor:
         """Return Π X W [N, K]: X W first, which is narrow."""
-        return self._spread(self._x.times(w), self._operator)
+        return self.spread(self._x.times(w))
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes."""
         starts = torch.zeros(self._operator.shape[0], len(nodes), device=self._device)
         starts[torch.tensor(nodes), torch.arange(len(nodes))] = 1.0
         operator = self._operator if self._symmetric else self._operator.flipped
-        return self._x.transposed_times(self._spread(starts, operator)).T
+        return self._x.transposed_times(self.spread(starts, operator)).T
 
-    def _spread(self, h: Tensor, operator: SparseOperator) -> Tensor:
-        """Return Σ_t c_t Âᵗ h."""
+    def spread(self, h: Tensor, operator: SparseOperator | None = None) -> Tensor:
+        """Return Π h = Σ_t c_t Âᵗ h [N, F]; of another operator, its walks."""
+        operator = operator or self._operator
         total = self._coefficients[0] * h
         for coefficient in self._coefficients[1:]:
             h = operator.matmul(h)
@@ -195,6 +196,13 @@ class Features:
     def times(self, w: Tensor) -> Tensor:
         """Return X W [N, K]."""
         return self._dense @ w if self._sparse is None else self._sparse.matmul(w.contiguous())
+
+    def column_squares(self) -> Tensor:
+        """Return the sum of squares of each column [D]."""
+        if self._sparse is None:
+            return (self._dense**2).sum(0)
+        sums = torch.zeros(self.num_columns, device=self._sparse.device)
+        return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
 
     def transposed_times(self, h: Tensor) -> Tensor:
         """Return Xᵀ H [D, n]."""
@@ -257,7 +265,7 @@ class _Shared:
         return self._last[1]
 
 
-def _unit_rows(features: FeatureMatrix) -> FeatureMatrix:
+def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
     """Scale rows to length one; rows of zeros stay."""
     if sp.issparse(features):
         squares = np.asarray(features.multiply(features).sum(1)).ravel()
