@@ -18,40 +18,16 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import (
-    ChebNetClassifier,
-    GATClassifier,
-    GCNClassifier,
-    LabelPropagation,
-    NetworkClassifier,
-)
+# Imported for what they register: a file may name any savable class of the package.
+import nodecopy.calibration
+import nodecopy.classifiers
+import nodecopy.graph_models
+import nodecopy.posterior
+import nodecopy.weights  # noqa: F401
 from nodecopy.errors import FormatError, ModelError, shown
-from nodecopy.graph_models import (
-    MMSBM,
-    HardClass,
-    NearestNeighbours,
-    NodeCopying,
-    ObservedGraph,
-    SoftClass,
-)
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
-from nodecopy.nn.gcn import GCN
-from nodecopy.nn.network import Computing
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.regular_file import regular_file
+from nodecopy.savable import is_savable, saved_kind
 from nodecopy.typed import fits
-from nodecopy.weights import (
-    SGLD,
-    CrossEntropy,
-    Laplace,
-    MCDropout,
-    MeanField,
-    PointEstimate,
-    SquaredError,
-    TrainConfig,
-)
-from nodecopy.weights.stopping import LossWindow, Patience
 from nodecopy.whole_file import write_whole
 
 FORMAT = "nodecopy-model"
@@ -64,41 +40,6 @@ _MOST_SETTINGS = 50_000_000
 _DAMAGE = (TypeError, ValueError, AttributeError, RecursionError, OverflowError, MemoryError)
 # The types of arrays among the settings, as NumPy writes them.
 _ARRAY = r"[<>|=]?[fiu][1248]"
-
-# Values that a file may name; reading builds nothing else.
-_TYPES: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        BayesianGCN,
-        ChebNet,
-        ChebNetClassifier,
-        Computing,
-        CrossEntropy,
-        GAT,
-        GATClassifier,
-        GCN,
-        GCNClassifier,
-        HardClass,
-        LabelPropagation,
-        Laplace,
-        LossWindow,
-        MCDropout,
-        MMSBM,
-        MeanField,
-        NearestNeighbours,
-        NetworkClassifier,
-        NodeCopying,
-        ObservedGraph,
-        OnlineSchedule,
-        Patience,
-        PointEstimate,
-        SGLD,
-        SoftClass,
-        SquaredError,
-        TrainConfig,
-    )
-}
-
 
 _GENERATORS = {
     kind.__name__: kind
@@ -194,11 +135,10 @@ def encode(value: Any, part: str = "the value") -> Any:
         return {"array": value.tolist(), "dtype": value.dtype.str}
     if type(value) is np.random.Generator and type(value.bit_generator) in _GENERATORS.values():
         return {"generator": _state(value.bit_generator.state, part)}
-    name = type(value).__name__
-    if _TYPES.get(name) is type(value):
+    if is_savable(value):
         held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
         fields = {key: encode(item, f"{part}.{key}") for key, item in held.items()}
-        return {"type": name, "fields": fields}
+        return {"type": type(value).__name__, "fields": fields}
     raise ModelError(
         f"{part} cannot be saved: a file holds settings of nodecopy's own parts, arrays and plain "
         f"values, no code; got {shown(value)}"
@@ -237,7 +177,7 @@ def _decoded(value: Any) -> Any:
             raise FormatError(f"the model has an array of type {value['dtype']!r}")
         return np.array(value["array"], dtype=value["dtype"])
     if "type" in value:
-        kind = _TYPES.get(value["type"])
+        kind = saved_kind(value["type"])
         if kind is None:
             raise FormatError(f"the model names an unknown type {value['type']!r}")
         fields = {name: _decoded(item) for name, item in value["fields"].items()}

@@ -17,8 +17,10 @@ from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class Component:
     """One of several classifiers.
@@ -43,6 +45,7 @@ class Component:
             raise ModelError(f"count must not be negative; got {self.count}")
 
 
+@savable
 @dataclass(frozen=True)
 class StackedClassifier:
     """Several classifiers as one, calibrated; with a single one, calibration alone.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
+from nodecopy.savable import savable
 
 # The smallest probability that counts: a zero would make any temperature wrong beyond measure.
 _LEAST = 1e-6
@@ -22,6 +23,7 @@ _LEAST = 1e-6
 _REACH = 5.0
 
 
+@savable
 @dataclass(frozen=True)
 class TemperaturePrior:
     """log T ~ N(location, spread²)."""

@@ -12,8 +12,10 @@ from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.nn.propagation import adjacency_rows
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class LabelPropagation:
     """F ← α Â F + (1 - α) Y, repeated, rows then scaled to sum to one (Zhou et al. 2004).

@@ -19,11 +19,13 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 from nodecopy.weights import MaximumPosterior, TrainConfig, WeightSamples
 from nodecopy.weights.descent import train
 from nodecopy.weights.stopping import Patience
 
 
+@savable
 @dataclass(frozen=True)
 class NetworkClassifier:
     """One network trained on the observed graph.
@@ -75,6 +77,7 @@ class FittedNetwork:
         return self.weights.predict_proba(graph, features, computing=self.computing)[0]
 
 
+@savable
 @dataclass(frozen=True)
 class GCNClassifier(NetworkClassifier):
     """The GCN of Kipf and Welling (2017), with the settings of the paper."""
@@ -83,6 +86,7 @@ class GCNClassifier(NetworkClassifier):
     training: TrainConfig = field(default_factory=TrainConfig)
 
 
+@savable
 @dataclass(frozen=True)
 class ChebNetClassifier(NetworkClassifier):
     """ChebyNet (Defferrard et al. 2016), trained like the GCN."""
@@ -91,6 +95,7 @@ class ChebNetClassifier(NetworkClassifier):
     training: TrainConfig = field(default_factory=TrainConfig)
 
 
+@savable
 @dataclass(frozen=True)
 class GATClassifier(NetworkClassifier):
     """The GAT of Veličković et al. (2018); it stops early, so it needs validation nodes."""
@@ -110,6 +115,7 @@ class GATClassifier(NetworkClassifier):
         return cls(GAT(output_heads=8), training)
 
 
+@savable
 @dataclass(frozen=True)
 class DiffusionClassifier:
     """A linear classifier on diffused features: convex, so quick, and the same for every seed.

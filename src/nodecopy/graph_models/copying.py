@@ -13,8 +13,10 @@ from nodecopy.errors import ModelError, shown, unknown_name
 from nodecopy.graph_models.copied import Construction, CopiedGraph
 from nodecopy.graph_models.donors import DonorRule, Donors, HardClass
 from nodecopy.rng import stream
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class NodeCopying:
     """Each node keeps its own neighbours with probability ε, else receives those of ζ_j.

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph_models.zeta import ClassSets, class_sets, sample_zeta, zeta_log_probability
+from nodecopy.savable import savable
 
 # Similarities computed at once when neighbours are searched among sparse features.
 _BLOCK_ENTRIES = 20_000_000
@@ -49,6 +50,7 @@ class DonorRule(Protocol):
         ...
 
 
+@savable
 @dataclass(frozen=True)
 class HardClass:
     """The paper's rule: a node of the same predicted class, uniformly (eqs. 3-4).
@@ -83,6 +85,7 @@ class HardDonors:
         return zeta_log_probability(zeta, self.sets)
 
 
+@savable
 @dataclass(frozen=True)
 class SoftClass:
     """p(ζ_j = m) ∝ Σ_k p_jk p_mk: the chance that j and m share a class, in place of eq. 4."""
@@ -124,6 +127,7 @@ class SoftDonors:
             return float(np.log((p * p[zeta]).sum(1) / (p @ p.sum(0))).sum())
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class NearestNeighbours:
     """A donor among the k nodes most alike by cosine, the node itself counted among them.

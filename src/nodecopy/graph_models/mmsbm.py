@@ -26,8 +26,10 @@ from nodecopy.graph_models.mmsbm_inference import (
     warm_start,
 )
 from nodecopy.rng import stream
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class MMSBM:
     """Memberships π and strengths β by MAP inference; a graph is drawn from the fitted blocks.

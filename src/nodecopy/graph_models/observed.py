@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class ObservedGraph:
     """Every sample is G_obs."""

@@ -15,8 +15,10 @@ from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class ChebNet(Layered):
     """H⁽ˡ⁺¹⁾ = σ(Σ_k T_k(L̃) H⁽ˡ⁾ W⁽ˡ'ᵏ⁾), k = 0 … degree, L̃ = L - I (λ_max = 2), σ = ReLU.

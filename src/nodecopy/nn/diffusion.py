@@ -28,8 +28,10 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.memory import chunks_within
 from nodecopy.nn.network import Computing, Reading, Weights
 from nodecopy.nn.propagation import SparseOperator, adjacency_rows
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class Diffusion:
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.

@@ -14,8 +14,10 @@ from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class GAT(Layered):
     """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).

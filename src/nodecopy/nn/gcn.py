@@ -14,8 +14,10 @@ from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import Layered
 from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
 from nodecopy.nn.propagation import OperatorKind
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class GCN(Layered):
     """H⁽¹⁾ = σ(Â X W⁽⁰⁾), H⁽ˡ⁺¹⁾ = σ(Â H⁽ˡ⁾ W⁽ˡ⁾) (eqs. 1-2), σ = ReLU, none after the last layer.

@@ -15,10 +15,12 @@ from torch import Tensor
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
+from nodecopy.savable import savable
 
 Weights = dict[str, Tensor]
 
 
+@savable
 @dataclass(frozen=True)
 class Computing:
     """Where to compute, and within what bounds.

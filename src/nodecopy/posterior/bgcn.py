@@ -28,6 +28,7 @@ from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
 from nodecopy.posterior.parts import check_parts
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 from nodecopy.weights import (
     MaximumPosterior,
     MCDropout,
@@ -40,6 +41,7 @@ from nodecopy.weights import (
 PredictOn = Literal["observed", "sampled"]
 
 
+@savable
 @dataclass(frozen=True)
 class BayesianGCN:
     """Networks fitted to graphs drawn from a random graph model, averaged (Algorithm 1).

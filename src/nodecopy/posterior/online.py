@@ -23,6 +23,7 @@ from nodecopy.graph_models import GraphModel, GraphPosterior, RefreshableGraphPo
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 from nodecopy.weights import TrainConfig, WeightSamples
 from nodecopy.weights.descent import Supervision, Trainer, supervised
 
@@ -31,6 +32,7 @@ Refresh = Literal["average", "network", "never"]
 _NETWORK_REFRESH = 20
 
 
+@savable
 @dataclass(frozen=True)
 class OnlineSchedule:
     """One network, one step on each freshly drawn graph, late iterates averaged.

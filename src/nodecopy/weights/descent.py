@@ -24,11 +24,13 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.progress import Progress
 from nodecopy.rng import key64, stream
+from nodecopy.savable import savable
 from nodecopy.weights.objective import PADDING, CrossEntropy, Objective
 from nodecopy.weights.samples import WeightSamples
 from nodecopy.weights.stopping import EarlyStopping, Monitor
 
 
+@savable
 @dataclass(frozen=True)
 class TrainConfig:
     """How to train; the defaults are the paper's (those of Kipf and Welling's GCN).

@@ -31,6 +31,7 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
 from nodecopy.rng import stream
+from nodecopy.savable import savable
 from nodecopy.weights.ascent import maximise
 from nodecopy.weights.log_posterior import (
     LogPosterior,
@@ -48,6 +49,7 @@ Structure = Literal["full", "last_layer", "diagonal"]
 _MOST_ENTRIES = 25_000_000
 
 
+@savable
 @dataclass(frozen=True)
 class Laplace:
     """Weights from a Gaussian around the maximum of p(W | Y, X, G).

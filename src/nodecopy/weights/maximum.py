@@ -24,12 +24,14 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 from nodecopy.weights.descent import each_task, supervised
 from nodecopy.weights.lbfgs import Minimum, minimise
 from nodecopy.weights.objective import CrossEntropy
 from nodecopy.weights.samples import WeightSamples
 
 
+@savable
 @dataclass(frozen=True)
 class MaximumPosterior:
     """All probability on the one maximum of a convex problem; S plays no part.

@@ -15,10 +15,12 @@ from nodecopy.data.task import Task
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 from nodecopy.weights.descent import TrainConfig, draw_key, train
 from nodecopy.weights.samples import WeightSamples
 
 
+@savable
 @dataclass(frozen=True)
 class MCDropout:
     """Each draw predicts with a fresh dropout mask of the trained network (Algorithm 1, line 9).

@@ -23,6 +23,7 @@ from nodecopy.data.task import Task
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 from nodecopy.weights.ascent import maximise
 from nodecopy.weights.log_posterior import (
     LogPosterior,
@@ -36,6 +37,7 @@ from nodecopy.weights.objective import CrossEntropy, Objective
 from nodecopy.weights.samples import WeightSamples
 
 
+@savable
 @dataclass(frozen=True)
 class MeanField:
     """Weights from the product of Gaussians that comes nearest to p(W | Y, X, G).

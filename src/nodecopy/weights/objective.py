@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.errors import ModelError
+from nodecopy.savable import savable
 
 PADDING = -100
 """Stands for no label, where members have fewer labelled nodes than others."""
@@ -27,6 +28,7 @@ class Objective(Protocol):
         ...
 
 
+@savable
 @dataclass(frozen=True)
 class CrossEntropy:
     """-log softmax(z)_y: the paper's loss."""
@@ -44,6 +46,7 @@ class CrossEntropy:
         return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
 
 
+@savable
 @dataclass(frozen=True)
 class SquaredError:
     """‖z - onehot(y)‖² / 2σ²: Gaussian noise on the indicators of the classes.

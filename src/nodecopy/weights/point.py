@@ -9,10 +9,12 @@ from nodecopy.data.task import Task
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 from nodecopy.weights.descent import TrainConfig, train
 from nodecopy.weights.samples import WeightSamples
 
 
+@savable
 @dataclass(frozen=True)
 class PointEstimate:
     """All probability on the trained weights: S plays no part, every draw would be the same.

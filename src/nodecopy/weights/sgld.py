@@ -28,6 +28,7 @@ from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
+from nodecopy.savable import savable
 from nodecopy.weights.log_posterior import (
     LogPosterior,
     Report,
@@ -40,6 +41,7 @@ from nodecopy.weights.objective import CrossEntropy, Objective
 from nodecopy.weights.samples import WeightSamples
 
 
+@savable
 @dataclass(frozen=True)
 class SGLD:
     """Weights along a Markov chain whose stationary distribution is p(W | Y, X, G).

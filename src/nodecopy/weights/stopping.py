@@ -9,8 +9,10 @@ from torch import Tensor
 
 from nodecopy.errors import ModelError
 from nodecopy.nn.network import Weights
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True)
 class LossWindow:
     """Kipf and Welling's rule: stop once the validation loss exceeds its mean over the last epochs.
@@ -26,6 +28,7 @@ class LossWindow:
             raise ModelError(f"window must be at least 1; got {self.window}")
 
 
+@savable
 @dataclass(frozen=True)
 class Patience:
     """Veličković et al.'s rule: stop after so many epochs without a better loss or accuracy.
