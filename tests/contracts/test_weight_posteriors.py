@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing
+from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.weights import (
     SGLD,
     CrossEntropy,
@@ -274,18 +275,49 @@ def test_progress_ends_where_the_work_does(case: Case) -> None:
     assert seen[-1][0] == seen[-1][1]
 
 
-class WithStatistics(GCN):
-    """A network with weights that are not learnt."""
+class Module(torch.nn.Module):
+    """A network of torch: a linear layer of summed neighbours, with a buffer and a frozen scale."""
 
-    def trained(self, name: str) -> bool:
-        return name != "w1"
+    def __init__(self, num_features: int, num_classes: int, *, norm: bool = False) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(num_features, num_classes)
+        self.scale = torch.nn.Parameter(torch.tensor(2.0), requires_grad=False)
+        self.norm = torch.nn.BatchNorm1d(num_classes) if norm else torch.nn.Identity()
+        self.register_buffer("shift", torch.arange(num_classes) / 10)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        source, target = edge_index
+        total = x + torch.zeros_like(x).index_add(0, target, x[source])
+        return self.norm(self.linear(total) * self.scale + self.shift)
 
 
-@pytest.mark.parametrize("posterior", [SGLD(), MeanField(), Laplace()], ids=repr)
+SAMPLERS = [
+    SGLD(burn_in=5, thinning=2),
+    MeanField(epochs=5),
+    Laplace(epochs=5),
+    Laplace("full", epochs=5),
+]
+
+
+@pytest.mark.parametrize("posterior", SAMPLERS, ids=repr)
+def test_fixed_parameters_and_buffers_stay_what_they_are(posterior: WeightPosterior) -> None:
+    network = TorchNetwork(Module, hops=1, readout=("linear.weight", "linear.bias"))
+    drawn = posterior.fit(network, TASKS, GRAPHS, [1, 2, 3], 2)
+    own = [w for name, w in drawn.weights.items() if not network.trained(name)]
+    assert drawn.num_draws == 2
+    assert len(own) == 3
+    assert all(torch.equal(w, w[:1].expand_as(w)) for w in own)
+    weights = drawn.weights["linear.weight"]
+    assert not torch.equal(weights[0], weights[1])
+    again = drawn.predict_proba(TASKS[0].graph, TASKS[0].features)
+    np.testing.assert_allclose(again.sum(-1), 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("posterior", SAMPLERS, ids=repr)
 def test_running_statistics_have_no_posterior(posterior: WeightPosterior) -> None:
-    task = TASKS[0]
-    with pytest.raises(ModelError, match=r"running statistics \(w1\).*use MCDropout\(\)"):
-        posterior.fit(WithStatistics(), task, [task.graph], [0], 2)
+    task, network = TASKS[0], TorchNetwork(partial(Module, norm=True))
+    with pytest.raises(ModelError, match=r"running statistics \(.*mean.*use MCDropout\(\)"):
+        posterior.fit(network, task, [task.graph], [0], 2)
 
 
 def test_laplace_says_which_structure_fits() -> None:

@@ -151,8 +151,7 @@ def curvature_factors(
         names: of the P weights to take it in.
     """
     supervision = density.supervision
-    logits = density.network.forward(weights, supervision.inputs, None)
-    logits = logits[:, : supervision.targets.shape[1]]  # [M, n, K]
+    logits = density.logits(weights)  # [M, n, K]
     roots = _roots(supervision.objective.curvature(logits.detach()))  # [M, n, K, K]
     roots = roots * (supervision.targets >= 0)[..., None, None] / density.temperature**0.5
     wanted = [weights[name] for name in names]

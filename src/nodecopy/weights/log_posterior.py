@@ -36,6 +36,9 @@ from nodecopy.weights.descent import (
 from nodecopy.weights.objective import Objective
 from nodecopy.weights.samples import WeightSamples
 
+# How torch names what batch norm learns without a gradient.
+_STATISTICS = ("running_mean", "running_var")
+
 
 @dataclass(frozen=True, eq=False)
 class LogPosterior:
@@ -47,7 +50,8 @@ class LogPosterior:
         prior_precision: τ, at the temperature: τ/T.
         temperature: T.
         num_classes: K.
-        initial: weights to begin at, one for each member [M, …].
+        initial: trained weights to begin at, one for each member [M, …].
+        fixed: what else the network needs, frozen parameters and buffers [M, …].
         seeds: of the members.
         first: number of the first of them, for messages.
     """
@@ -58,13 +62,18 @@ class LogPosterior:
     temperature: float
     num_classes: int
     initial: Weights
+    fixed: Weights
     seeds: tuple[int, ...]
     first: int = 0
 
+    def logits(self, weights: Weights) -> Tensor:
+        """Return the logits of the labelled nodes, dropout off [M, n, K]."""
+        logits = self.network.forward(weights | self.fixed, self.supervision.inputs, None)
+        return logits[:, : self.supervision.targets.shape[1]]
+
     def log_likelihood(self, weights: Weights) -> Tensor:
         """Return log p(Y | W, X, G) of each member, over T [M]."""
-        logits = self.network.forward(weights, self.supervision.inputs, None)
-        return -self.supervision.total_losses(logits) / self.temperature
+        return -self.supervision.total_losses(self.logits(weights)) / self.temperature
 
     def log_prior(self, weights: Weights) -> Tensor:
         """Return log p(W) = -τ/2 ‖W‖² of each member, up to a constant [M]."""
@@ -148,7 +157,7 @@ def sample_members(
                 size = chosen.stop - chosen.start
                 progress(steps * chosen.start + done * size, steps * len(graphs))
 
-        initial = _start(network, members[0], seeds[chosen], settings.computing.device)
+        initial, fixed = _start(network, members[0], seeds[chosen], settings.computing.device)
         density = LogPosterior(
             network,
             supervision,
@@ -156,14 +165,16 @@ def sample_members(
             settings.temperature,
             members[0].num_classes,
             initial,
+            fixed,
             tuple(seeds[chosen]),
             chosen.start,
         )
         drawn = draw(density, report)
+        stored = len(next(iter(drawn.values()))) // (chosen.stop - chosen.start)
+        drawn |= {name: w.repeat_interleave(stored, 0) for name, w in fixed.items()}
         parts.append({name: w.detach().cpu() for name, w in drawn.items()})
         del density, supervision  # before the next ones are laid out
     stacked = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    stored = len(next(iter(stacked.values()))) // len(members)
     return WeightSamples(network, stacked, tuple(seeds), stored=stored)
 
 
@@ -181,13 +192,17 @@ def check_counts(kind: str, **values: int) -> None:
             raise ModelError(f"{name} of {kind} must be a whole number, at least 1; got {value!r}")
 
 
-def _start(network: Network, task: Task, seeds: Sequence[int], device: str) -> Weights:
-    """Return initial weights of the members, or say that the network has more than weights."""
+def _start(
+    network: Network, task: Task, seeds: Sequence[int], device: str
+) -> tuple[Weights, Weights]:
+    """Return the trained weights that members begin at, and the fixed ones beside them."""
     weights = initial_weights(network, task, seeds, torch.device(device))
-    fixed = [name for name in weights if not network.trained(name)]
-    if fixed:
+    trained = {name: w.detach() for name, w in weights.items() if network.trained(name)}
+    fixed = {name: w for name, w in weights.items() if not network.trained(name)}
+    statistics = [name for name in fixed if name.endswith(_STATISTICS)]
+    if statistics:
         raise ModelError(
-            f"{type(network).__name__} has running statistics ({', '.join(fixed)}), which have no "
-            "posterior; use MCDropout() or PointEstimate(), or a network without them"
+            f"the network has running statistics ({', '.join(statistics)}), which have no "
+            "posterior; use MCDropout() or PointEstimate(), or a network without batch norm"
         )
-    return {name: w.detach() for name, w in weights.items()}
+    return trained, fixed
