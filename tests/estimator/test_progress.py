@@ -16,6 +16,16 @@ def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
     assert shares == ["25", "50", "75", "100"]
 
 
+def test_the_first_steps_do_not_say_how_long_the_rest_takes(capsys):
+    with progress_bar("fitting", True, pause=0.0) as report:
+        report(4, 100)
+        report(5, 100)
+    assert capsys.readouterr().err.splitlines() == [
+        "fitting: 4% in 0:00:00",
+        "fitting: 5% in 0:00:00, about 0:00:00 left",
+    ]
+
+
 def test_lines_come_now_and_then_only(capsys):
     with progress_bar("fitting", True, pause=3600.0) as report:
         for done in range(5):

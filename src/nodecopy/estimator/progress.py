@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Seconds between two lines, and before the first, where there is no terminal.
 _PAUSE = 10.0
+# The share of the work that says how long the rest will take: the first steps are slow.
+_TELLING = 0.05
 
 
 @contextmanager
@@ -52,9 +54,10 @@ def _lines(title: str, pause: float) -> Progress:
         if now - last < pause or done <= 0:
             return
         last = now
-        gone, left = now - start, (now - start) * (total - done) / done
-        spent, rest = (timedelta(seconds=round(seconds)) for seconds in (gone, left))
-        sys.stderr.write(f"{title}: {done / total:.0%} in {spent}, about {rest} left\n")
+        gone, share = now - start, done / total
+        spent, rest = (timedelta(seconds=round(s)) for s in (gone, gone / share - gone))
+        left = f", about {rest} left" if share >= _TELLING else ""
+        sys.stderr.write(f"{title}: {share:.0%} in {spent}{left}\n")
         sys.stderr.flush()
 
     return write
