@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.torch_module import ModuleInputs
 from nodecopy.rng import stream
-from nodecopy.weights import TrainConfig, WeightSamples
+from nodecopy.weights import SGLD, Laplace, MeanField, TrainConfig, WeightPosterior, WeightSamples
 from nodecopy.weights.descent import Trainer, draw_key, supervised, train
 from nodecopy.weights.stopping import Patience
 from tests.modules import Sage, Weighted
@@ -304,6 +305,40 @@ def test_a_model_of_modules_is_not_saved(task: Task, tmp_path: Path) -> None:
         with pytest.raises(ModelError, match=rf"{name}.* cannot be saved: .*; got TorchNetwork"):
             clf.save(tmp_path / "model.safetensors")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        SGLD(burn_in=10, thinning=2),
+        MeanField(epochs=10),
+        Laplace("diagonal", epochs=10),
+        Laplace(epochs=10),
+    ],
+    ids=["sgld", "mean field", "laplace, diagonal", "laplace, last layer"],
+)
+def test_every_weight_posterior_takes_a_module_without_statistics(
+    task: Task, weights: WeightPosterior
+) -> None:
+    network = TorchNetwork(partial(Sage, norm=False), readout=("last.weight", "last.bias"))
+    graphs = graphs_of(task, 2)
+    drawn = weights.fit(network, task, graphs, [1, 2], 3)
+    assert len(drawn) == 2
+    assert drawn.num_draws == 3
+    last = drawn.weights["last.weight"].unflatten(0, (2, 3))
+    assert not torch.allclose(last[:, 0], last[:, 1])
+    p = drawn.predict_proba(task.graph, task.features)
+    np.testing.assert_allclose(p.sum(2), 1, atol=1e-5)
+    alone = weights.fit(network, task, graphs[1:], [2], 3)
+    assert same(alone, drawn.take(slice(1, 2)))
+    with pytest.raises(ModelError, match=r"running statistics \(fixed:norm.running_mean, "):
+        weights.fit(NETWORK, task, graphs, [1, 2], 3)
+
+
+def test_a_posterior_of_the_last_layer_needs_its_name(task: Task) -> None:
+    network = TorchNetwork(partial(Sage, norm=False))
+    with pytest.raises(ModelError, match="TorchNetwork has no last layer"):
+        Laplace(epochs=1).fit(network, task, [task.graph], [1], 2)
 
 
 class Answers(nn.Module):
