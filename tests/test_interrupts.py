@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nodecopy.interrupts import shielded
 from tests.waiting import LIMIT
 
 # What runs in place of `python -m nodecopy`: a signal comes when a module is looked for, or called.
@@ -94,3 +95,19 @@ def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
     ignored = "signal.signal(signal.SIGINT, signal.SIG_IGN)"
     done = run(["--version"], "typer", more=ignored)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_process_that_is_started_under_a_shield_does_not_hear_ctrl_c() -> None:
+    code = "import time; print('.', flush=True); time.sleep(600)"
+    with shielded():
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        assert child.stdout is not None
+        assert child.stdout.read(1) == b"."
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)  # comes second, and is the one that ends it
+        assert child.wait(LIMIT) == -signal.SIGTERM
+    finally:
+        child.kill()
+        child.stdout.close()

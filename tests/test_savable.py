@@ -23,6 +23,7 @@ from nodecopy.nn.diffusion import Diffusion
 from nodecopy.persistence import decode, encode
 from nodecopy.weights import MaximumPosterior, TrainConfig
 from tests.problems import make_task
+from tests.waiting import LIMIT
 
 PACKAGE = Path(savable.__file__).parent
 
@@ -39,7 +40,9 @@ def marked() -> Iterator[str]:
 
 def test_reading_a_model_knows_every_class_that_is_marked() -> None:
     code = "import nodecopy.persistence, nodecopy.savable; print(*sorted(nodecopy.savable._KINDS))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert run.stdout.split() == sorted(marked())
     assert len(run.stdout.split()) >= 30
 

@@ -51,7 +51,7 @@ def cluster() -> Iterator[LocalCluster]:
     # By default a dead worker is called for half a minute, and one that takes a quarter of a minute
     # to come back, on a busy machine, never may.
     patience = {
-        "distributed.comm.timeouts.connect": "5s",
+        "distributed.comm.timeouts.connect": "10s",
         "distributed.deploy.lost-worker-timeout": "1h",
     }
     with (
@@ -63,6 +63,9 @@ def cluster() -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def address(cluster: LocalCluster) -> str:
+    if not wait_until(lambda: bool(cluster.scheduler_info["workers"])):
+        cluster.scale(0)  # its worker did not come back: another one is started
+        cluster.scale(1)
     return cluster.scheduler_address
 
 
