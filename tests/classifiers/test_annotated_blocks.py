@@ -24,13 +24,16 @@ def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     expected = np.zeros((4, 2))
     for j, neighbours in enumerate([[1], [0, 2], [1, 3], [2]]):
         expected[j] = sum(np.log(omega @ q[i]) for i in neighbours)
-    np.testing.assert_allclose(edge_evidence(graph.to_scipy(), q), expected)
+    flat = np.full((4, 2), 0.5)
+    both = edge_evidence(graph.to_scipy(), np.stack([q, flat]))
+    np.testing.assert_allclose(both[0], expected)
+    np.testing.assert_allclose(both[1], edge_evidence(graph.to_scipy(), flat[None])[0])
 
 
 def test_the_student_is_the_softmax_regression_on_soft_labels() -> None:
     rng = np.random.default_rng(0)
     x, q = rng.normal(size=(50, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 50)
-    scores = student_scores(Features(x, torch.device("cpu")), q, 1.0)
+    (scores,) = student_scores(Features(x, torch.device("cpu")), q[None], 1.0)
     w = np.linalg.lstsq(x, scores, rcond=None)[0]
     p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     gradient = w - x.T @ (q - p)
@@ -74,7 +77,6 @@ def test_impossible_settings_are_refused() -> None:
     for settings, message in [
         ({"rounds": 0}, "rounds and sweeps must be at least 1; got 0, 5"),
         ({"sharpness": 0}, "must be positive"),
-        ({"output": "block"}, "did you mean 'blocks'"),
     ]:
         with pytest.raises(ModelError, match=message):
             AnnotatedBlocks(**settings)

@@ -18,6 +18,7 @@ from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
     ChebNetClassifier,
+    DiffusedStudent,
     DiffusionClassifier,
     FeatureClassifier,
     Fitted,
@@ -54,7 +55,7 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
     "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
     "annotated blocks": AnnotatedBlocks(),
-    "annotated blocks, diffused": AnnotatedBlocks(output="diffused"),
+    "annotated blocks, diffused": DiffusedStudent(),
     "label propagation": LabelPropagation(),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),

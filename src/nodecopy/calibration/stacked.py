@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pooling import Pool, fit_pool
 from nodecopy.calibration.temperature import TemperaturePrior
-from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, fit_many
+from nodecopy.classifiers import Fitted, NodeClassifier, Refiner, fit_many
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.progress import Progress, stages
@@ -31,7 +31,7 @@ class Component:
             that only serves others as their base.
         in_folds: what is fitted in its place while labels are held out, a cheaper one for
             instance; None is the classifier itself.
-        on: the number of an earlier component, whose probabilities become its ``base``.
+        on: the number of an earlier component whose fit it starts from, for a `Refiner`.
     """
 
     classifier: NodeClassifier
@@ -74,6 +74,9 @@ class StackedClassifier:
                     f"component {number} must be on an earlier one, 0 to {number - 1}; "
                     f"got {component.on}"
                 )
+            if component.on is not None and not isinstance(component.classifier, Refiner):
+                name = type(component.classifier).__name__
+                raise ModelError(f"component {number}, {name}, cannot start from another's fit")
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
         """Fit every classifier to all labels, and to all but a fold of them."""
@@ -82,7 +85,7 @@ class StackedClassifier:
         fitted = [fits[0] for fits in self._fits(full, [task], [seed], during)]
         folds = make_folds(task, self.folds, child_seed(seed, "held out"))
         cheap = [part.in_folds or part.classifier for part in self.components]
-        fits = self._fits(cheap, folds.tasks, folds.seeds, after)
+        fits = self._fits(cheap, folds.tasks, folds.seeds, after) if folds.tasks else []
         held_out = folds.held_out([folds.predictions(each) for each in fits])
         counts = np.array([component.count for component in self.components])
         pool = fit_pool(held_out, counts, self.component_prior, self.pool_prior)
@@ -100,16 +103,11 @@ class StackedClassifier:
         for number, (component, classifier) in enumerate(
             zip(self.components, classifiers, strict=True)
         ):
-            named = [child_seed(seed, "component", number) for seed in seeds]
-            if component.on is None:
-                fits.append(fit_many(classifier, tasks, named))
+            if component.on is not None and isinstance(classifier, Refiner):
+                fits.append(classifier.refine_many(tasks, fits[component.on]))
             else:
-                fits.append(
-                    [
-                        _based_on(classifier, base).fit(task, name)
-                        for base, task, name in zip(fits[component.on], tasks, named, strict=True)
-                    ]
-                )
+                named = [child_seed(seed, "component", number) for seed in seeds]
+                fits.append(fit_many(classifier, tasks, named))
             if progress is not None:
                 progress(number + 1, len(self.components))
         return fits
@@ -127,9 +125,3 @@ class FittedStack:
     def probabilities(self) -> NDArray[np.float64]:
         """Calibrated probabilities of every node [N, K]."""
         return self.pool.apply(np.stack([part.probabilities for part in self.components]))
-
-
-def _based_on(classifier: NodeClassifier, base: Fitted) -> NodeClassifier:
-    """Return the classifier with given probabilities as its base."""
-    given = GivenProbabilities(np.asarray(base.probabilities))
-    return replace(classifier, base=given)  # type: ignore[type-var]

@@ -1,8 +1,12 @@
 """Base classifiers: anything that gives every node a class probability (line 3 of Algorithm 1)."""
 
 from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
-from nodecopy.classifiers.annotated_blocks import AnnotatedBlocks
-from nodecopy.classifiers.base import Fitted, NodeClassifier, SideBySide, fit_many
+from nodecopy.classifiers.annotated_blocks import (
+    AnnotatedBlocks,
+    DiffusedStudent,
+    FittedBlocks,
+)
+from nodecopy.classifiers.base import Fitted, NodeClassifier, Refiner, SideBySide, fit_many
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
@@ -17,9 +21,11 @@ from nodecopy.classifiers.neural import (
 __all__ = [
     "AnnotatedBlocks",
     "ChebNetClassifier",
+    "DiffusedStudent",
     "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
+    "FittedBlocks",
     "FittedNetwork",
     "GATClassifier",
     "GCNClassifier",
@@ -27,6 +33,7 @@ __all__ = [
     "LabelPropagation",
     "NetworkClassifier",
     "NodeClassifier",
+    "Refiner",
     "SideBySide",
     "fit_many",
     "warn_of_unused_weights",

@@ -16,24 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nodecopy.classifiers.adapters import GivenProbabilities
-from nodecopy.classifiers.base import NodeClassifier, fit_many
+from nodecopy.classifiers.base import Fitted, NodeClassifier, fit_many
 from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, unknown_name
-from nodecopy.nn.diffusion import Diffusion, Features, Propagator, unit_rows
+from nodecopy.errors import ModelError
+from nodecopy.nn.diffusion import Diffusion, Features, Identity, Propagator, unit_rows
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
 from nodecopy.weights.lbfgs import minimise
-
-Output = Literal["blocks", "diffused"]
 
 # Evidence of one edge is bounded, so that a pair of classes never seen together is not impossible.
 _LEAST = 1e-3
@@ -52,9 +50,6 @@ class AnnotatedBlocks:
         sweeps: of the mean field in each round.
         edge_weight: η, how much the edges count; below one, since they are not independent.
         prior_precision: λ of the classifier on features.
-        output: "blocks" is q after the last sweep; "diffused" spreads what the features say of
-            every node over the graph, softmax(Π X W), where that is better than the block model.
-        diffusion: Π of that.
     """
 
     base: NodeClassifier = field(default_factory=DiffusionClassifier)
@@ -63,8 +58,6 @@ class AnnotatedBlocks:
     sweeps: int = 5
     edge_weight: float = 0.5
     prior_precision: float = 1.0
-    output: Output = "blocks"
-    diffusion: Diffusion = field(default_factory=lambda: Diffusion(alpha=0.2))
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -77,95 +70,158 @@ class AnnotatedBlocks:
                 "sharpness and prior_precision must be positive and edge_weight not negative; got "
                 f"{self.sharpness}, {self.prior_precision}, {self.edge_weight}"
             )
-        if self.output not in get_args(Output):
-            raise ModelError(unknown_name("output", self.output, get_args(Output)))
 
-    def fit(
-        self, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> GivenProbabilities:
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBlocks:
         """Fit the base, then run EM from its probabilities."""
         before, after = stages(progress, [1, 1])
         base = self.base.fit(task, child_seed(seed, "base"), before)
-        refined = self._refined(task, np.asarray(base.probabilities, np.float64))
+        (refined,) = self.refine_many([task], [base])
         if after is not None:
             after(1, 1)
         return refined
 
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[GivenProbabilities]:
-        """Fit the bases side by side, then run EM for each task."""
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBlocks]:
+        """Fit the bases side by side, and run EM for all tasks at once."""
         bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
-        return [
-            self._refined(task, np.asarray(base.probabilities, np.float64))
-            for task, base in zip(tasks, bases, strict=True)
-        ]
+        return self.refine_many(tasks, bases)
 
-    def _refined(self, task: Task, q: NDArray[np.float64]) -> GivenProbabilities:
-        adjacency = task.graph.symmetrise().without_self_loops().to_scipy()
-        known = np.eye(task.num_classes)[task.labels[task.train]]
-        x = Features(unit_rows(task.features), torch.device("cpu"))
-        q = _powered(q, self.sharpness)
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
+        """Run EM for tasks that differ in their labels only, each from what was fitted to it."""
+        graph = tasks[0].graph
+        adjacency = graph.symmetrise().without_self_loops().to_scipy()
+        x = Features(unit_rows(tasks[0].features), torch.device("cpu"))
+        q = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
+        q = _powered(q, self.sharpness)  # [M, N, K]
         for _ in range(self.rounds):
-            q[task.train] = known
+            _clamp(q, tasks)
             scores = student_scores(x, q, self.prior_precision)
             said = _log_softmax(scores)
             for _ in range(self.sweeps):
-                evidence = edge_evidence(adjacency, q)
-                refined = np.exp(_log_softmax(said + self.edge_weight * evidence))
-                refined[task.train] = known
+                evidence = self.edge_weight * edge_evidence(adjacency, q)
+                refined = np.exp(_log_softmax(said + evidence))
+                _clamp(refined, tasks)
                 q = _DAMPING * q + (1 - _DAMPING) * refined
-        if self.output == "blocks":
-            q = np.exp(_log_softmax(said + self.edge_weight * evidence))
-        else:
-            device = torch.device("cpu")
-            spread = Propagator(self.diffusion.coefficients, task.graph, x, device).spread
-            diffused = spread(torch.as_tensor(scores.astype(np.float32))).numpy()
-            q = np.exp(_log_softmax(diffused.astype(np.float64)))
-        return GivenProbabilities(q)
+        final = np.exp(_log_softmax(said + evidence))
+        return [FittedBlocks(*parts) for parts in zip(final, scores, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBlocks:
+    """What edges and features say together, and what features say alone.
+
+    Attributes:
+        probabilities: q after the last sweep [N, K].
+        scores: X W [N, K].
+    """
+
+    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DiffusedStudent:
+    """softmax(Π X W) with W of an annotated block model, which learnt it from all nodes.
+
+    It smooths over the graph where neighbours agree, instead of asking how classes meet.
+
+    Args:
+        base: gives W.
+        diffusion: Π.
+    """
+
+    base: AnnotatedBlocks = field(default_factory=AnnotatedBlocks)
+    diffusion: Diffusion = field(default_factory=lambda: Diffusion(alpha=0.2))
+
+    def fit(
+        self, task: Task, seed: int = 0, progress: Progress | None = None
+    ) -> GivenProbabilities:
+        """Fit the block model, then spread what its features say."""
+        base = self.base.fit(task, child_seed(seed, "base"), progress)
+        (spread,) = self.refine_many([task], [base])
+        return spread
+
+    def refine_many(
+        self, tasks: Sequence[Task], fits: Sequence[Fitted]
+    ) -> list[GivenProbabilities]:
+        """Spread the scores of fitted block models over the graph of their tasks."""
+        blocks = [fitted for fitted in fits if isinstance(fitted, FittedBlocks)]
+        if len(blocks) != len(fits):
+            raise ModelError("DiffusedStudent needs the fit of an AnnotatedBlocks to start from")
+        graph, device = tasks[0].graph, torch.device("cpu")
+        propagator = Propagator(
+            self.diffusion.coefficients, graph, Identity(graph.num_nodes), device
+        )
+        columns = np.concatenate([one.scores for one in blocks], axis=1).astype(np.float32)
+        spread = propagator.spread(torch.as_tensor(columns)).numpy().astype(np.float64)
+        parts = np.split(spread, len(blocks), axis=1)
+        return [GivenProbabilities(np.exp(_log_softmax(part))) for part in parts]
 
 
 def student_scores(
     x: Features, targets: NDArray[np.float64], prior_precision: float
 ) -> NDArray[np.float64]:
-    """Return X W [N, K] of the softmax regression on soft labels of every node [N, K].
+    """Return X W [M, N, K] of softmax regressions on soft labels of every node [M, N, K].
 
     A few iterations from W = 0 suffice, and stopping there is a mild penalty of its own.
     """
-    wanted = torch.as_tensor(targets.astype(np.float32))
-    shape = (x.num_columns, wanted.shape[1])
+    members, nodes, classes = targets.shape
+    # Nodes first, so that a product's columns, those of all members, are rows of the softmax.
+    wanted = torch.as_tensor(targets.transpose(1, 0, 2).astype(np.float32)).contiguous()
+    shape = (members, x.num_columns, classes)
 
-    def objective(flat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        w = flat.view(shape)
-        logarithms = torch.log_softmax(x.times(w), -1)
-        loss = -(wanted * logarithms).sum() + 0.5 * prior_precision * (w * w).sum()
-        gradient = prior_precision * w - x.transposed_times(wanted - logarithms.exp())
-        return loss.view(1), gradient.reshape(1, -1)
+    def scores(flat: Tensor) -> Tensor:
+        side_by_side = flat.view(shape).permute(1, 0, 2).flatten(1)  # [D, M K]
+        return x.times(side_by_side).view(nodes, members, classes)
 
-    curvature = prior_precision + x.column_squares() / wanted.shape[1]
-    diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).reshape(1, -1)
-    start = torch.zeros_like(diagonal)
-    found = minimise(objective, start, diagonal, 1e-3, most=_STUDENT_ITERATIONS)
-    scores: NDArray[np.float64] = x.times(found.points.view(shape)).numpy().astype(np.float64)
-    return scores
+    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
+        logarithms = torch.log_softmax(scores(flat), -1)  # [N, M, K]
+        loss = -(wanted * logarithms).sum((0, 2)) + 0.5 * prior_precision * (flat * flat).sum(1)
+        residual = (wanted - logarithms.exp_()).flatten(1)
+        slope = x.transposed_times(residual).unflatten(1, (members, classes)).permute(1, 0, 2)
+        return loss, prior_precision * flat - slope.flatten(1)
+
+    curvature = prior_precision + x.column_squares() / classes
+    diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
+    found = minimise(
+        objective, torch.zeros_like(diagonal), diagonal, 1e-3, most=_STUDENT_ITERATIONS
+    )
+    result: NDArray[np.float64] = scores(found.points).numpy().astype(np.float64)
+    return result.transpose(1, 0, 2)
 
 
 def edge_evidence(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [N, K] with Ω of the likeliest classes."""
-    classes = q.shape[1]
-    likeliest = np.eye(classes)[q.argmax(1)]
-    meetings = likeliest.T @ (adjacency @ likeliest)  # m [K, K]
-    ends = meetings.sum(1)  # κ
-    expected = np.outer(ends, ends) / max(ends.sum(), 1e-12)
+    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K], with Ω of the likeliest classes."""
+    classes = q.shape[2]
+    likeliest = np.eye(classes)[q.argmax(2)]  # [M, N, K]
+    around = _beside(adjacency, likeliest)
+    meetings = likeliest.transpose(0, 2, 1) @ around  # m [M, K, K]
+    ends = meetings.sum(2)  # κ [M, K]
+    totals = np.maximum(ends.sum(1), 1e-12)
+    expected = ends[:, :, None] * ends[:, None, :] / totals[:, None, None]
     affinity = (meetings + classes) / (expected + classes)
-    evidence: NDArray[np.float64] = adjacency @ np.log(np.maximum(q @ affinity.T, _LEAST))
-    return evidence
+    return _beside(adjacency, np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST)))
+
+
+def _beside(matrix: sp.csr_array, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply a sparse matrix by M matrices [M, N, K], their columns side by side."""
+    members, nodes, width = rows.shape
+    product = matrix @ rows.transpose(1, 0, 2).reshape(nodes, members * width)
+    result: NDArray[np.float64] = product.reshape(nodes, members, width).transpose(1, 0, 2)
+    return result
+
+
+def _clamp(q: NDArray[np.float64], tasks: Sequence[Task]) -> None:
+    """Set the labelled nodes of each task to their labels."""
+    for member, task in zip(q, tasks, strict=True):
+        member[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
 
 
 def _powered(q: NDArray[np.float64], power: float) -> NDArray[np.float64]:
     raised = q**power
-    return raised / raised.sum(1, keepdims=True)
+    return raised / raised.sum(-1, keepdims=True)
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    shifted = scores - scores.max(1, keepdims=True)
-    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
+    shifted = scores - scores.max(-1, keepdims=True)
+    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
     return result

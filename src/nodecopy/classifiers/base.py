@@ -31,6 +31,15 @@ class SideBySide(Protocol):
         ...
 
 
+@runtime_checkable
+class Refiner(Protocol):
+    """A classifier that can start from what another one was fitted to."""
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
+        """Start from the fit of another classifier to each task; they differ in labels only."""
+        ...
+
+
 def fit_many(
     classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
 ) -> Sequence[Fitted]:

@@ -1,0 +1,68 @@
+"""Presets: whole methods as values, to print, change and save.
+
+``best()`` was chosen once for all graphs, ``paper()`` is
+the paper to the letter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
+from nodecopy.graph_models import NodeCopying
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.posterior import BayesianGCN
+from nodecopy.weights import MaximumPosterior
+
+# Settings of the diffusion members, for all graphs.
+PRECISION = 0.005
+FEATURES_PRECISION = 0.1
+GRAPH_PRECISION = 0.003
+EPSILON = 0.1
+
+
+def diffusion() -> DiffusionClassifier:
+    """Return a linear classifier on diffused features."""
+    return DiffusionClassifier(Diffusion(), MaximumPosterior(PRECISION))
+
+
+def copied_diffusion(n_zeta: int = 10) -> BayesianGCN:
+    """Return diffusion members on copied graphs in two rounds, one the base of the other."""
+    once = BayesianGCN(
+        base=diffusion(),
+        graph_model=NodeCopying(EPSILON),
+        weights=MaximumPosterior(PRECISION),
+        n_zeta=n_zeta,
+        n_weights=1,
+        network=Diffusion(),
+    )
+    return replace(once, base=once)
+
+
+def best() -> StackedClassifier:
+    """Return the method for few labels: several components, weighted and calibrated by the labels.
+
+    Copied diffusion comes first; what it says of unlabelled nodes starts an annotated block model,
+    whose two outputs are components of their own. Diffusion alone, features alone and the graph
+    alone have a vote for graphs on which copying, edges or features mislead.
+    """
+    features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
+    graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(GRAPH_PRECISION))
+    blocks = AnnotatedBlocks()
+    return StackedClassifier(
+        (
+            Component(copied_diffusion(), 2.0, in_folds=copied_diffusion(n_zeta=4)),
+            Component(blocks, 2.0, on=0),
+            Component(DiffusedStudent(), 2.0, on=1),
+            Component(diffusion(), 1.0),
+            Component(features, 1.0),
+            Component(replace(blocks, sharpness=1.0), 1.0, on=4),
+            Component(graph, 1.0),
+        )
+    )
+
+
+def paper() -> BayesianGCN:
+    """Return Algorithm 1 with the paper's settings."""
+    return BayesianGCN()

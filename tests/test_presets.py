@@ -1,0 +1,34 @@
+"""Presets: values that can be printed, changed and fitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nodecopy.data.task import Task
+from nodecopy.posterior import BayesianGCN
+from nodecopy.presets import best, copied_diffusion, paper
+from tests.problems import true_labels
+
+
+def test_a_preset_is_a_value() -> None:
+    assert best() == best()
+    assert paper() == BayesianGCN()
+    assert eval_like(repr(best())).startswith("StackedClassifier(components=(Component(")
+    assert replace(best(), folds=3) != best()
+    assert copied_diffusion(4) != copied_diffusion()
+
+
+def eval_like(text: str) -> str:
+    assert "<" not in text  # every part shows its settings, none an address in memory
+    return text
+
+
+def test_the_best_preset_labels_and_is_the_same_for_the_same_seed(task: Task) -> None:
+    fitted = best().fit(task, seed=1)
+    assert np.mean(fitted.probabilities.argmax(1) == true_labels(task)) > 0.6
+    np.testing.assert_allclose(fitted.probabilities.sum(1), 1)
+    again = best().fit(task, seed=1)
+    np.testing.assert_array_equal(fitted.probabilities, again.probabilities)
+    assert len(fitted.held_out.nodes) == len(task.train)
