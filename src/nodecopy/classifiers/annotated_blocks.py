@@ -31,6 +31,7 @@ from nodecopy.errors import ModelError
 from nodecopy.nn.diffusion import Diffusion, Features, Identity, Propagator, unit_rows
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 from nodecopy.weights.lbfgs import minimise
 
 # Evidence of one edge is bounded, so that a pair of classes never seen together is not impossible.
@@ -39,6 +40,7 @@ _STUDENT_ITERATIONS = 20
 _DAMPING = 0.5
 
 
+@savable
 @dataclass(frozen=True)
 class AnnotatedBlocks:
     """Class probabilities of a base classifier, refined by EM in an annotated block model.
@@ -118,6 +120,7 @@ class FittedBlocks:
     scores: NDArray[np.float64]
 
 
+@savable
 @dataclass(frozen=True)
 class DiffusedStudent:
     """softmax(Π X W) with W of an annotated block model, which learnt it from all nodes.
