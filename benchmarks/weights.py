@@ -134,28 +134,33 @@ def scores(dataset: NodeDataset, split: Split, probabilities: np.ndarray) -> Row
 
 def tables(rows: dict[tuple, Row]) -> str:
     """Return a table for each dataset and number of labels, as Markdown."""
-    cells = sorted({(name, labels) for name, labels, _, _ in rows}, key=lambda c: (c[0][1:], c[1]))
-    return "".join(table(name, labels, rows) for name, labels in cells)
+    order = list(DATASET_TITLES)
+    cells = {(order.index(name), labels, name) for name, labels, _, _ in rows}
+    return "".join(table(name, labels, rows) for _, labels, name in sorted(cells))
 
 
 def table(name: str, labels: int, rows: dict[tuple, Row]) -> str:
-    """Return the means of every posterior over its trials."""
+    """Return the means over the trials that all posteriors have, those at T = 1 left aside."""
+    cell = {(t, p): row for (d, n, t, p), row in rows.items() if (d, n) == (name, labels)}
+    held = [{t for t, p in cell if p == wanted} for wanted in POSTERIORS if "T = 1" not in wanted]
+    shared = sorted(set.intersection(*held))
     lines = [
         f"\n**{DATASET_TITLES[name]}, {labels} labels per class**\n",
         "| | trials | accuracy, % | NLL | ECE pooled, % | … per trial, % | bias, % | CPU |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    seconds = {
-        (t, p): row["seconds"] for (d, n, t, p), row in rows.items() if (d, n) == (name, labels)
-    }
     for posterior in POSTERIORS:
-        trials = [t for t, p in seconds if p == posterior and (t, "PointEstimate") in seconds]
+        trials = [t for t in shared if (t, posterior) in cell]
         if trials:
-            several = [rows[name, labels, t, posterior] for t in trials]
-            plain = sum(seconds[t, "PointEstimate"] for t in trials)
-            ratio = sum(seconds[t, posterior] for t in trials) / plain
+            several = [cell[t, posterior] for t in trials]
+            plain = [cell[t, "PointEstimate"] for t in trials]
+            ratio = total_seconds(several) / total_seconds(plain)
             lines.append(f"| {posterior} | {means(several)} | {ratio:.1f} |")
     return "\n".join(lines) + "\n"
+
+
+def total_seconds(several: list[Row]) -> float:
+    return sum(row["seconds"] for row in several)
 
 
 def means(several: list[Row]) -> str:

@@ -223,7 +223,7 @@ def assert_same(one: WeightSamples, other: WeightSamples) -> None:
         torch.testing.assert_close(weights, other.weights[name], atol=1e-4, rtol=1e-4)
 
 
-NETWORK = GCN(hidden=(5,))
+NETWORK = GCN(hidden=(5,), bias=True)
 TASKS = [make_task(per_class=4), make_task(per_class=2), make_task(per_class=3)]
 GRAPHS = [make_task(seed=seed).graph for seed in (0, 5, 6)]
 
