@@ -57,6 +57,12 @@ def test_arrays_are_checked_by_their_headers(edges, tmp_path):
     refused(DatasetError, message, edges, None, path, max_memory=5 * 10**7)
 
 
+@pytest.mark.parametrize("starts", [[0, 1, 2, -1], [0, 2, 1, 3], [1, 1, 2, 3], [0, 1, 2, 4]])
+def test_rows_that_do_not_follow_one_another_are_refused(edges, tmp_path, starts):
+    path = archive(tmp_path / "x.npz", x_indptr=np.array(starts))
+    refused(FormatError, "x_indptr must go up from 0 to 3", edges, None, path)
+
+
 def test_features_are_counted_before_they_are_named(edges, tmp_path):
     path = archive(tmp_path / "wide.npz", num_features=np.array(10**9))
     message = "num_features = 1,000,000,000 takes about 67.1 GiB of memory; max_memory is 9.3 GiB"

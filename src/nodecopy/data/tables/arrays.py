@@ -148,6 +148,12 @@ def _check_size(
 def _matrix(path: Path, held: dict[str, NDArray[Any]], width: int) -> sp.csr_array[np.float32]:
     indptr, columns, values = held["x_indptr"], held["x_indices"], held.get("x_data")
     values = np.ones(columns.shape, np.float32) if values is None else values
+    starts = indptr.astype(np.int64)
+    # SciPy does not look at them where the last one is not positive.
+    if starts[0] != 0 or starts[-1] > len(columns) or np.any(np.diff(starts) < 0):
+        raise FormatError(
+            f"{path} does not hold a sparse matrix: x_indptr must go up from 0 to {len(columns)}"
+        )
     try:
         with np.errstate(over="ignore"):
             parts = (values.astype(np.float32), columns, indptr)
