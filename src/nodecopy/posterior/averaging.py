@@ -11,13 +11,16 @@ and each bracket is a mutual information, so never negative.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
+
+# Numbers that are averaged at a time: temporary arrays then stay in memory that is there already.
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws:
         num_draws: S.
     """
     total = expected = between = np.zeros(0)
-    within = np.zeros(0)
+    within = np.zeros((0, 0, 0))
     members, awaited = 0, 0
     for chosen, s, drawn in draws:
         if s != awaited:
@@ -80,17 +83,21 @@ def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws:
             raise ModelError(
                 f"draw {s} of members {first} to {last} came where draw {awaited} was due"
             )
-        p = np.asarray(drawn, np.float64)  # [m, N, K]
         if members == 0 and s == 0:
-            total, expected = np.zeros(p.shape[1:]), np.zeros(p.shape[1])
-            between = np.zeros(p.shape[1])
-        within = p.copy() if s == 0 else within + p
-        expected += entropy(p).sum(0)
+            total, expected = np.zeros(drawn.shape[1:]), np.zeros(drawn.shape[1])
+            between = np.zeros(drawn.shape[1])
+        if within.shape != drawn.shape:  # one buffer for all draws: fresh memory costs more
+            within = np.empty(drawn.shape)
         awaited = (s + 1) % num_draws
+        for block in _blocks(drawn.shape):
+            p = np.asarray(drawn[:, block], np.float64)  # [m, n, K]
+            within[:, block] = p if s == 0 else within[:, block] + p
+            expected[block] += entropy(p).sum(0)
+            if awaited == 0:
+                mean = within[:, block] / num_draws
+                total[block] += mean.sum(0)
+                between[block] += entropy(mean).sum(0)
         if awaited == 0:
-            mean = within / num_draws
-            total += mean.sum(0)
-            between += entropy(mean).sum(0)
             members += chosen.stop - chosen.start
     if members == 0 or awaited != 0:
         raise ModelError("an average needs at least one member, with all of its draws")
@@ -105,6 +112,13 @@ def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws:
         members,
         num_draws,
     )
+
+
+def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield blocks of nodes, of draws [m, N, K], that fit in the processor's cache."""
+    members, nodes, classes = shape
+    size = max(1, _BLOCK // (members * classes))
+    yield from (slice(start, start + size) for start in range(0, nodes, size))
 
 
 def entropy(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
