@@ -179,6 +179,30 @@ def test_dropout_is_on_under_a_key_only(task: Task, build: type[nn.Module]) -> N
     assert not torch.allclose(first, off)
 
 
+def test_masks_are_named_by_the_seed_of_the_member(task: Task) -> None:
+    one = train(NETWORK, task, [task.graph], [1], SHORT)
+    both = {name: w.repeat_interleave(2, 0) for name, w in one.weights.items()}
+    twins = WeightSamples(NETWORK, both, (1, 2), keys=(draw_key(0),))
+    p = twins.predict_proba(task.graph, task.features)
+    assert not np.allclose(p[0], p[1])
+    alone = twins.take(slice(1, 2)).predict_proba(task.graph, task.features)
+    np.testing.assert_array_equal(alone[0], p[1])
+
+
+def test_batch_norm_keeps_to_its_statistics_in_draws(task: Task) -> None:
+    def build(d: int, k: int) -> nn.Module:
+        module = Sage(d, k)
+        module.dropout.p = 0.0
+        return module
+
+    trained = train(TorchNetwork(build), task, [task.graph], [1], SHORT)
+    drawn = dataclasses.replace(trained, keys=(draw_key(0),))
+    np.testing.assert_array_equal(
+        drawn.predict_proba(task.graph, task.features),
+        trained.predict_proba(task.graph, task.features),
+    )
+
+
 def test_a_buffer_that_is_assigned_anew_is_kept_in_training_only(task: Task) -> None:
     trained = train(TorchNetwork(FunctionalDropout), task, [task.graph] * 2, [1, 2], SHORT)
     assert trained.weights["fixed:calls"].tolist() == [5.0, 5.0]
