@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.calibration import Component, StackedClassifier, TemperaturePrior
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
 from nodecopy.graph_models import NodeCopying
 from nodecopy.nn.diffusion import Diffusion
@@ -44,21 +44,25 @@ def best() -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
     Copied diffusion comes first; what it says of unlabelled nodes starts an annotated block model,
-    whose two outputs are components of their own. Diffusion alone, features alone and the graph
-    alone have a vote for graphs on which copying, edges or features mislead.
+    whose two outputs are components of their own. Features alone, blocks that start from them, and
+    the graph alone have a vote for graphs on which copying, edges or features mislead.
     """
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(GRAPH_PRECISION))
     blocks = AnnotatedBlocks()
     return StackedClassifier(
         (
-            Component(copied_diffusion(), 2.0, in_folds=copied_diffusion(n_zeta=4)),
-            Component(blocks, 2.0, on=0),
-            Component(DiffusedStudent(), 2.0, on=1),
-            Component(diffusion(), 1.0),
-            Component(features, 1.0),
-            Component(replace(blocks, sharpness=1.0), 1.0, on=4),
-            Component(graph, 1.0),
+            Component(
+                copied_diffusion(),
+                0.25,
+                in_folds=copied_diffusion(n_zeta=4),
+                prior=TemperaturePrior(-0.25),
+            ),
+            Component(blocks, 0.4, prior=TemperaturePrior(0.75), on=0),
+            Component(DiffusedStudent(), 0.4, prior=TemperaturePrior(-0.6), on=1),
+            Component(features, 0.1, prior=TemperaturePrior(-0.7)),
+            Component(replace(blocks, sharpness=1.0), 0.2, prior=TemperaturePrior(0.75), on=3),
+            Component(graph, 0.1, prior=TemperaturePrior(-0.8)),
         )
     )
 

@@ -93,7 +93,7 @@ def test_a_pool_is_no_worse_than_its_parts_on_many_labels() -> None:
     noisy = tempered(0.5 * p + 0.5 * np.random.default_rng(1).dirichlet(np.ones(4), 5000), 2.0)
     parts = np.stack([tempered(p, 2.0), noisy])
     held = HeldOut(np.arange(5000), y, parts, np.zeros(5000, int))
-    pool = fit_pool(held, np.ones(2), TemperaturePrior(), TemperaturePrior())
+    pool = fit_pool(held, np.ones(2), [TemperaturePrior()] * 2, TemperaturePrior())
     pooled = negative_log_likelihood(pool.apply(parts), y)
     assert all(pooled < negative_log_likelihood(part, y) for part in parts)
     assert pool.weights[0] > 0.9

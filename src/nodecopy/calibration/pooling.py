@@ -4,13 +4,16 @@ Wolpert (1992), "Stacked generalization"; the linear pool of Yao, Vehtari, Simps
 (2018), "Using stacking to average Bayesian predictive distributions", with a Dirichlet prior that
 keeps the weights near given ones while labels are few:
 
-    p = Σ_c w_c p_c^(1/T_c),   w = argmax  Σ_i log Σ_c w_c p_c(y_i)  +  Σ_c a_c log w_c
+    p = Σ_c w_c p_c^(1/T_c),   w = argmax  (1 - 1/m) Σ_i log Σ_c w_c p_c(y_i)  +  Σ_c a_c log w_c
+
+with m the median number of labels a class: labels of a small class say less about the rest.
 
 Each classifier is calibrated by a temperature of its own first, and the pool by one more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +53,7 @@ class Pool:
 def fit_pool(
     held_out: HeldOut,
     counts: NDArray[np.floating],
-    component_prior: TemperaturePrior,
+    priors: Sequence[TemperaturePrior],
     pool_prior: TemperaturePrior,
 ) -> Pool:
     """Return the pool that fits held-out labels best.
@@ -58,11 +61,10 @@ def fit_pool(
     Args:
         held_out: what C classifiers predicted.
         counts: a [C] of the Dirichlet prior: as if so many labels had voted for each.
-        component_prior: of the temperature of each classifier.
+        priors: of the temperature of each classifier.
         pool_prior: of the temperature of the pool.
     """
     truth = held_out.truth
-    priors = [component_prior] * len(held_out.probabilities)
     temperatures = tuple(
         fit_temperature(p, truth, prior)
         for p, prior in zip(held_out.probabilities, priors, strict=True)
@@ -73,15 +75,22 @@ def fit_pool(
             for p, t in zip(held_out.probabilities, temperatures, strict=True)
         ]
     )
-    pool = Pool(tuple(stacking_weights(right, counts).tolist()), temperatures, 1.0)
+    classes = np.bincount(truth)
+    share = 1.0 - 1.0 / max(float(np.median(classes[classes > 0])), 1.0) if len(truth) else 0.0
+    pool = Pool(tuple(stacking_weights(right, counts, share).tolist()), temperatures, 1.0)
     mixed = pool.mixture(held_out.probabilities)
     return Pool(pool.weights, temperatures, fit_temperature(mixed, truth, pool_prior))
 
 
 def stacking_weights(
-    right: NDArray[np.floating], counts: NDArray[np.floating]
+    right: NDArray[np.floating], counts: NDArray[np.floating], share: float = 1.0
 ) -> NDArray[np.float64]:
     """Return w [C] by expectation-maximisation, given p_c(y_i) of each label [C, n].
+
+    Args:
+        right: what each classifier gave the label.
+        counts: a of the Dirichlet prior.
+        share: what a label counts, at most one.
 
     >>> stacking_weights(np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([1.0, 1.0])).round(2).tolist()
     [0.72, 0.28]
@@ -91,9 +100,9 @@ def stacking_weights(
     prior = np.asarray(counts, np.float64)
     weights = prior / prior.sum()
     for _ in range(_ITERATIONS):
-        share = weights[:, None] * right
-        share /= np.maximum(share.sum(0), 1e-300)
-        new = share.sum(1) + prior
+        mine = weights[:, None] * right
+        mine /= np.maximum(mine.sum(0), 1e-300)
+        new = share * mine.sum(1) + prior
         new /= new.sum()
         if np.abs(new - weights).max() < 1e-9:
             break

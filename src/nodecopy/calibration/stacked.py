@@ -31,12 +31,14 @@ class Component:
             that only serves others as their base.
         in_folds: what is fitted in its place while labels are held out, a cheaper one for
             instance; None is the classifier itself.
+        prior: of its temperature.
         on: the number of an earlier component whose fit it starts from, for a `Refiner`.
     """
 
     classifier: NodeClassifier
     count: float = 1.0
     in_folds: NodeClassifier | None = None
+    prior: TemperaturePrior = field(default_factory=TemperaturePrior)
     on: int | None = None
 
     def __post_init__(self) -> None:
@@ -53,14 +55,12 @@ class StackedClassifier:
     Args:
         components: the classifiers.
         folds: parts of the labels, of which each is held out once.
-        component_prior: of the temperature of each classifier.
         pool_prior: of the temperature of the pool.
     """
 
     components: tuple[Component, ...]
     folds: int = 5
-    component_prior: TemperaturePrior = field(default_factory=TemperaturePrior)
-    pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.3))
+    pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.5))
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -88,7 +88,8 @@ class StackedClassifier:
         fits = self._fits(cheap, folds.tasks, folds.seeds, after) if folds.tasks else []
         held_out = folds.held_out([folds.predictions(each) for each in fits])
         counts = np.array([component.count for component in self.components])
-        pool = fit_pool(held_out, counts, self.component_prior, self.pool_prior)
+        priors = [component.prior for component in self.components]
+        pool = fit_pool(held_out, counts, priors, self.pool_prior)
         return FittedStack(tuple(fitted), held_out, pool)
 
     def _fits(
