@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
+from nodecopy.calibration import stratified_folds
 from nodecopy.data import NodeDataset, planted_partition
-from nodecopy.labelling.validation import cross_validate, stratified_folds
+from nodecopy.labelling.validation import cross_validate
 from nodecopy.metrics import wilson_interval
 from nodecopy.weights.descent import TrainConfig
 

@@ -185,10 +185,10 @@ def student_scores(
 
     curvature = prior_precision + x.column_squares() / classes
     diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
-    found = minimise(
+    solution = minimise(
         objective, torch.zeros_like(diagonal), diagonal, 1e-3, most=_STUDENT_ITERATIONS
     )
-    result: NDArray[np.float64] = scores(found.points).numpy().astype(np.float64)
+    result: NDArray[np.float64] = scores(solution.points).numpy().astype(np.float64)
     return result.transpose(1, 0, 2)
 
 

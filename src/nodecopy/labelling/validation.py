@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.calibration import stratified_folds
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling.parallel import Fold, fitted_folds
@@ -128,20 +129,3 @@ def _divided(
             held = np.flatnonzero(fold_of == fold)
             if len(held):
                 yield repeat, fold, held
-
-
-def stratified_folds(
-    labels: NDArray[np.int64], folds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Deal labelled nodes to folds, each class as evenly as can be: the fold of each [n].
-
-    >>> fold = stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.default_rng(0))
-    >>> [sorted(fold[:4].tolist()), sorted(fold[4:].tolist())]
-    [[0, 0, 1, 1], [0, 1]]
-    """
-    mixed = rng.permutation(len(labels))
-    order = mixed[np.argsort(labels[mixed], kind="stable")]  # by class, mixed within
-    fold_of = np.empty(len(labels), np.int64)
-    # One class goes on dealing where the other stopped, so that folds are of equal size, too.
-    fold_of[order] = np.arange(len(labels)) % folds
-    return fold_of

@@ -120,9 +120,9 @@ def softmax_weights(
     # At W = 0 the Hessian is diagonal in these coordinates, but for the coupling of the classes.
     diagonal = 1.0 / (prior_precision + squares / num_classes)
     diagonal = diagonal.unsqueeze(-1).expand(shape).flatten(1)
-    found = minimise(objective, torch.zeros_like(diagonal), diagonal, tolerance)
-    _check_converged(found, tolerance)
-    rest = residuals(found.points)[1] / prior_precision
+    solution = minimise(objective, torch.zeros_like(diagonal), diagonal, tolerance)
+    _check_converged(solution, tolerance)
+    rest = residuals(solution.points)[1] / prior_precision
     return rows.mT @ rest.to(rows.dtype)
 
 
@@ -139,8 +139,8 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     return directions * squares.sqrt().unsqueeze(1), squares
 
 
-def _check_converged(found: Minimum, tolerance: float) -> None:
-    largest = float(found.gradients.abs().max()) if found.gradients.numel() else 0.0
+def _check_converged(solution: Minimum, tolerance: float) -> None:
+    largest = float(solution.gradients.abs().max()) if solution.gradients.numel() else 0.0
     if not largest <= 100 * tolerance:
         raise TrainingError(
             f"the convex fit did not converge: its gradient is {largest:.2g}, {tolerance:.2g} was "
