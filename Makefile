@@ -32,7 +32,7 @@ test: $(READY_DEV)  ## Run every check: format, lint, types, import layers, docs
 	@echo "== user guide, warnings are errors (sphinx)"
 	@$(DOCS)
 	@echo "== tests, doctests and coverage (pytest)"
-	@$(BIN)/python -m pytest -q --cov --cov-report=term
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term
 	@echo "== all checks passed"
 
 docs: $(READY_DEV)  ## Build the user guide: docs/_build/html/index.html
