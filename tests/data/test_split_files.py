@@ -79,7 +79,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path):
         with pytest.raises(FormatError, match="cannot read the split file .*No such file"):
             Split.load(tmp_path / f"nothing{suffix}")
         (tmp_path / f"folder{suffix}").mkdir()
-        with pytest.raises(FormatError, match="cannot read the split file"):
+        with pytest.raises(FormatError, match="is a folder; accepted: a regular file"):
             Split.load(tmp_path / f"folder{suffix}")
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_run_is_refused_by_key(text: str, message: str, tmp_path:
 def test_an_unknown_name_lists_the_built_in_ones(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="'tabel1'; did you mean 'table1'\\? .*or a TOML file"):
         load_experiment("tabel1")
-    with pytest.raises(SpecError, match="there is no such file"):
+    with pytest.raises(SpecError, match="is a folder; accepted: a regular file"):
         load_experiment(str(tmp_path))
 
 

@@ -20,8 +20,7 @@ from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
-from nodecopy.weights import MaximumPosterior, TrainConfig, WeightSamples
-from nodecopy.weights.descent import train
+from nodecopy.weights import MaximumPosterior, PointEstimate, TrainConfig, WeightSamples
 from nodecopy.weights.stopping import Patience
 
 
@@ -42,7 +41,8 @@ class NetworkClassifier:
         """Train the network and predict every node with dropout off."""
         warn_of_unused_weights(self.network, task)
         seeds = (child_seed(seed, "network"),)
-        trained = train(self.network, task, [task.graph], seeds, self.training, progress)
+        weights = PointEstimate(self.training)
+        trained = weights.fit(self.network, task, [task.graph], seeds, 1, progress)
         return FittedNetwork(trained, task.graph, task.features, self.training.computing)
 
 

@@ -1,14 +1,14 @@
 """Gradient descent on the loss: M members at once, each exactly as if it were trained alone.
 
-Every architecture and every caller trains through `Trainer.step`: `train` repeats it on fixed
-graphs, the online schedule of `posterior` on a fresh graph each time.
+Every architecture and every caller trains through `Trainer.step`: `GradientDescent.fit` repeats it
+on fixed graphs, the online schedule of `posterior` on a fresh graph each time.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -73,6 +73,61 @@ class TrainConfig:
         return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class GradientDescent:
+    """Weight posteriors that train their members first; what a draw is, is theirs to say.
+
+    Args:
+        training: how the members are trained.
+    """
+
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+    @property
+    def computing(self) -> Computing:
+        """Where the members are trained."""
+        return self.training.computing
+
+    def fit(
+        self,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
+        n_weights: int,
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Train M networks, member m on ``graphs[m]`` with ``seeds[m]``, and return their draws.
+
+        Seeds name the initial weights and the dropout masks. Graphs are read once each, so they may
+        be made on demand. ``progress`` is told (member-epochs done, member-epochs in all).
+        """
+        config, members = self.training, each_task(tasks, graphs, seeds)
+        sets = _node_sets(members, config)
+        layout = supervised(
+            network, members, graphs, seeds, sets, config.computing, config.objective
+        )
+        parts = []
+        for chosen, (labelled, *validation) in layout:
+            trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
+            monitor = Monitor(config.early_stopping, trainer.snapshot())
+            while trainer.epoch < config.epochs and not monitor.all_stopped:
+                trainer.step(labelled)
+                if validation:
+                    monitor.update(*trainer.evaluate(validation[0]), trainer.weights)
+                _report(progress, chosen, trainer.epoch, config.epochs, len(graphs))
+            _report(progress, chosen, config.epochs, config.epochs, len(graphs))
+            parts.append(monitor.final(trainer.weights))
+            # Nothing keeps the inputs or the optimiser of a chunk while the next one is laid out.
+            del trainer, labelled, validation
+        stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
+        return self.draws_of(WeightSamples(network, stacked, tuple(seeds)), n_weights)
+
+    def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
+        """Return the draws of trained weights: here the weights themselves."""
+        return trained
+
+
 def train(
     network: Network,
     tasks: Task | Sequence[Task],
@@ -81,41 +136,9 @@ def train(
     config: TrainConfig | None = None,
     progress: Progress | None = None,
 ) -> WeightSamples:
-    """Train M networks, member m on ``graphs[m]`` with ``seeds[m]``.
-
-    Args:
-        network: the architecture.
-        tasks: features and labels; one for all members, or one for each (of the same features).
-        graphs: M graphs; read once each, so they may be made on demand.
-        seeds: M seeds, which name the initial weights and the dropout masks.
-        config: how to train.
-        progress: called with (member-epochs done, member-epochs in all) after each epoch.
-    """
-    config = config or TrainConfig()
-    members = each_task(tasks, graphs, seeds)
-    sets: list[tuple[NDArray[np.int64], ...]] = [(task.train,) for task in members]
-    if config.early_stopping is not None:
-        if any(len(task.val) == 0 for task in members):
-            raise ModelError(
-                "early stopping needs validation nodes and the task has none; "
-                "give some, or set early_stopping=None"
-            )
-        sets = [(task.train, task.val) for task in members]
-    parts = []
-    layout = supervised(network, members, graphs, seeds, sets, config.computing, config.objective)
-    for chosen, (training, *validation) in layout:
-
-        def report(epoch: int, chosen: slice = chosen) -> None:
-            if progress is not None:
-                done = config.epochs * chosen.start + epoch * (chosen.stop - chosen.start)
-                progress(done, config.epochs * len(graphs))
-
-        trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
-        parts.append(_run(trainer, training, validation, config, report))
-        # Nothing keeps the inputs or the optimiser of a chunk while the next one is laid out.
-        del trainer, training, validation
-    stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
-    return WeightSamples(network, stacked, tuple(seeds))
+    """Train M networks; see `GradientDescent.fit`."""
+    descent = GradientDescent(config or TrainConfig())
+    return descent.fit(network, tasks, graphs, seeds, 1, progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,23 +321,22 @@ def _targets(tasks: Sequence[Task], nodes: Sequence[NDArray[np.int64]], device: 
     return torch.as_tensor(targets, device=torch.device(device))
 
 
-def _run(
-    trainer: Trainer,
-    training: Supervision,
-    validation: Sequence[Supervision],
-    config: TrainConfig,
-    report: Callable[[int], None],
-) -> Weights:
-    """Train the members of a chunk to the end and return their weights."""
-    monitor = None
-    if config.early_stopping is not None:
-        monitor = Monitor(config.early_stopping, trainer.snapshot())
-    for epoch in range(config.epochs):
-        trainer.step(training)
-        if monitor is not None:
-            monitor.update(*trainer.evaluate(validation[0]), trainer.weights)
-            if monitor.all_stopped:
-                break
-        report(epoch + 1)
-    report(config.epochs)
-    return trainer.snapshot() if monitor is None else monitor.final(trainer.weights)
+def _node_sets(tasks: Sequence[Task], config: TrainConfig) -> list[tuple[NDArray[np.int64], ...]]:
+    """Return the nodes that each member is trained on, and with early stopping those it watches."""
+    if config.early_stopping is None:
+        return [(task.train,) for task in tasks]
+    if any(len(task.val) == 0 for task in tasks):
+        raise ModelError(
+            "early stopping needs validation nodes and the task has none; "
+            "give some, or set early_stopping=None"
+        )
+    return [(task.train, task.val) for task in tasks]
+
+
+def _report(
+    progress: Progress | None, chosen: slice, epoch: int, epochs: int, members: int
+) -> None:
+    """Say how many member-epochs are done, the members of a chunk being at an epoch."""
+    if progress is not None:
+        done = epochs * chosen.start + epoch * (chosen.stop - chosen.start)
+        progress(done, epochs * members)

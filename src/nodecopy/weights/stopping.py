@@ -48,9 +48,12 @@ EarlyStopping = LossWindow | Patience
 
 
 class Monitor:
-    """Follows M members, tells when all have stopped, keeps the weights each ends with."""
+    """Follows M members, tells when all have stopped, keeps the weights each ends with.
 
-    def __init__(self, rule: EarlyStopping, weights: Weights) -> None:
+    Without a rule no member stops, and all end with the last weights.
+    """
+
+    def __init__(self, rule: EarlyStopping | None, weights: Weights) -> None:
         self._rule = rule
         self._kept = weights
         members = len(next(iter(weights.values())))
@@ -72,9 +75,11 @@ class Monitor:
         if isinstance(self._rule, LossWindow):
             stop = self._above_window(losses, self._rule.window) & self._running
             keep = stop
-        else:
+        elif isinstance(self._rule, Patience):
             keep, stop = self._out_of_patience(losses, accuracies, self._rule.epochs)
             keep, stop = keep & self._running, stop & self._running
+        else:
+            return
         self._keep(keep, weights)
         self._running &= ~stop
 
