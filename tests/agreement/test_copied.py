@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,15 @@ from nodecopy.nn.propagation import OPERATORS
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MCDropout, TrainConfig
 from tests.problems import make_task
+
+
+@pytest.fixture(autouse=True, scope="module")
+def read_by_rows() -> Iterator[None]:
+    """Small graphs are built at once; these are to be read by rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nodecopy.graph_models.copied._FEW", 0)
+        yield
+
 
 CONSTRUCTIONS: tuple[Construction, ...] = ("union", "sum", "row")
 

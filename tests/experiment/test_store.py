@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -299,3 +300,19 @@ def test_a_table_whose_name_is_not_text_is_damage(path: Path) -> None:
     path.write_bytes(content.replace(b"CREATE TABLE failures", b"CREATE\xffTABLE failures"))
     with pytest.raises(FormatError, match="runs.sqlite is damaged"):
         Store.open(path)
+
+
+def test_opening_waits_for_another_who_switches_the_journal(tmp_path: Path) -> None:
+    """SQLite answers "database is locked" at once there, whatever its timeout."""
+    path = tmp_path / "runs.sqlite"
+    Store.open(path).close()
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a reader's lock is enough
+    release = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    release.start()
+    with Store.open(path) as store:
+        assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    release.join(10)
+    other.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ SCHEMA_VERSION = 1
 
 # How long a writer waits for another one, in seconds.
 _PATIENCE = 60.0
+_PAUSE = 0.01  # seconds between two tries at what SQLite does not wait for
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # What SQLite says of a file that is not as it was written. An error in a statement is among them:
@@ -148,6 +150,19 @@ def _cannot_use(path: Path, error: Exception) -> str:
     )
 
 
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; SQLite itself does not wait for others who do so now."""
+    deadline = time.monotonic() + _PATIENCE
+    while _pragma(connection, "journal_mode") != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
 def _recognise(connection: sqlite3.Connection, path: Path) -> None:
     """Check whose file this is; a file without anything in it becomes a store."""
     if _is_blank(connection):
@@ -167,8 +182,7 @@ def _recognise(connection: sqlite3.Connection, path: Path) -> None:
             "Use the release that wrote it, or another file"
         )
     _check_columns(connection, path)
-    if _pragma(connection, "journal_mode") != "wal":
-        connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise FormatError(f"{path} is damaged: {verdict}; it was left as it is")

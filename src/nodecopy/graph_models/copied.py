@@ -22,8 +22,10 @@ from nodecopy.graph.arrays import is_first
 
 Construction = Literal["union", "sum", "row"]
 
-# From this share of all rows on, building the graph costs less than reading it by rows.
+# From this share of all rows on, building the graph costs less than reading it by rows; so it does
+# where the observed graph has few entries, of whatever share.
 _MOST = 0.25
+_FEW = 2**15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,7 +65,7 @@ class CopiedGraph:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
         if self.construction == "row":
             return self.observed.take_rows(self.source[rows])
-        if len(rows) > _MOST * self.num_nodes:
+        if self._better_built(rows):
             return self.built.take_rows(rows)
         received = self.observed.take_rows(self.source[rows])
         given = self._given(rows)
@@ -73,7 +75,7 @@ class CopiedGraph:
         """Return the sum of the weights in each of some rows."""
         if self.construction == "row":
             return self.observed.strengths(self.source[rows])
-        if len(rows) > _MOST * self.num_nodes:
+        if self._better_built(rows):
             return self.built.strengths(rows)
         return self.take_rows(rows).strengths()
 
@@ -81,6 +83,9 @@ class CopiedGraph:
     def built(self) -> Graph:
         """The whole graph."""
         return copy_rows(self.observed, self.source, self.construction)
+
+    def _better_built(self, rows: NDArray[np.int64]) -> bool:
+        return len(rows) > _MOST * self.num_nodes or len(self.observed.indices) < _FEW
 
     def _given(self, rows: NDArray[np.int64]) -> Rows:
         """Return some columns of C: for each j, every u that copied a neighbour of j."""

@@ -69,10 +69,12 @@ def chunks_within(
     members: Iterable[tuple[Fields, int]], memory: int | None
 ) -> Iterator[tuple[slice, list[Fields]]]:
     """Group consecutive members so that each group takes at most ``memory`` bytes, or is one."""
-    bound = default_memory() if memory is None else memory
+    bound = memory
     start, used, fields = 0, 0, list[Fields]()
     for field, size in members:
-        if fields and used + size > bound:
+        if fields and bound is None:  # not asked of the system for a single member
+            bound = default_memory()
+        if fields and bound is not None and used + size > bound:
             yield slice(start, start + len(fields)), fields
             start, used, fields = start + len(fields), 0, []
         fields.append(field)

@@ -40,18 +40,18 @@ def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     block = _with_self_loops(graph.take_rows(nodes), nodes)
     if graph.averages_rows:
         return _scaled(block, 1.0 / block.strengths(), np.ones(len(block.indices)))
-    at, place = _numbered(block.indices, nodes, graph.num_nodes)
-    root = 1.0 / np.sqrt(graph.strengths(at) + 1.0)
-    return _scaled(block, root[: len(nodes)], root[place])
+    left, right = _strengths(graph, nodes, block.indices)
+    return _scaled(block, 1.0 / np.sqrt(left + 1.0), 1.0 / np.sqrt(right + 1.0))
 
 
 def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of the scaled Laplacian L̃ = 2L/λ_max - I with λ_max = 2, i.e. -D^-½ A D^-½."""
     block = graph.take_rows(nodes)
-    at, place = _numbered(block.indices, nodes, graph.num_nodes)
-    degrees = graph.strengths(at)
-    root = np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-    return _scaled(block, -root[: len(nodes)], root[place])
+    left, right = (
+        np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+        for degrees in _strengths(graph, nodes, block.indices)
+    )
+    return _scaled(block, -left, right)
 
 
 def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
@@ -181,21 +181,15 @@ def _index(values: NDArray[Any], device: torch.device) -> Tensor:
     return torch.as_tensor(np.require(values, np.int32, ["C", "W"]), device=device)
 
 
-def _numbered(
-    columns: IntArray, nodes: NDArray[np.int64], num_nodes: int
-) -> tuple[NDArray[np.int64], IntArray]:
-    """Return ``nodes`` followed by the other nodes among the columns, and where each column is."""
-    if 4 * len(columns) > num_nodes:  # a table of all nodes is cheaper than sorting the columns
-        seen = np.zeros(num_nodes, bool)
-        seen[columns] = True
-        seen[nodes] = False
-        at = np.concatenate([nodes, np.flatnonzero(seen)])
-        place = np.empty(num_nodes, np.int64)
-        place[at] = np.arange(len(at))
-        return at, place[columns]
-    at = np.concatenate([nodes, np.setdiff1d(columns, nodes)])
-    order = np.argsort(at, kind="stable")
-    return at, order[np.searchsorted(at, columns, sorter=order)]
+def _strengths(
+    graph: RowGraph, nodes: NDArray[np.int64], columns: IntArray
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the strengths of some nodes and of the columns of their rows."""
+    if 4 * len(columns) > graph.num_nodes:  # cheaper than sorting the columns
+        every = graph.strengths(np.arange(graph.num_nodes))
+        return every[nodes], every[columns]
+    at, place = np.unique(columns.astype(np.int64), return_inverse=True)
+    return graph.strengths(nodes), graph.strengths(at)[place]
 
 
 def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
