@@ -1,7 +1,7 @@
 """Presets: whole methods as values, to print, change and save.
 
-``best()`` was chosen once for all graphs, ``paper()`` is
-the paper to the letter.
+``best()`` has one set of settings for all graphs (docs/decisions/0024-diffusion-and-stacking.md),
+``paper()`` is the paper to the letter.
 """
 
 from __future__ import annotations
