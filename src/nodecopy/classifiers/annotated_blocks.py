@@ -37,6 +37,8 @@ from nodecopy.weights.lbfgs import minimise
 # Evidence of one edge is bounded, so that a pair of classes never seen together is not impossible.
 _LEAST = 1e-3
 _STUDENT_ITERATIONS = 20
+# Scores are bounded, far from where they matter, so that their powers are finite.
+_LARGEST = 60.0
 _DAMPING = 0.5
 
 
@@ -94,9 +96,11 @@ class AnnotatedBlocks:
         x = Features(unit_rows(tasks[0].features), torch.device("cpu"))
         q = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
         q = _powered(q, self.sharpness)  # [M, N, K]
+        weights: Tensor | None = None
         for _ in range(self.rounds):
             _clamp(q, tasks)
-            scores = student_scores(x, q, self.prior_precision)
+            weights = fit_student(x, q, self.prior_precision, weights)
+            scores = _apart(student_scores(x, weights), len(tasks))
             said = _log_softmax(scores)
             for _ in range(self.sweeps):
                 evidence = self.edge_weight * edge_evidence(adjacency, q)
@@ -160,36 +164,40 @@ class DiffusedStudent:
         return [GivenProbabilities(np.exp(_log_softmax(part))) for part in parts]
 
 
-def student_scores(
-    x: Features, targets: NDArray[np.float64], prior_precision: float
-) -> NDArray[np.float64]:
-    """Return X W [M, N, K] of softmax regressions on soft labels of every node [M, N, K].
+def fit_student(
+    x: Features, targets: NDArray[np.float64], prior_precision: float, start: Tensor | None = None
+) -> Tensor:
+    """Return W [M, D, K] of softmax regressions on soft labels of every node [M, N, K].
 
-    A few iterations from W = 0 suffice, and stopping there is a mild penalty of its own.
+    A few iterations from W = 0, or from an earlier W, suffice; stopping there is a mild penalty of
+    its own.
     """
     members, nodes, classes = targets.shape
-    # Nodes first, so that a product's columns, those of all members, are rows of the softmax.
-    wanted = torch.as_tensor(targets.transpose(1, 0, 2).astype(np.float32)).contiguous()
-    shape = (members, x.num_columns, classes)
-
-    def scores(flat: Tensor) -> Tensor:
-        side_by_side = flat.view(shape).permute(1, 0, 2).flatten(1)  # [D, M K]
-        return x.times(side_by_side).view(nodes, members, classes)
+    # Columns of all members side by side, so that each product is one.
+    wanted = torch.as_tensor(targets.transpose(1, 0, 2).astype(np.float32)).reshape(nodes, -1)
+    shape, ones = (members, x.num_columns, classes), torch.ones(classes)
 
     def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
-        logarithms = torch.log_softmax(scores(flat), -1)  # [N, M, K]
-        loss = -(wanted * logarithms).sum((0, 2)) + 0.5 * prior_precision * (flat * flat).sum(1)
-        residual = (wanted - logarithms.exp_()).flatten(1)
+        scores = student_scores(x, flat.view(shape)).clamp_(-_LARGEST, _LARGEST)  # [N, M K]
+        reached = (wanted * scores).sum(0).view(members, classes).sum(1)
+        powers = scores.exp_().view(-1, classes)
+        sums = powers @ ones  # [N M]
+        loss = sums.log().view(nodes, members).sum(0) - reached
+        residual = wanted - powers.div_(sums.unsqueeze(1)).view(nodes, -1)
         slope = x.transposed_times(residual).unflatten(1, (members, classes)).permute(1, 0, 2)
-        return loss, prior_precision * flat - slope.flatten(1)
+        penalty = 0.5 * prior_precision * (flat * flat).sum(1)
+        return loss + penalty, prior_precision * flat - slope.flatten(1)
 
     curvature = prior_precision + x.column_squares() / classes
     diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
-    solution = minimise(
-        objective, torch.zeros_like(diagonal), diagonal, 1e-3, most=_STUDENT_ITERATIONS
-    )
-    result: NDArray[np.float64] = scores(solution.points).numpy().astype(np.float64)
-    return result.transpose(1, 0, 2)
+    first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
+    most = _STUDENT_ITERATIONS if start is None else _STUDENT_ITERATIONS // 2
+    return minimise(objective, first, diagonal, 1e-3, most=most).points.view(shape)
+
+
+def student_scores(x: Features, weights: Tensor) -> Tensor:
+    """Return X W of all members side by side [N, M K] for W [M, D, K]."""
+    return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
 def edge_evidence(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,6 +218,13 @@ def _beside(matrix: sp.csr_array, rows: NDArray[np.float64]) -> NDArray[np.float
     members, nodes, width = rows.shape
     product = matrix @ rows.transpose(1, 0, 2).reshape(nodes, members * width)
     result: NDArray[np.float64] = product.reshape(nodes, members, width).transpose(1, 0, 2)
+    return result
+
+
+def _apart(columns: Tensor, members: int) -> NDArray[np.float64]:
+    """Divide columns that are side by side [N, M K] by member [M, N, K]."""
+    parts = columns.unflatten(1, (members, -1)).permute(1, 0, 2)
+    result: NDArray[np.float64] = parts.contiguous().numpy().astype(np.float64)
     return result
 
 

@@ -2,7 +2,7 @@
 
 Liu and Nocedal (1989), "On the limited memory BFGS method for large scale optimization": the
 direction is -H g, with H built from the last steps s and changes y of the gradient by the two-loop
-recursion, beginning with a given diagonal; the step is halved until the objective has fallen by a
+recursion, beginning with a given diagonal, scaled as the last step was; the step is halved until the objective has fallen by a
 share of what the gradient promises (Armijo). A problem that has converged stays where it is.
 """
 
@@ -77,6 +77,10 @@ def _times_inverse(
         q -= factor[:, None] * y
         factors.append((factor, rho))
     q = q * diagonal
+    if pairs:  # the scale of the last step corrects that of the diagonal
+        _, y, curvature = pairs[-1]
+        scale = curvature / (y * y * diagonal).sum(1)
+        q *= torch.where(curvature > 0, scale, 1.0)[:, None]
     for (s, y, _), (factor, rho) in zip(pairs, reversed(factors), strict=True):
         q += (factor - rho * (y * q).sum(1))[:, None] * s
     return q
