@@ -37,7 +37,9 @@ class Diffusion:
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.
 
     Args:
-        alpha: α, the chance that a walk stops at each step; of several, Π is the mean.
+        alpha: α, the chance that a walk stops at each step; of several, Π is the mean. With 0 all
+            walks are of full length: Π = Âᵀ, T = 2 for instance, as in simplified graph
+            convolution.
         steps: T, the longest walk.
         unit_rows: whether rows of X are scaled to length one (L2) first.
         features: False puts X = I, each node a word of its own, whatever features there are: Π Πᵀ
@@ -51,8 +53,8 @@ class Diffusion:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        if not self.alphas or not all(0.0 < alpha <= 1.0 for alpha in self.alphas):
-            raise ModelError(f"alpha must be above 0 and at most 1; got {self.alpha}")
+        if not self.alphas or not all(0.0 <= alpha <= 1.0 for alpha in self.alphas):
+            raise ModelError(f"alpha must be from 0 to 1; got {self.alpha}")
         if self.steps < 0:
             raise ModelError(f"steps must not be negative; got {self.steps}")
 

@@ -2,8 +2,9 @@
 
 Liu and Nocedal (1989), "On the limited memory BFGS method for large scale optimization": the
 direction is -H g, with H built from the last steps s and changes y of the gradient by the two-loop
-recursion, beginning with a given diagonal, scaled as the last step was; the step is halved until the objective has fallen by a
-share of what the gradient promises (Armijo). A problem that has converged stays where it is.
+recursion, beginning with a given diagonal, scaled as the last step was; the step is halved until
+the objective has fallen by a share of what the gradient promises (Armijo). A problem that has
+converged stays where it is.
 """
 
 from __future__ import annotations
