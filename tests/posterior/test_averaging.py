@@ -10,6 +10,7 @@ import pytest
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.posterior import BayesianGCN, Posterior, average
+from nodecopy.posterior.averaging import entropy
 from nodecopy.rng import stream
 from nodecopy.weights import MCDropout, TrainConfig
 
@@ -39,10 +40,18 @@ def surprise(p: np.ndarray) -> float:
     return -sum(x * np.log(x) for x in p if x > 0)
 
 
+def lacking(draws: list[np.ndarray]) -> float:
+    """Return 1/2n Σ_k Var(p_k) / mean p_k of n draws: what the entropy of their mean lacks."""
+    if len(draws) == 1:
+        return 0.0
+    mean, variance = np.mean(draws, 0), np.var(draws, 0, ddof=1)
+    return sum(v / m for v, m in zip(variance, mean, strict=True) if m > 0) / (2 * len(draws))
+
+
 def by_loop(p: np.ndarray, node: int) -> tuple[np.ndarray, float, float, float]:
     """Return mean, expected entropy, weight part and graph part of a node, loop by loop."""
     v_count, i_count, s_count = p.shape[:3]
-    mean, single, member = np.zeros(K), 0.0, 0.0
+    mean, single, member, members = np.zeros(K), 0.0, 0.0, []
     for v in range(v_count):
         for i in range(i_count):
             within = np.zeros(K)
@@ -50,8 +59,12 @@ def by_loop(p: np.ndarray, node: int) -> tuple[np.ndarray, float, float, float]:
                 mean += p[v, i, s, node] / (v_count * i_count * s_count)
                 within += p[v, i, s, node] / s_count
                 single += surprise(p[v, i, s, node]) / (v_count * i_count * s_count)
-            member += surprise(within) / (v_count * i_count)
-    return mean, single, member - single, surprise(mean) - member
+            members.append(within)
+            member += (surprise(within) + lacking(list(p[v, i, :, node]))) / (v_count * i_count)
+    information = surprise(mean) + lacking(members) - single
+    weights = min(member - single, information)
+    scale = surprise(mean) / (single + information) if single + information > 0 else 1.0
+    return mean, scale * single, scale * weights, scale * (information - weights)
 
 
 def assert_is_the_loop(found: Posterior, p: np.ndarray, atol: float) -> None:
@@ -98,16 +111,18 @@ def test_total_is_expected_plus_mutual_and_no_part_is_negative() -> None:
     for part in (found.expected_entropy, found.graph_information, found.weight_information):
         assert np.all(part >= 0)
         assert part[0] == 0  # all draws agree on node 0
-        assert np.all(part[1:] > 0)
+    assert np.all(found.expected_entropy[1:] > 0)
+    assert np.all(found.weight_information[1:] > 0)
+    assert np.any(found.graph_information > 0)  # members are equal in law: zero for some nodes
 
 
 @pytest.mark.parametrize("sizes", [[1] * 6, [2, 3, 1], [5, 1]])
 def test_chunks_do_not_matter(sizes: list[int]) -> None:
     p = some_draws("chunks")
-    whole, parts = average(chunked(p, [6]), S), average(chunked(p, sizes), S)
+    whole, divided = average(chunked(p, [6]), S), average(chunked(p, sizes), S)
     for name in ("probabilities", "expected_entropy", "graph_information", "weight_information"):
-        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), atol=1e-12)
-    assert parts.num_members == 6
+        np.testing.assert_allclose(getattr(divided, name), getattr(whole, name), atol=1e-12)
+    assert divided.num_members == 6
 
 
 def test_one_draw_per_member_has_no_weight_part() -> None:
@@ -127,6 +142,63 @@ def test_members_that_agree_leave_all_to_the_weights() -> None:
     found = average(chunked(p, [6]), S)
     np.testing.assert_allclose(found.graph_information, 0, atol=1e-12)
     assert np.all(found.weight_information[1:] > 0.01)
+
+
+def drawn_averages(
+    members: int, draws: int, between: float, within: float, nodes: int = 1500
+) -> tuple[Posterior, np.ndarray]:
+    """Average members whose means are Dirichlet around one distribution, and draws around these.
+
+    Returns:
+        The average, and what its parts would be with infinitely many members and draws.
+    """
+    base, rng = np.array([0.5, 0.3, 0.15, 0.05]), stream(1, "law", members, draws)
+
+    def around(mean: np.ndarray, concentration: float) -> np.ndarray:
+        if np.isinf(concentration):
+            return mean
+        sizes = np.maximum(rng.standard_gamma(np.maximum(concentration * mean, 1e-9)), 1e-300)
+        return sizes / sizes.sum(-1, keepdims=True)
+
+    def chunks() -> Iterator[Chunk]:
+        for m in range(members):
+            mean = around(np.broadcast_to(base, (nodes, 4)), between)
+            for s in range(draws):
+                yield slice(m, m + 1), s, around(mean, within)[None]
+
+    means = around(np.broadcast_to(base, (40_000, 4)), between)
+    single, member = entropy(around(means, within)).mean(), entropy(means).mean()
+    truth = np.array([single, member - single, entropy(base) - member])
+    return average(chunks(), draws), truth
+
+
+def parts(found: Posterior) -> np.ndarray:
+    each = (found.expected_entropy, found.weight_information, found.graph_information)
+    return np.array([part.mean() for part in each])
+
+
+@pytest.mark.parametrize(("draws", "bound"), [(5, 0.012), (10, 0.005), (50, 0.001)])
+def test_members_equal_in_law_have_hardly_a_graph_part(draws: int, bound: float) -> None:
+    found, truth = drawn_averages(10, draws, between=np.inf, within=4.0)
+    assert parts(found)[2] < bound  # without the correction 0.053, 0.027, 0.005
+    np.testing.assert_allclose(parts(found)[:2], truth[:2], rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("members", "draws", "between", "within"),
+    [
+        (10, 5, 5.0, 4.0),  # 0.243 without the correction; the truth is 0.224
+        (30, 5, 5.0, 4.0),  # 0.262; 0.224
+        (30, 10, 30.0, 4.0),  # 0.074; 0.048
+        (30, 2, 30.0, 20.0),  # 0.079; 0.048
+        (10, 1, 5.0, np.inf),  # 0.198; 0.224: few members
+    ],
+)
+def test_parts_are_those_of_infinitely_many_draws(
+    members: int, draws: int, between: float, within: float
+) -> None:
+    found, truth = drawn_averages(members, draws, between, within)
+    np.testing.assert_allclose(parts(found), truth, rtol=0.1, atol=1e-6)
 
 
 def test_single_precision_still_gives_distributions() -> None:

@@ -1,12 +1,21 @@
 """The Monte Carlo average of equation 7, and where its uncertainty comes from.
 
-Draws are nested: V·N_G members, each trained on its own graph, and S weight draws within each. With
-p_ms the prediction of draw s of member m, p_m the mean over its draws and p the mean over all,
+Draws are nested: V·N_G = M members, each trained on its own graph, and S weight draws within each.
+With p_ms the prediction of draw s of member m, p_m the mean over its draws and p the mean over all,
 
     H(p)  =  mean H(p_ms)  +  [mean H(p_m) - mean H(p_ms)]  +  [H(p) - mean H(p_m)]
-    total =  expected      +  from the weights              +  from the graph
+    total =  expected      +  within members                +  between members
 
-and each bracket is a mutual information, so never negative.
+and each bracket is a mutual information, so never negative. But the entropy of a mean of few draws
+is too small on average, so that the second bracket takes for a difference between members what is
+only the noise of their means. To second order (Miller 1955, "Note on the bias of information
+estimates", for means of any draws),
+
+    E H(p_m)  =  H(E p_m) - 1/2S Σ_k Var_s(p_msk) / E p_mk
+    E H(p)    =  H(E p)   - 1/2M Σ_k Var_m(p_mk) / E p_k
+
+so both terms, with sample variances, are added back: the parts of an average of infinitely many
+members and draws. They are then scaled to add up to H(p), the entropy of the mean that is reported.
 """
 
 from __future__ import annotations
@@ -27,12 +36,19 @@ _BLOCK = 2**15
 class Posterior:
     """p(Z | Y, X, G_obs) and its uncertainty, per node; entropies in nats.
 
+    The parts are estimates for infinitely many members and draws, scaled to add up to the entropy
+    of the mean. Members differ in their graph, and where training starts from random weights, as
+    that of a GCN does, in these, too: their disagreement is then about both, and most of it may be
+    about the weights. Members with one answer for each graph (`MaximumPosterior`) differ in the
+    graph alone.
+
     Attributes:
         probabilities: the mean over all draws [N, K] (eq. 7).
         expected_entropy: mean entropy of a single draw [N]: what no more data on graph or weights
             would remove.
-        graph_information: mutual information between label and member [N]: what knowing the graph
-            (and the network trained on it) would remove.
+        graph_information: mutual information between label and member [N]: what knowing the graph,
+            and the initial weights of the network trained on it, would remove. With a single draw
+            for each member, it holds what draws within a member would differ in, too.
         weight_information: mutual information between label and weight draw within a member [N].
         num_members: V·N_G.
         num_draws: S.
@@ -74,44 +90,99 @@ def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws:
         draws: (members, s, probabilities [m, N, K]): for some members every s, then others.
         num_draws: S.
     """
-    total = expected = between = np.zeros(0)
-    within = np.zeros((0, 0, 0))
-    members, awaited = 0, 0
+    sums: _Sums | None = None
+    awaited = 0
     for chosen, s, drawn in draws:
         if s != awaited:
             first, last = chosen.start, chosen.stop - 1
             raise ModelError(
                 f"draw {s} of members {first} to {last} came where draw {awaited} was due"
             )
-        if members == 0 and s == 0:
-            total, expected = np.zeros(drawn.shape[1:]), np.zeros(drawn.shape[1])
-            between = np.zeros(drawn.shape[1])
-        if within.shape != drawn.shape:  # one buffer for all draws: fresh memory costs more
-            within = np.empty(drawn.shape)
+        sums = _Sums(drawn.shape, num_draws) if sums is None else sums
+        sums.add(drawn, s)
         awaited = (s + 1) % num_draws
+    if sums is None or awaited != 0:
+        raise ModelError("an average needs at least one member, with all of its draws")
+    return sums.posterior()
+
+
+class _Sums:
+    """Sums over members and draws, from which the average and its parts follow."""
+
+    def __init__(self, shape: tuple[int, ...], num_draws: int) -> None:
+        _, nodes, classes = shape
+        self._num_draws, self._members = num_draws, 0
+        self._total = np.zeros((nodes, classes))  # Σ_m p_m
+        self._squares = np.zeros((nodes, classes))  # Σ_m p_m²
+        self._single, self._member = np.zeros(nodes), np.zeros(nodes)  # Σ H(p_ms), Σ H(p_m)
+        self._noise = np.zeros(nodes)  # Σ_m of what H(p_m) lacks
+        self._within = self._within_squares = np.zeros((0, 0, 0))  # Σ_s p_ms, Σ_s p_ms²
+
+    def add(self, drawn: NDArray[np.floating], s: int) -> None:
+        """Add draw s of some members [m, N, K]."""
+        if self._within.shape != drawn.shape:  # one buffer for all draws: fresh memory costs more
+            self._within = np.empty(drawn.shape)
+            self._within_squares = np.empty(drawn.shape if self._num_draws > 1 else (0, 0, 0))
         for block in _blocks(drawn.shape):
             p = np.asarray(drawn[:, block], np.float64)  # [m, n, K]
-            within[:, block] = p if s == 0 else within[:, block] + p
-            expected[block] += entropy(p).sum(0)
-            if awaited == 0:
-                mean = within[:, block] / num_draws
-                total[block] += mean.sum(0)
-                between[block] += entropy(mean).sum(0)
-        if awaited == 0:
-            members += chosen.stop - chosen.start
-    if members == 0 or awaited != 0:
-        raise ModelError("an average needs at least one member, with all of its draws")
-    probabilities = total / members
-    probabilities /= probabilities.sum(1, keepdims=True)
-    expected, between = expected / (members * num_draws), between / members
-    return Posterior(
-        probabilities,
-        expected,
-        np.maximum(entropy(probabilities) - between, 0.0),
-        np.maximum(between - expected, 0.0),
-        members,
-        num_draws,
-    )
+            self._single[block] += entropy(p).sum(0)
+            self._within[:, block] = p if s == 0 else self._within[:, block] + p
+            if self._num_draws > 1:
+                squares = self._within_squares[:, block]
+                self._within_squares[:, block] = p**2 if s == 0 else squares + p**2
+            if s == self._num_draws - 1:
+                self._end_members(block)
+        if s == self._num_draws - 1:
+            self._members += len(drawn)
+
+    def _end_members(self, block: slice) -> None:
+        """Take the means of members whose draws are all there."""
+        mean = self._within[:, block] / self._num_draws
+        self._total[block] += mean.sum(0)
+        self._squares[block] += (mean**2).sum(0)
+        self._member[block] += entropy(mean).sum(0)
+        if self._num_draws > 1:
+            squares = self._within_squares[:, block]
+            self._noise[block] += _lacking(mean, squares, self._num_draws).sum(0)
+
+    def posterior(self) -> Posterior:
+        """Return the average and the parts of its entropy."""
+        members, draws = self._members, self._num_draws
+        mean = self._total / members
+        lacking = _lacking(mean, self._squares, members) if members > 1 else np.zeros(len(mean))
+        probabilities = mean / mean.sum(1, keepdims=True)
+        total = entropy(probabilities)
+        expected = self._single / (members * draws)
+        information = np.maximum(total + lacking - expected, 0.0)
+        within = (self._member + self._noise) / members - expected
+        within = np.clip(within, 0.0, information)
+        # What members and draws would add up to without end, made to add up to the total here.
+        limit = expected + information
+        scale = np.divide(total, limit, out=np.ones_like(total), where=limit > 0)
+        return Posterior(
+            probabilities,
+            scale * expected,
+            scale * (information - within),
+            scale * within,
+            members,
+            draws,
+        )
+
+
+def _lacking(
+    mean: NDArray[np.float64], squares: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    """Return by how much the entropy of a mean of ``count`` draws is too small on average.
+
+    Args:
+        mean: of the draws [..., K].
+        squares: the sum of their squares [..., K].
+        count: of the draws, at least two.
+    """
+    variance = np.maximum(squares / count - mean**2, 0.0) / (count - 1)  # of the mean
+    ratio = np.divide(variance, mean, out=np.zeros_like(mean), where=mean > 0)
+    result: NDArray[np.float64] = ratio.sum(-1) / 2
+    return result
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:

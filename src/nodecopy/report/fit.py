@@ -58,8 +58,8 @@ def _page(outcome: FitOutcome) -> str:
 Mean predictive entropy {total:.3f} nats, of which
 
 - {_share(test.expected_entropy.mean(), total)} stays even if graph and weights were known;
-- {_share(test.graph_information.mean(), total)} comes from the graph and its network;
-- {_share(test.weight_information.mean(), total)} comes from the weights.
+- {_share(test.graph_information.mean(), total)} comes from graph and initial weights of a network;
+- {_share(test.weight_information.mean(), total)} comes from weight draws within a network.
 
 ## The {_LEAST_SURE} least certain nodes
 

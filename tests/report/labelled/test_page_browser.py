@@ -141,7 +141,7 @@ def test_a_click_opens_a_node_and_its_neighbours_lead_on(page):
     assert page.until(page.title) == SCRIPT
     panel = page.one("#panel").text
     assert "Class probabilities" in panel
-    assert "From the graph" in panel
+    assert "Between networks" in panel
     assert "keeps its own with probability 0.01" in panel
     assert len(page.all("#neighbourhood svg")) == 1
     buttons = page.all("#panel .list button")

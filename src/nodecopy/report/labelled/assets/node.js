@@ -72,8 +72,8 @@ function uncertainty(node) {
   const shared = Math.max(0, total - fromGraph[node] - fromWeights[node]);
   const parts = [
     ["shared", "Shared by all draws", "it lies between classes, or little is known", shared],
-    ["graph", "From the graph", "sampled graphs disagree", fromGraph[node]],
-    ["weights", "From the weights", "a network whose weights are drawn anew disagrees", fromWeights[node]],
+    ["graph", "Between networks", "those of different sampled graphs disagree", fromGraph[node]],
+    ["weights", "Within a network", "with its weights drawn anew it disagrees", fromWeights[node]],
   ];
   const width = (value) => `width: ${(100 * value) / total}%`;
   const bars = parts.map(([style, , , value]) => make("i", { class: style, style: width(value) }));

@@ -7,10 +7,10 @@ const COLUMNS = [
   { key: "confidence", title: "Confidence", number: true, cell: confidenceCell },
   { key: "known", title: "Known label", cell: knownCell },
   { key: "entropy", title: "Entropy", number: true, cell: (i) => nats(nodes.entropy[i]) },
-  { key: "fromGraph", title: "From graph", number: true, cell: (i) => nats(nodes.fromGraph[i]) },
+  { key: "fromGraph", title: "Between networks", number: true, cell: (i) => nats(nodes.fromGraph[i]) },
   {
     key: "fromWeights",
-    title: "From weights",
+    title: "Within a network",
     number: true,
     cell: (i) => nats(nodes.fromWeights[i]),
   },
