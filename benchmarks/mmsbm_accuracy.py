@@ -80,7 +80,7 @@ def run_both(trial: Trial) -> list[Row]:
     fitted = model.fit(task, child_seed(trial.seed, "trial", "model"))
     cost = Cost(time.process_time() - cpu, time.perf_counter() - wall, peak_megabytes())
     base = fitted.base_probabilities
-    sampled = fitted.model.average(fitted.samples, fitted.graphs, task.features)
+    sampled = fitted.predict(fitted.graphs, task.features)
     twin = sampled_twin(trial)
     return [
         Row(trial, score_trial(trial, fitted.probabilities, base, cost)),

@@ -9,6 +9,9 @@ Kind = TypeVar("Kind", bound=type)
 
 _KINDS: dict[str, type] = {}
 
+# Metadata of a field that files do not hold, and which then needs a default.
+NOT_SAVED = {"saved": False}
+
 
 def savable(kind: Kind) -> Kind:
     """Let model files hold a dataclass of settings; a decorator, above ``@dataclass``.
@@ -38,6 +41,12 @@ def savable(kind: Kind) -> Kind:
 def is_savable(value: object) -> bool:
     """Tell whether a value is of a class that files may name, not of a subclass."""
     return _KINDS.get(type(value).__name__) is type(value)
+
+
+def saved_fields(value: type | object) -> list[str]:
+    """Return the names of the fields that a file holds."""
+    fields = dataclasses.fields(value)  # type: ignore[arg-type]  # only dataclasses are savable
+    return [field.name for field in fields if field.metadata.get("saved", True)]
 
 
 def saved_kind(name: str) -> type | None:

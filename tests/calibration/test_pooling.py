@@ -135,7 +135,7 @@ def test_impossible_settings_are_refused() -> None:
         StackedClassifier((Component(LabelPropagation(), 0),))
     with pytest.raises(ModelError, match="component 0 must be on an earlier one"):
         StackedClassifier((Component(AnnotatedBlocks(), on=0),))
-    with pytest.raises(ModelError, match="folds must be at least 2; got 1"):
+    with pytest.raises(ModelError, match="folds must be at least 2, or 0 for none; got 1"):
         StackedClassifier((Component(LabelPropagation()),), folds=1)
     with pytest.raises(ModelError, match="count must not be negative; got -1"):
         Component(LabelPropagation(), -1)

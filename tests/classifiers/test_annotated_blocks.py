@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities
-from nodecopy.classifiers.annotated_blocks import edge_evidence, fit_student
+from nodecopy.classifiers.annotated_blocks import class_affinity, edge_evidence, fit_student
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -24,10 +24,14 @@ def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     expected = np.zeros((4, 2))
     for j, neighbours in enumerate([[1], [0, 2], [1, 3], [2]]):
         expected[j] = sum(np.log(omega @ q[i]) for i in neighbours)
-    flat = np.full((4, 2), 0.5)
-    both = edge_evidence(graph.to_scipy(), np.stack([q, flat]))
+    flat, adjacency = np.full((4, 2), 0.5), graph.to_scipy()
+    two = np.stack([q, flat])
+    affinity = class_affinity(adjacency, two)
+    np.testing.assert_allclose(affinity[0], omega)
+    both = edge_evidence(adjacency, two, affinity)
     np.testing.assert_allclose(both[0], expected)
-    np.testing.assert_allclose(both[1], edge_evidence(graph.to_scipy(), flat[None])[0])
+    alone = edge_evidence(adjacency, flat[None], class_affinity(adjacency, flat[None]))
+    np.testing.assert_allclose(both[1], alone[0])
 
 
 def test_the_student_is_the_softmax_regression_on_soft_labels() -> None:

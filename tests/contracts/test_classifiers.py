@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
+    Applicable,
     ChebNetClassifier,
     DiffusedStudent,
     DiffusionClassifier,
@@ -36,6 +37,7 @@ from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.presets import best
 from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
 from nodecopy.weights.stopping import Patience
 from tests.modules import Sage, Weighted
@@ -54,6 +56,10 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     ),
     "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
     "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
+    "best preset": best(),
+    "calibrated bayesian gcn": StackedClassifier(
+        (Component(BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(SHORT))),), folds=2
+    ),
     "annotated blocks": AnnotatedBlocks(),
     "annotated blocks, diffused": DiffusedStudent(),
     "label propagation": LabelPropagation(),
@@ -143,6 +149,32 @@ def test_fitting_changes_neither_task_nor_classifier(
 
 
 @every
+def test_a_fit_applied_to_its_own_graph_is_the_fit(classifier: NodeClassifier, task: Task) -> None:
+    fitted = classifier.fit(task, seed=2)
+    assert isinstance(fitted, Applicable)
+    again = fitted.predict_proba(task.graph, task.features)
+    np.testing.assert_allclose(again, fitted.probabilities, atol=2e-5)
+
+
+@every
+def test_a_fit_is_applied_to_a_grown_graph(classifier: NodeClassifier, task: Task) -> None:
+    fitted = classifier.fit(task, seed=2)
+    assert isinstance(fitted, Applicable)
+    # Twins of the first three labelled nodes, which know their friends and one another.
+    twins = [(90 + i, friend) for i, j in enumerate(range(3)) for friend in friends(task, j)]
+    grown = Graph.from_edges(93, [*task.graph.edges().tolist(), *twins, (90, 93 - 1)])
+    features = sp.vstack([task.features, task.features[:3]]).tocsr()
+    p = fitted.predict_proba(grown, features)
+    assert p.shape == (93, 3)
+    np.testing.assert_allclose(p.sum(1), 1, atol=1e-5)
+    assert np.mean(p[:90].argmax(1) == fitted.probabilities.argmax(1)) > 0.9
+
+
+def friends(task: Task, node: int) -> list[int]:
+    return task.graph.neighbours(node).tolist()
+
+
+@every
 def test_progress_reaches_its_end(classifier: NodeClassifier, task: Task) -> None:
     seen: list[tuple[int, int]] = []
     classifier.fit(task, progress=lambda done, total: seen.append((done, total)))
@@ -156,6 +188,12 @@ def test_gcn_beats_the_features_alone(task: Task) -> None:
     graph = np.mean(GCNClassifier().fit(task).probabilities.argmax(1) == truth)
     alone = FeatureClassifier(LogisticRegression(C=100.0)).fit(task)
     assert graph > np.mean(alone.probabilities.argmax(1) == truth)
+
+
+def test_given_probabilities_apply_to_no_other_graph(task: Task) -> None:
+    stack = StackedClassifier((Component(GivenProbabilities(np.full((90, 3), 1 / 3))),))
+    with pytest.raises(ModelError, match="GivenProbabilities cannot be applied to another graph"):
+        stack.fit(task).predict(task.graph, task.features)
 
 
 def test_trained_weights_apply_to_a_grown_graph(task: Task) -> None:

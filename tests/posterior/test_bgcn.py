@@ -293,6 +293,6 @@ def test_the_two_bayesian_rows_of_the_paper_differ_by_one_argument(
     np.testing.assert_array_equal(copying.base_probabilities, blocks.base_probabilities)
     assert not np.allclose(copying.probabilities, blocks.probabilities)
     assert np.mean(blocks.probabilities.argmax(1) == true_labels(task)) > 0.5
-    on_sampled = blocks.model.average(blocks.samples, blocks.graphs, task.features)
+    on_sampled = blocks.predict(blocks.graphs, task.features)
     again = BayesianGCN(graph_model=quick, predict_on="sampled", **shared).fit(task, seed=1)
     np.testing.assert_array_equal(on_sampled.probabilities, again.probabilities)

@@ -17,8 +17,10 @@ from nodecopy.classifiers import Fitted, NodeClassifier, fit_many
 from nodecopy.data.task import Task
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """What C classifiers predicted for labelled nodes whose labels were hidden from them.
@@ -34,6 +36,12 @@ class HeldOut:
     truth: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
+
+    @classmethod
+    def of_none(cls, classifiers: int, num_classes: int) -> HeldOut:
+        """Return what there is where no label was held out."""
+        none = np.zeros(0, np.int64)
+        return cls(none, none, np.zeros((classifiers, 0, num_classes)), none)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 
 from nodecopy.calibration.held_out import HeldOut
 from nodecopy.calibration.temperature import TemperaturePrior, fit_temperature, tempered
+from nodecopy.savable import savable
 
 _ITERATIONS = 500
 
 
+@savable
 @dataclass(frozen=True)
 class Pool:
     """How C probabilities of a node become one.

@@ -62,6 +62,8 @@ def fit_temperature(
     from scipy.optimize import minimize_scalar
 
     prior = prior or TemperaturePrior()
+    if len(truth) == 0:
+        return float(np.exp(prior.location))
     scores = np.log(np.maximum(probabilities, _LEAST))
 
     def loss(log_temperature: float) -> float:

@@ -5,9 +5,17 @@ from nodecopy.classifiers.annotated_blocks import (
     AnnotatedBlocks,
     DiffusedStudent,
     FittedBlocks,
+    FittedStudent,
 )
-from nodecopy.classifiers.base import Fitted, NodeClassifier, Refiner, SideBySide, fit_many
-from nodecopy.classifiers.label_propagation import LabelPropagation
+from nodecopy.classifiers.base import (
+    Applicable,
+    Fitted,
+    NodeClassifier,
+    Refiner,
+    SideBySide,
+    fit_many,
+)
+from nodecopy.classifiers.label_propagation import LabelPropagation, SpreadLabels
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
     DiffusionClassifier,
@@ -20,6 +28,7 @@ from nodecopy.classifiers.neural import (
 
 __all__ = [
     "AnnotatedBlocks",
+    "Applicable",
     "ChebNetClassifier",
     "DiffusedStudent",
     "DiffusionClassifier",
@@ -27,6 +36,7 @@ __all__ = [
     "Fitted",
     "FittedBlocks",
     "FittedNetwork",
+    "FittedStudent",
     "GATClassifier",
     "GCNClassifier",
     "GivenProbabilities",
@@ -35,6 +45,7 @@ __all__ = [
     "NodeClassifier",
     "Refiner",
     "SideBySide",
+    "SpreadLabels",
     "fit_many",
     "warn_of_unused_weights",
 ]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.task import Task
+from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 
@@ -49,9 +50,7 @@ class FeatureClassifier:
 
     estimator: Any
 
-    def fit(
-        self, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> GivenProbabilities:
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedFeatures:
         """Fit on the labelled rows, predict every row; classes never seen get probability zero."""
         from sklearn.base import clone
 
@@ -69,6 +68,36 @@ class FeatureClassifier:
                 raise
             features = features.toarray()  # some estimators do not take sparse features
             estimator.fit(features[task.train], labels)
-        probabilities = np.zeros((task.graph.num_nodes, task.num_classes))
-        probabilities[:, estimator.classes_] = estimator.predict_proba(features)
-        return GivenProbabilities(probabilities)
+        dense, k = isinstance(features, np.ndarray), task.num_classes
+        return FittedFeatures(estimator, k, dense, _probabilities(estimator, k, features))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFeatures:
+    """A fitted scikit-learn classifier.
+
+    Attributes:
+        estimator: the clone that was fitted.
+        num_classes: K.
+        dense: whether it takes dense features only.
+        probabilities: of every node [N, K].
+    """
+
+    estimator: Any
+    num_classes: int
+    dense: bool
+    probabilities: NDArray[np.float64]
+
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Apply it to other rows [N', K]; the graph plays no part."""
+        if self.dense and not isinstance(features, np.ndarray):
+            features = features.toarray()
+        return _probabilities(self.estimator, self.num_classes, features)
+
+
+def _probabilities(
+    estimator: Any, num_classes: int, features: FeatureMatrix
+) -> NDArray[np.float64]:
+    probabilities = np.zeros((features.shape[0], num_classes))
+    probabilities[:, estimator.classes_] = estimator.predict_proba(features)
+    return probabilities

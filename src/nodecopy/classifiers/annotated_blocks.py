@@ -10,6 +10,9 @@ in networks". Given class probabilities q of every node, the rounds of an EM alg
 
 learn from the unlabelled nodes, too. Ω may be of any kind: neighbours that differ are evidence like
 neighbours that agree, so this holds where smoothing over the graph does not.
+
+A fit is applied to a grown graph with W, Ω and what it found of its own nodes kept: only q of new
+nodes is swept, from what their features say. Without new nodes that is the fit again.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.adapters import GivenProbabilities
 from nodecopy.classifiers.base import Fitted, NodeClassifier, fit_many
 from nodecopy.classifiers.neural import DiffusionClassifier
-from nodecopy.data.task import Task
+from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
-from nodecopy.nn.diffusion import Diffusion, Features, Identity, Propagator, unit_rows
+from nodecopy.graph import RowGraph
+from nodecopy.nn.diffusion import Diffusion, Features, Propagator, unit_rows
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
@@ -40,6 +43,8 @@ _STUDENT_ITERATIONS = 20
 # Scores are bounded, far from where they matter, so that their powers are finite.
 _LARGEST = 60.0
 _DAMPING = 0.5
+# When the new nodes of a grown graph have settled, and how long that may take.
+_SETTLED, _MOST_SWEEPS = 1e-4, 50
 
 
 @savable
@@ -91,8 +96,7 @@ class AnnotatedBlocks:
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it."""
-        graph = tasks[0].graph
-        adjacency = graph.symmetrise().without_self_loops().to_scipy()
+        adjacency = _adjacency(tasks[0].graph)
         x = Features(unit_rows(tasks[0].features), torch.device("cpu"))
         q = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
         q = _powered(q, self.sharpness)  # [M, N, K]
@@ -103,25 +107,56 @@ class AnnotatedBlocks:
             scores = _apart(student_scores(x, weights), len(tasks))
             said = _log_softmax(scores)
             for _ in range(self.sweeps):
-                evidence = self.edge_weight * edge_evidence(adjacency, q)
-                refined = np.exp(_log_softmax(said + evidence))
+                before, affinity = q, class_affinity(adjacency, q)
+                evidence = self.edge_weight * edge_evidence(adjacency, q, affinity)
+                swept = _softmax(said + evidence)
+                refined = swept.copy()
                 _clamp(refined, tasks)
                 q = _DAMPING * q + (1 - _DAMPING) * refined
-        final = np.exp(_log_softmax(said + evidence))
-        return [FittedBlocks(*parts) for parts in zip(final, scores, strict=True)]
+        assert weights is not None  # there is at least one round
+        parts = zip(swept, before, affinity, weights.numpy(), strict=True)
+        return [FittedBlocks(self.edge_weight, *each) for each in parts]
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class FittedBlocks:
-    """What edges and features say together, and what features say alone.
+    """What edges and features say together.
 
     Attributes:
+        edge_weight: η.
         probabilities: q after the last sweep [N, K].
-        scores: X W [N, K].
+        before: q before it, known labels in their place [N, K].
+        affinity: Ω [K, K].
+        weights: W [D, K].
     """
 
+    edge_weight: float
     probabilities: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    before: NDArray[np.float64]
+    affinity: NDArray[np.float64]
+    weights: NDArray[np.float32]
+
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Sweep new nodes until they settle beside the old ones, then all of them once [N', K]."""
+        adjacency = _adjacency(graph)
+        x = Features(unit_rows(features), torch.device("cpu"))
+        scores = x.times(torch.as_tensor(self.weights)).numpy().astype(np.float64)
+        said = _log_softmax(scores)[None]  # [1, N', K]
+        q, old = np.exp(said), min(len(self.before), graph.num_nodes)
+        q[0, :old] = self.before[:old]
+        for _ in range(_MOST_SWEEPS if old < graph.num_nodes else 0):
+            change = self._swept(adjacency, q, said)[:, old:] - q[:, old:]
+            q[:, old:] += (1 - _DAMPING) * change
+            if np.abs(change).max() < _SETTLED:
+                break
+        return self._swept(adjacency, q, said)[0]
+
+    def _swept(
+        self, adjacency: sp.csr_array, q: NDArray[np.float64], said: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        evidence = self.edge_weight * edge_evidence(adjacency, q, self.affinity[None])
+        return _softmax(said + evidence)
 
 
 @savable
@@ -139,29 +174,41 @@ class DiffusedStudent:
     base: AnnotatedBlocks = field(default_factory=AnnotatedBlocks)
     diffusion: Diffusion = field(default_factory=lambda: Diffusion(alpha=0.2))
 
-    def fit(
-        self, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> GivenProbabilities:
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStudent:
         """Fit the block model, then spread what its features say."""
         base = self.base.fit(task, child_seed(seed, "base"), progress)
         (spread,) = self.refine_many([task], [base])
         return spread
 
-    def refine_many(
-        self, tasks: Sequence[Task], fits: Sequence[Fitted]
-    ) -> list[GivenProbabilities]:
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedStudent]:
         """Spread the scores of fitted block models over the graph of their tasks."""
         blocks = [fitted for fitted in fits if isinstance(fitted, FittedBlocks)]
         if len(blocks) != len(fits):
             raise ModelError("DiffusedStudent needs the fit of an AnnotatedBlocks to start from")
-        graph, device = tasks[0].graph, torch.device("cpu")
-        propagator = Propagator(
-            self.diffusion.coefficients, graph, Identity(graph.num_nodes), device
-        )
-        columns = np.concatenate([one.scores for one in blocks], axis=1).astype(np.float32)
-        spread = propagator.spread(torch.as_tensor(columns)).numpy().astype(np.float64)
-        parts = np.split(spread, len(blocks), axis=1)
-        return [GivenProbabilities(np.exp(_log_softmax(part))) for part in parts]
+        columns = np.concatenate([one.weights for one in blocks], axis=1)  # [D, M K]
+        spread = _spread(self.diffusion, tasks[0].graph, tasks[0].features, columns)
+        parts = zip(blocks, np.split(spread, len(blocks), axis=1), strict=True)
+        return [FittedStudent(self.diffusion, one.weights, _softmax(p)) for one, p in parts]
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedStudent:
+    """Scores of features, spread over a graph.
+
+    Attributes:
+        diffusion: Π.
+        weights: W [D, K].
+        probabilities: softmax(Π X W) [N, K].
+    """
+
+    diffusion: Diffusion
+    weights: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Spread the scores of other nodes over their graph [N', K]."""
+        return _softmax(_spread(self.diffusion, graph, features, self.weights))
 
 
 def fit_student(
@@ -200,8 +247,8 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
     return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
-def edge_evidence(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K], with Ω of the likeliest classes."""
+def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give."""
     classes = q.shape[2]
     likeliest = np.eye(classes)[q.argmax(2)]  # [M, N, K]
     around = _beside(adjacency, likeliest)
@@ -209,8 +256,29 @@ def edge_evidence(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np
     ends = meetings.sum(2)  # κ [M, K]
     totals = np.maximum(ends.sum(1), 1e-12)
     expected = ends[:, :, None] * ends[:, None, :] / totals[:, None, None]
-    affinity = (meetings + classes) / (expected + classes)
+    affinity: NDArray[np.float64] = (meetings + classes) / (expected + classes)
+    return affinity
+
+
+def edge_evidence(
+    adjacency: sp.csr_array, q: NDArray[np.float64], affinity: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K]."""
     return _beside(adjacency, np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST)))
+
+
+def _spread(
+    diffusion: Diffusion, graph: RowGraph, features: FeatureMatrix, weights: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Return Π X W [N, columns of W]."""
+    device = torch.device("cpu")
+    x = Features(unit_rows(features), device)
+    propagator = Propagator(diffusion.coefficients, graph, x, device)
+    return propagator.times(torch.as_tensor(weights)).numpy().astype(np.float64)
+
+
+def _adjacency(graph: RowGraph) -> sp.csr_array:
+    return graph.built.symmetrise().without_self_loops().to_scipy()
 
 
 def _beside(matrix: sp.csr_array, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -237,6 +305,11 @@ def _clamp(q: NDArray[np.float64], tasks: Sequence[Task]) -> None:
 def _powered(q: NDArray[np.float64], power: float) -> NDArray[np.float64]:
     raised = q**power
     return raised / raised.sum(-1, keepdims=True)
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = np.exp(_log_softmax(scores))
+    return result
 
 
 def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:

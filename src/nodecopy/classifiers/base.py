@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.task import Task
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 
 
@@ -19,6 +20,20 @@ class Fitted(Protocol):
     @property
     def probabilities(self) -> NDArray[np.floating]:
         """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
+        ...
+
+
+@runtime_checkable
+class Applicable(Protocol):
+    """A fit that can be applied to another graph, with the same columns of features.
+
+    Nodes that were there when it was fitted keep their numbers, and new ones come after them. On
+    the graph and features that it was fitted to, it gives its `Fitted.probabilities` again, up to
+    rounding.
+    """
+
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.floating]:
+        """Return class probabilities of every node of the graph [N', K]."""
         ...
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.adapters import GivenProbabilities
-from nodecopy.data.task import Task
+from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
 from nodecopy.nn.propagation import adjacency_rows
 from nodecopy.progress import Progress
 from nodecopy.savable import savable
@@ -38,23 +38,55 @@ class LabelPropagation:
                 f"{self.steps}"
             )
 
-    def fit(
-        self, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> GivenProbabilities:
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> SpreadLabels:
         """Spread the training labels; the seed plays no part."""
+        labels = np.eye(task.num_classes)[task.labels[task.train]]
+        spread = self.spread(task.graph, task.train, labels, progress)
+        return SpreadLabels(self, task.train, labels, spread)
+
+    def spread(
+        self,
+        graph: RowGraph,
+        nodes: NDArray[np.int64],
+        labels: NDArray[np.float64],
+        progress: Progress | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the probabilities of every node of a graph [N, K], given the labels of some."""
         import scipy.sparse as sp
 
-        n, k = task.graph.num_nodes, task.num_classes
-        indptr, columns, values = adjacency_rows(task.graph, np.arange(n))
+        n = graph.num_nodes
+        indptr, columns, values = adjacency_rows(graph, np.arange(n))
         operator = sp.csr_array((values.astype(np.float64), columns, indptr), shape=(n, n))
-        known = np.zeros((n, k))
-        known[task.train, task.labels[task.train]] = 1.0
+        known = np.zeros((n, labels.shape[1]))
+        known[nodes[nodes < n]] = labels[nodes < n]
         scores = known
         for step in range(self.steps):
             scores = self.alpha * (operator @ scores) + (1.0 - self.alpha) * known
             if progress is not None:
                 progress(step + 1, self.steps)
-        return GivenProbabilities(_shares(scores, known.sum(0) / known.sum()))
+        return _shares(scores, labels.mean(0))
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class SpreadLabels:
+    """Labels, and what they became when spread over a graph.
+
+    Attributes:
+        model: the settings.
+        nodes: the labelled nodes [n].
+        labels: Y at these nodes [n, K].
+        probabilities: of every node [N, K].
+    """
+
+    model: LabelPropagation
+    nodes: NDArray[np.int64]
+    labels: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Spread the labels over another graph, on which the labelled nodes keep their numbers."""
+        return self.model.spread(graph, self.nodes, self.labels)
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.graph import Graph
+from nodecopy.graph import RowGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
@@ -43,7 +42,7 @@ class NetworkClassifier:
         seeds = (child_seed(seed, "network"),)
         weights = PointEstimate(self.training)
         trained = weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork(trained, task.graph, task.features, self.training.computing)
+        return FittedNetwork.of(trained, task, self.training.computing)
 
 
 def warn_of_unused_weights(network: Network, task: Task) -> None:
@@ -58,21 +57,28 @@ def warn_of_unused_weights(network: Network, task: Task) -> None:
         )
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class FittedNetwork:
-    """A trained network, and the graph it was trained on."""
+    """A trained network.
+
+    Attributes:
+        weights: of one member.
+        computing: where to predict.
+        probabilities: of every node of the graph that it was trained on [N, K].
+    """
 
     weights: WeightSamples
-    graph: Graph
-    features: FeatureMatrix
     computing: Computing
+    probabilities: NDArray[np.float32]
 
-    @cached_property
-    def probabilities(self) -> NDArray[np.float32]:
-        """Class probabilities of every node of the training graph [N, K]."""
-        return self.predict_proba(self.graph, self.features)
+    @classmethod
+    def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
+        """Predict every node of the task."""
+        on = weights.predict_proba(task.graph, task.features, computing=computing)
+        return cls(weights, computing, on[0])
 
-    def predict_proba(self, graph: Graph, features: FeatureMatrix) -> NDArray[np.float32]:
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
         return self.weights.predict_proba(graph, features, computing=self.computing)[0]
 
@@ -132,12 +138,13 @@ class DiffusionClassifier:
         """Solve for W on the observed graph and predict every node."""
         seeds = (child_seed(seed, "network"),)
         solved = self.weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork(solved, task.graph, task.features, self.weights.computing)
+        return FittedNetwork.of(solved, task, self.weights.computing)
 
     def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedNetwork]:
         """Solve for the W of every task in one batch."""
-        graph, features = tasks[0].graph, tasks[0].features
         named = [child_seed(seed, "network") for seed in seeds]
-        solved = self.weights.fit(self.network, tasks, [graph] * len(tasks), named, 1)
+        graphs = [tasks[0].graph] * len(tasks)
+        solved = self.weights.fit(self.network, tasks, graphs, named, 1)
         each = (solved.take(slice(m, m + 1)) for m in range(len(tasks)))
-        return [FittedNetwork(one, graph, features, self.weights.computing) for one in each]
+        computing = self.weights.computing
+        return [FittedNetwork.of(one, tasks[0], computing) for one in each]

@@ -1,11 +1,21 @@
 """The posterior of the labels: equations 6 and 7, and Algorithm 1.
 
 ``bgcn`` holds Algorithm 1, ``online`` the authors' one-network schedule, ``averaging`` the Monte
-Carlo average and what it tells about uncertainty.
+Carlo average and what it tells about uncertainty, ``explained`` the same of any fit.
 """
 
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
+from nodecopy.posterior.explained import Explained, posterior_of, predicted_by
 from nodecopy.posterior.online import OnlineSchedule
 
-__all__ = ["BayesianGCN", "FittedBayesianGCN", "OnlineSchedule", "Posterior", "average"]
+__all__ = [
+    "BayesianGCN",
+    "Explained",
+    "FittedBayesianGCN",
+    "OnlineSchedule",
+    "Posterior",
+    "average",
+    "posterior_of",
+    "predicted_by",
+]

@@ -21,17 +21,19 @@ members and draws. They are then scaled to add up to H(p), the entropy of the me
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
+from nodecopy.savable import savable
 
 # Numbers that are averaged at a time: temporary arrays then stay in memory that is there already.
 _BLOCK = 2**15
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """p(Z | Y, X, G_obs) and its uncertainty, per node; entropies in nats.
@@ -52,6 +54,8 @@ class Posterior:
         weight_information: mutual information between label and weight draw within a member [N].
         num_members: V·N_G.
         num_draws: S.
+        model_information: mutual information between label and method [N], where several were
+            pooled: what knowing which of them is right would remove; zeros where there is one.
     """
 
     probabilities: NDArray[np.float64]
@@ -60,6 +64,19 @@ class Posterior:
     weight_information: NDArray[np.float64]
     num_members: int
     num_draws: int
+    model_information: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        """Put zeros where no method is told from another."""
+        if len(self.model_information) != len(self.expected_entropy):
+            object.__setattr__(self, "model_information", np.zeros(len(self.expected_entropy)))
+
+    @classmethod
+    def undivided(cls, probabilities: NDArray[np.floating]) -> Posterior:
+        """Return the posterior of a single prediction, all of whose entropy is expected."""
+        p = np.asarray(probabilities, np.float64)
+        nothing = np.zeros(len(p))
+        return cls(p, entropy(p), nothing, nothing, 1, 1)
 
     @property
     def entropy(self) -> NDArray[np.float64]:
@@ -68,19 +85,13 @@ class Posterior:
 
     @property
     def mutual_information(self) -> NDArray[np.float64]:
-        """Graph part plus weight part [N]."""
-        return self.graph_information + self.weight_information
+        """All parts but the expected entropy: of the graph, the weights and the method [N]."""
+        return self.graph_information + self.weight_information + self.model_information
 
     def take(self, nodes: NDArray[np.integer]) -> Posterior:
         """Return the posterior of some nodes."""
-        return Posterior(
-            self.probabilities[nodes],
-            self.expected_entropy[nodes],
-            self.graph_information[nodes],
-            self.weight_information[nodes],
-            self.num_members,
-            self.num_draws,
-        )
+        arrays = [part.name for part in fields(self) if not part.name.startswith("num_")]
+        return replace(self, **{name: getattr(self, name)[nodes] for name in arrays})
 
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:

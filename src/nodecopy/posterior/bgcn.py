@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -22,13 +21,13 @@ from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.network import Network
+from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
 from nodecopy.posterior.parts import check_parts
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
-from nodecopy.savable import savable
+from nodecopy.savable import NOT_SAVED, savable
 from nodecopy.weights import (
     MaximumPosterior,
     MCDropout,
@@ -101,7 +100,7 @@ class BayesianGCN:
         graphs = SampledGraphs(model, seed, self.n_zeta, self.n_graphs)  # lines 4-7
         seeds = [child_seed(seed, "member", m) for m in range(len(graphs))]
         samples = weights.fit(self.network, task, graphs, seeds, self.n_weights, during)  # line 9
-        return FittedBayesianGCN(self, task, base.probabilities, graphs, samples).averaged()  # 13
+        return self._averaged(task, base.probabilities, graphs, samples)  # line 13
 
     def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBayesianGCN]:
         """Run Algorithm 1 on tasks that differ in their labels only, all members in one batch."""
@@ -121,13 +120,12 @@ class BayesianGCN:
             self.n_weights,
         )
         return [
-            FittedBayesianGCN(
-                self,
+            self._averaged(
                 task,
                 bases[i].probabilities,
                 sampled[i],
                 samples.take(slice(i * members, (i + 1) * members)),
-            ).averaged()
+            )
             for i, task in enumerate(tasks)
         ]
 
@@ -144,7 +142,19 @@ class BayesianGCN:
         training = OnlineTraining(schedule, self.network, weights.training, task, seed)
         first, graphs, iterates = training.run(self.graph_model, base, progress)
         samples = weights.draws_of(iterates, self.n_weights)
-        return FittedBayesianGCN(self, task, first, graphs, samples).averaged()
+        return self._averaged(task, first, graphs, samples)
+
+    def _averaged(
+        self,
+        task: Task,
+        base: NDArray[np.floating],
+        graphs: Sequence[RowGraph],
+        samples: WeightSamples,
+    ) -> FittedBayesianGCN:
+        on = task.graph if self.predict_on == "observed" else graphs
+        posterior = self.average(samples, on, task.features)
+        computing = self.weight_posterior().computing
+        return FittedBayesianGCN(base, samples, posterior, computing, graphs)
 
     def average(
         self,
@@ -183,40 +193,35 @@ class BayesianGCN:
         return NetworkClassifier(self.network, training)
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class FittedBayesianGCN:
     """Fitted members and their average.
 
     Attributes:
-        model: the settings.
-        task: what it was fitted to.
         base_probabilities: of the base classifier [N, K]; their argmax is ĉ.
-        graphs: the graphs of the members, drawn on demand.
         samples: the weights of the M members.
+        posterior: p(Z | Y, X, G_obs) on the nodes of the task (eq. 7).
+        computing: where to predict.
+        graphs: the graphs of the members, drawn on demand; a file does not hold them.
     """
 
-    model: BayesianGCN
-    task: Task
     base_probabilities: NDArray[np.floating]
-    graphs: Sequence[RowGraph]
     samples: WeightSamples
-
-    @cached_property
-    def posterior(self) -> Posterior:
-        """p(Z | Y, X, G_obs) on the nodes of the task (eq. 7)."""
-        on = self.task.graph if self.model.predict_on == "observed" else self.graphs
-        return self.model.average(self.samples, on, self.task.features)
+    posterior: Posterior
+    computing: Computing
+    graphs: Sequence[RowGraph] = field(default=(), metadata=NOT_SAVED)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The mean over all draws [N, K]."""
         return self.posterior.probabilities
 
-    def averaged(self) -> FittedBayesianGCN:
-        """Compute the average now, so that nothing is left to compute later."""
-        _ = self.posterior
-        return self
+    def predict(self, graph: RowGraph | Sequence[RowGraph], features: FeatureMatrix) -> Posterior:
+        """Apply the fitted members to any graph with the same features, or each to its own."""
+        draws = self.samples.predictions(graph, features, computing=self.computing)
+        return average(draws, self.samples.num_draws)
 
-    def predict(self, graph: RowGraph, features: FeatureMatrix) -> Posterior:
-        """Apply the fitted members to any graph with the same features, e.g. a grown one."""
-        return self.model.average(self.samples, graph, features)
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+        """Return the probabilities of `predict` [N', K]."""
+        return self.predict(graph, features).probabilities

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Reading, Weights
+from nodecopy.savable import savable
 
 Draws = Iterator[tuple[slice, int, NDArray[np.float32]]]
 """(members, which draw s, probabilities [m, n, K]): all draws of some members, then the next."""
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class WeightSamples:
     """Draws from p(W | Y, X, G) for M members, each given its own graph.

@@ -1,0 +1,126 @@
+"""A fitted stack: its uncertainty in parts, and its use on another graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodecopy.calibration import Component, Pool, StackedClassifier, TemperaturePrior
+from nodecopy.calibration.stacked import pooled
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation
+from nodecopy.data.task import Task
+from nodecopy.graph import Graph
+from nodecopy.posterior import BayesianGCN, Posterior, average
+from nodecopy.presets import best
+from nodecopy.weights import MCDropout, TrainConfig
+from tests.problems import make_task, true_labels
+
+PARTS = ("expected_entropy", "graph_information", "weight_information", "model_information")
+SMALL = BayesianGCN(n_zeta=3, n_weights=2, weights=MCDropout(TrainConfig(epochs=20)))
+
+
+def entropy(p: np.ndarray) -> np.ndarray:
+    return -(p * np.log(np.where(p > 0, p, 1))).sum(-1)
+
+
+def drawn(members: int, draws: int, sharpness: float = 1.0, seed: int = 0) -> Posterior:
+    """A posterior of 40 nodes and 4 classes."""
+    p = np.random.default_rng(seed).dirichlet(np.full(4, 0.5), (members, draws, 40)) ** sharpness
+    p /= p.sum(-1, keepdims=True)
+    return average(
+        ((slice(m, m + 1), s, p[m : m + 1, s]) for m in range(members) for s in range(draws)), draws
+    )
+
+
+def check_parts(posterior: Posterior) -> None:
+    parts = [getattr(posterior, name) for name in PARTS]
+    assert all(np.all(part >= 0) for part in parts)
+    np.testing.assert_allclose(sum(parts), entropy(posterior.probabilities), atol=1e-9)
+    np.testing.assert_allclose(posterior.entropy, sum(parts))
+
+
+def test_the_parts_of_a_pool_add_up_to_its_entropy() -> None:
+    parts = [drawn(3, 2, seed=1), Posterior.undivided(drawn(1, 1, seed=2).probabilities)]
+    pool = Pool((0.3, 0.7), (0.5, 2.0), 0.8)
+    found = pooled(pool, parts)
+    check_parts(found)
+    np.testing.assert_allclose(
+        found.probabilities, pool.apply(np.stack([part.probabilities for part in parts]))
+    )
+    assert np.all(found.model_information > 0)
+    assert (found.num_members, found.num_draws) == (3, 2)
+
+
+def test_one_component_at_temperature_one_keeps_its_own_parts() -> None:
+    own = drawn(3, 2)
+    found = pooled(Pool((1.0,), (1.0,), 1.0), [own])
+    for name in ("probabilities", *PARTS):
+        np.testing.assert_allclose(getattr(found, name), getattr(own, name), atol=1e-4)
+
+
+def test_a_temperature_keeps_the_shares_of_one_component() -> None:
+    own, found = drawn(3, 2), pooled(Pool((1.0,), (3.0,), 0.5), [drawn(3, 2)])
+    check_parts(found)
+    np.testing.assert_allclose(
+        found.graph_information / found.entropy, own.graph_information / own.entropy, atol=1e-4
+    )
+
+
+def test_components_that_agree_leave_no_doubt_about_the_method() -> None:
+    one = drawn(3, 2)
+    found = pooled(Pool((0.5, 0.5), (1.0, 1.0), 1.0), [one, one])
+    np.testing.assert_allclose(found.model_information, 0, atol=1e-12)
+
+
+def test_certain_components_have_no_parts() -> None:
+    sure = Posterior.undivided(np.eye(4))
+    found = pooled(Pool((0.5, 0.5), (0.01, 0.01), 1.0), [sure, sure])
+    check_parts(found)
+    other = Posterior.undivided(np.eye(4)[[1, 2, 3, 0]])
+    found = pooled(Pool((0.5, 0.5), (0.01, 0.01), 1.0), [sure, other])
+    np.testing.assert_allclose(found.model_information, np.log(2), atol=1e-4)
+
+
+def test_a_fitted_stack_says_where_its_uncertainty_comes_from(task: Task) -> None:
+    fitted = StackedClassifier((Component(SMALL), Component(DiffusionClassifier())), 3).fit(task)
+    check_parts(fitted.posterior)
+    np.testing.assert_allclose(fitted.posterior.probabilities, fitted.probabilities)
+    assert all(getattr(fitted.posterior, name).mean() > 0 for name in PARTS)
+    some = fitted.posterior.take(np.array([5, 2]))
+    np.testing.assert_array_equal(
+        some.model_information, fitted.posterior.model_information[[5, 2]]
+    )
+
+
+def test_new_nodes_are_labelled_by_their_neighbours(task: Task) -> None:
+    fitted = best().fit(task, seed=1)
+    truth = true_labels(task)
+    # Each new node knows four nodes of one class, and its features say nothing.
+    chosen = [np.setdiff1d(np.flatnonzero(truth == k), task.train)[:4] for k in range(3)]
+    edges = [(90 + k, int(j)) for k in range(3) for j in chosen[k]]
+    grown = Graph.from_edges(93, [*task.graph.edges().tolist(), *edges])
+    features = np.concatenate([task.features.toarray(), np.zeros((3, 24), np.float32)])
+    found = fitted.predict(grown, features)
+    check_parts(found)
+    assert found.probabilities[90:].argmax(1).tolist() == [0, 1, 2]
+
+
+def test_nothing_held_out_leaves_the_priors() -> None:
+    stack = StackedClassifier(
+        (
+            Component(DiffusionClassifier(), 3.0, prior=TemperaturePrior(-0.5)),
+            Component(LabelPropagation(), 1.0),
+        ),
+        folds=0,
+    )
+    task = make_task()
+    fitted = stack.fit(task)
+    assert fitted.pool == Pool((0.75, 0.25), (pytest.approx(np.exp(-0.5)), 1.0), 1.0)
+    assert len(fitted.held_out.nodes) == 0
+    # One label a class: none can be held out, which is the same.
+    one_each = np.unique(true_labels(task)[task.train], return_index=True)[1]
+    few = Task.of(task.graph, task.features, true_labels(task), task.train[one_each])
+    seen: list[tuple[int, int]] = []
+    fitted = StackedClassifier(stack.components).fit(few, progress=lambda *at: seen.append(at))
+    assert fitted.pool.weights == (0.75, 0.25)
+    assert seen[-1][0] == seen[-1][1]
