@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.dataset import DENSE_SHARE
+from nodecopy.data.kernel_map import has_units
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.estimator.inputs import checked
@@ -60,7 +60,7 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     """
     if normalise not in (True, False, "auto", "rows", "columns"):
         raise ModelError(f"normalise must be {_ACCEPTED}; got {normalise!r}")
-    if normalise == "columns" or (normalise == "auto" and _has_units(features)):
+    if normalise == "columns" or (normalise == "auto" and has_units(features)):
         values = features if isinstance(features, np.ndarray) else features.toarray()
         deviation = values.std(0, dtype=np.float64)
         scale = np.where(deviation > 0, deviation, 1.0)
@@ -69,9 +69,3 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         stored = features if isinstance(features, np.ndarray) else features.data
         return Scaling(rows=not bool(np.any(stored < 0)))
     return Scaling(rows=bool(normalise))
-
-
-def _has_units(features: FeatureMatrix) -> bool:
-    if not isinstance(features, np.ndarray) or np.all((features == 0) | (features == 1)):
-        return False
-    return bool(np.count_nonzero(features) >= DENSE_SHARE * features.size)

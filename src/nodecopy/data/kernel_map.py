@@ -1,0 +1,135 @@
+"""A kernel of numeric columns, so that a linear classifier can learn thresholds and interactions.
+
+Columns of any unit are made comparable: centred and scaled, or, where they are skewed, brought to a
+normal distribution by their ranks. Nodes are then described by a Gaussian kernel
+
+    k(x, z) = exp(-‖x - z‖² / 2D),   φ(x) = Λ^(-1/2) Uᵀ k(x, Z),   k(Z, Z) = U Λ Uᵀ
+
+with landmarks Z among the nodes (Williams and Seeger 2001, "Using the Nyström method to speed up
+kernel machines"), so that φ(x)ᵀ φ(z) is about k(x, z). Distances are divided by the number of
+columns D: the kernel is wide, and nearly linear where there are many columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.dataset import DENSE_SHARE
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import ModelError
+from nodecopy.rng import stream
+from nodecopy.savable import savable
+
+# Ranks of a skewed column are told from so many of its quantiles.
+_QUANTILES = 1001
+# Beyond this many deviations a value says no more than that it is far out.
+_FARTHEST = 4.0
+# Directions of the kernel in which landmarks hardly differ are left out.
+_LEAST_EIGENVALUE = 1e-4
+# Rows that are mapped at a time.
+_BLOCK = 2**14
+
+
+@savable
+@dataclass(frozen=True)
+class KernelMap:
+    """A Gaussian kernel in place of dense numeric columns; other features stay as they are.
+
+    Args:
+        landmarks: nodes that others are compared with.
+        skewness: columns more skewed than this, in either direction, are brought to ranks.
+        most_columns: with more columns than this, features stay as they are.
+    """
+
+    landmarks: int = 300
+    skewness: float = 2.0
+    most_columns: int = 128
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.landmarks < 1 or self.most_columns < 0 or not self.skewness >= 0:
+            raise ModelError(
+                "landmarks must be at least 1, most_columns and skewness not negative; got "
+                f"{self.landmarks}, {self.most_columns}, {self.skewness}"
+            )
+
+    def fit(self, features: FeatureMatrix, seed: int = 0) -> FittedKernelMap | None:
+        """Return the map for some features [N, D], or None where they stay as they are."""
+        if not has_units(features) or features.shape[1] > self.most_columns:
+            return None
+        values = np.asarray(features, np.float64)
+        mean, deviation = values.mean(0), values.std(0)
+        deviation = np.where(deviation > 0, deviation, 1.0)
+        skewness = (((values - mean) / deviation) ** 3).mean(0)
+        skewed = np.flatnonzero(np.abs(skewness) > self.skewness)
+        grid = np.linspace(0, 1, min(len(values), _QUANTILES))
+        quantiles = np.quantile(values[:, skewed], grid, axis=0, method="nearest").T
+        picked = stream(seed, "landmarks").permutation(len(values))[: self.landmarks]
+        empty = np.zeros((0, 0))
+        columns = FittedKernelMap(mean, deviation, skewed, quantiles, empty, empty)
+        landmarks = columns.comparable(values[np.sort(picked)])
+        eigenvalues, directions = np.linalg.eigh(_kernel(landmarks, landmarks))
+        kept = eigenvalues > _LEAST_EIGENVALUE
+        whitening = directions[:, kept] / np.sqrt(eigenvalues[kept])
+        return FittedKernelMap(mean, deviation, skewed, quantiles, landmarks, whitening)
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedKernelMap:
+    """φ, for the nodes it was found from and for any others.
+
+    Attributes:
+        mean: of each column [D].
+        deviation: of each column, one where it never changes [D].
+        skewed: the columns that are brought to ranks [s].
+        quantiles: of those columns, ascending [s, Q].
+        landmarks: Z, in comparable columns [m, D].
+        whitening: U Λ^(-1/2) [m, r].
+    """
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    skewed: NDArray[np.int64]
+    quantiles: NDArray[np.float64]
+    landmarks: NDArray[np.float64]
+    whitening: NDArray[np.float64]
+
+    def apply(self, features: FeatureMatrix) -> NDArray[np.float32]:
+        """Return φ of every row [N, r]."""
+        values = features if isinstance(features, np.ndarray) else features.toarray()
+        mapped = np.empty((len(values), self.whitening.shape[1]), np.float32)
+        for start in range(0, len(values), _BLOCK):
+            rows = self.comparable(values[start : start + _BLOCK].astype(np.float64))
+            mapped[start : start + _BLOCK] = _kernel(rows, self.landmarks) @ self.whitening
+        return mapped
+
+    def comparable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return columns without units [n, D]."""
+        from scipy.special import ndtri
+
+        comparable = (values - self.mean) / self.deviation
+        for column, quantiles in zip(self.skewed, self.quantiles, strict=True):
+            below = np.searchsorted(quantiles, values[:, column], "left")
+            upto = np.searchsorted(quantiles, values[:, column], "right")
+            half = 0.5 / len(quantiles)
+            ranks = np.clip((below + upto) / (2 * len(quantiles)), half, 1 - half)
+            comparable[:, column] = ndtri(ranks)
+        return np.clip(comparable, -_FARTHEST, _FARTHEST)
+
+
+def has_units(features: FeatureMatrix) -> bool:
+    """Tell whether features are dense numbers, not counts or marks."""
+    if not isinstance(features, np.ndarray) or np.all((features == 0) | (features == 1)):
+        return False
+    return bool(np.count_nonzero(features) >= DENSE_SHARE * features.size)
+
+
+def _kernel(x: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return k(x, z) [n, m]."""
+    squares = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * x @ z.T
+    result: NDArray[np.float64] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
+    return result

@@ -1,0 +1,78 @@
+"""The kernel map: φ(x)ᵀ φ(z) is the kernel, and what it is for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy.classifiers import DiffusionClassifier
+from nodecopy.data.kernel_map import KernelMap
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.weights import MaximumPosterior
+
+RNG = np.random.default_rng(0)
+DENSE = RNG.normal(size=(200, 3)) * [1.0, 100.0, 0.01] + 5
+
+
+def test_products_are_the_kernel_where_every_node_is_a_landmark() -> None:
+    fitted = KernelMap().fit(DENSE)
+    assert fitted is not None
+    mapped = fitted.apply(DENSE)
+    z = np.clip((DENSE - DENSE.mean(0)) / DENSE.std(0), -4, 4)
+    squares = ((z[:, None] - z[None]) ** 2).sum(2)
+    np.testing.assert_allclose(mapped @ mapped.T, np.exp(-squares / 6), atol=1e-3)
+
+
+def test_units_do_not_matter_and_skewed_columns_go_by_rank() -> None:
+    skewed = np.exp(2 * DENSE)  # ranks are those of DENSE, in its first column
+    one, other = skewed[:, :1], DENSE[:, :1] ** 3 * 1e6
+    mapped = []
+    for column in (one, other):
+        fitted = KernelMap(skewness=0.0).fit(column, seed=1)
+        assert fitted is not None
+        mapped.append(fitted.apply(column))
+    np.testing.assert_allclose(mapped[0] @ mapped[0].T, mapped[1] @ mapped[1].T, atol=1e-4)
+
+
+def test_other_nodes_are_mapped_alike() -> None:
+    fitted = KernelMap(landmarks=50).fit(DENSE)
+    assert fitted is not None
+    whole = fitted.apply(DENSE)
+    np.testing.assert_allclose(fitted.apply(DENSE[7:9]), whole[7:9], atol=1e-5)
+    far = fitted.apply(np.full((1, 3), 1e300))
+    assert np.isfinite(far).all()
+
+
+def test_counts_marks_and_many_columns_stay_as_they_are() -> None:
+    marks = (RNG.random((50, 4)) < 0.5).astype(float)
+    assert KernelMap().fit(marks) is None
+    assert KernelMap().fit(sp.csr_array(DENSE)) is None
+    assert KernelMap(most_columns=2).fit(DENSE) is None
+
+
+def test_a_column_that_never_changes_is_no_trouble() -> None:
+    fitted = KernelMap().fit(np.column_stack([DENSE, np.full(200, 7.0)]))
+    assert fitted is not None
+    assert np.isfinite(fitted.apply(np.ones((2, 4)))).all()
+
+
+def test_a_linear_classifier_learns_an_interaction_from_it() -> None:
+    x = RNG.normal(size=(400, 2))
+    labels = (x[:, 0] * x[:, 1] > 0).astype(int)
+    fitted = KernelMap().fit(x)
+    assert fitted is not None
+    right = []
+    for features in (x.astype(np.float32), fitted.apply(x)):
+        task = Task.of(Graph.from_edges(400, [(0, 1)]), features, labels, np.arange(40))
+        alone = DiffusionClassifier(Diffusion(1.0, 0, unit_rows=False), MaximumPosterior(0.01))
+        right.append(np.mean(alone.fit(task).probabilities.argmax(1) == labels))
+    assert right[0] < 0.7 < 0.8 < right[1]
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(ModelError, match="landmarks must be at least 1"):
+        KernelMap(landmarks=0)
