@@ -315,3 +315,13 @@ def test_opening_waits_for_another_who_switches_the_journal(tmp_path: Path) -> N
         assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     release.join(10)
     other.close()
+
+
+def test_an_empty_file_is_no_store_for_those_who_only_read(tmp_path: Path) -> None:
+    empty = tmp_path / "rows.jsonl.gz"
+    empty.touch()
+    with pytest.raises(InputError, match="is empty: no store yet"):
+        Store.open(empty, create=False)
+    assert empty.stat().st_size == 0
+    Store.open(empty).close()
+    assert empty.stat().st_size > 0

@@ -90,6 +90,8 @@ def connect(path: Path, create: bool) -> sqlite3.Connection:
     regular_file(path, InputError)
     if not path.parent.is_dir():
         raise InputError(f"the folder {path.parent} of the store {path.name} does not exist")
+    if not create and path.stat().st_size == 0:
+        raise InputError(f"{path} is empty: no store yet; `nodecopy reproduce` makes one of it")
     with explained(path):
         if path.exists() and not is_sqlite(path) and path.stat().st_size:
             raise FormatError(f"{path} is not a store of nodecopy, not even an SQLite file")
