@@ -101,7 +101,7 @@ def test_a_run_that_cannot_go_on_is_one_line_and_exit_code_1(
     ("args", "expected"),
     [
         (["reproduce", "tabel1"], "error: unknown experiment 'tabel1'; did you mean 'table1'?"),
-        ([*RUN, "--methods", "gnc"], "error: methods: unknown method 'gnc'; did you mean 'gcn'?"),
+        ([*RUN, "--methods", "gcnn"], "error: methods: unknown method 'gcnn'; did you mean 'gcn'?"),
         ([*RUN[:2], "--executor", "sereal"], "error: unknown executor 'sereal'; did you mean"),
         ([*RUN, "--cluster", "tcp://a:1"], "error: the executor 'serial' has no scheduler"),
         ([*RUN, "--store", "tiny.toml"], "error: tiny.toml is not a store of nodecopy"),

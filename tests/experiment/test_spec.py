@@ -94,6 +94,29 @@ def test_the_digest_is_of_what_is_run() -> None:
         assert dataclasses.replace(experiment, **change).digest != experiment.digest
 
 
+def test_fewer_trials_of_a_method() -> None:
+    experiment = parse_experiment(GOOD + "trials_of = { gcn = 1 }", "mine")
+    trials = experiment.trials()
+    assert [t.method for t in trials].count("gcn") == 8
+    assert {t.seed for t in trials if t.method == "gcn"} == {0}
+    assert [t.method for t in trials].count("label-propagation") == 24
+    assert experiment.digest != parse_experiment(GOOD, "mine").digest
+    # It is a bound, so that --trials and --methods go with it.
+    assert len(dataclasses.replace(experiment, trials_per_cell=1).trials()) == 16
+    assert len(dataclasses.replace(experiment, methods=("label-propagation",)).trials()) == 24
+
+
+def test_experiments_without_it_keep_their_digest() -> None:
+    assert load_experiment("table1").digest == "08cadfa018ddf5c3faf7fa311771a181"
+
+
+def test_beyond_runs_the_trials_of_the_papers_tables_again() -> None:
+    beyond, paper = load_experiment("beyond"), set(load_experiment("all").trials())
+    shared = {trial.method for trial in beyond.trials() if trial in paper}
+    assert shared == {"gcn", "copying"}
+    assert sum(trial.method == "appnp" for trial in beyond.trials()) == 18 * 5
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -107,7 +130,7 @@ def test_the_digest_is_of_what_is_run() -> None:
         (changed("splits", "[1]"), "splits: unknown split 1; accepted: fixed, random"),
         (changed("methods", "[]"), "methods must be a list of at least one; got an empty list"),
         (changed("methods", "['gcn', 'gcn']"), "methods lists 'gcn' more than once"),
-        (changed("methods", "['gnc']"), "methods: unknown method 'gnc'; did you mean 'gcn'"),
+        (changed("methods", "['gcnn']"), "methods: unknown method 'gcnn'; did you mean 'gcn'"),
         (changed("labels_per_class", "5"), "labels_per_class must be a list"),
         (
             changed("labels_per_class", "[0]"),
@@ -128,6 +151,9 @@ def test_the_digest_is_of_what_is_run() -> None:
             changed("time_limit", "'1 h'"),
             "time_limit must be a number of seconds .*'1 h' \\(str\\)",
         ),
+        (GOOD + "trials_of = 5", "trials_of must be a table of methods and numbers; got 5 \\(int"),
+        (GOOD + "trials_of = { gcnn = 5 }", "trials_of: unknown method 'gcnn'; did you mean 'gcn'"),
+        (GOOD + "trials_of = { gcn = 0 }", "trials_of.gcn must be a whole number, at least 1"),
         (
             changed("labels_per_class", "[21]"),
             "labels_per_class = 21 is impossible for cora, fixed",

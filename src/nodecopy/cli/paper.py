@@ -42,7 +42,7 @@ def report(
 def reproduce(
     experiment: Annotated[
         str,
-        typer.Argument(help="smoke, table1, table2, table3, figure1, all, or a TOML file."),
+        typer.Argument(help="smoke, table1, table2, table3, figure1, all, beyond, or a TOML file."),
     ],
     store: Annotated[str, typer.Option(help="File of the rows.")] = "runs.sqlite",
     executor: Annotated[
@@ -55,7 +55,7 @@ def reproduce(
     ] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, e.g. gcn,copying.")] = None,
 ) -> None:
-    """Run the trials behind the paper's tables that a store does not hold yet.
+    """Run the trials of an experiment, such as the paper's tables, that a store does not hold yet.
 
     A run can be interrupted at any time; the same command goes on from there.
     """

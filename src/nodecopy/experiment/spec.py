@@ -10,8 +10,8 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Iterable
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
@@ -44,6 +44,7 @@ class Experiment:
         labels_per_class: values of L.
         methods: names in the registry.
         trials_per_cell: how many seeds for each combination.
+        trials_of: at most so many of a method, where fewer are enough: {"appnp": 5}.
         first_seed: seeds count up from here.
         time_limit: seconds after which a trial counts as failed; None for as long as it takes.
     """
@@ -57,6 +58,7 @@ class Experiment:
     trials_per_cell: int
     first_seed: int = 0
     time_limit: float | None = None
+    trials_of: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check every field, so that no trial fails for what could have been known before."""
@@ -71,6 +73,7 @@ class Experiment:
             _check_whole("labels_per_class", labels, 1, "must hold whole numbers")
         _check_whole("trials_per_cell", self.trials_per_cell, 1)
         _check_whole("first_seed", self.first_seed, 0)
+        _check_counts("trials_of", self.trials_of)
         if self.first_seed + self.trials_per_cell > _LARGEST_SEED:
             raise SpecError(
                 f"first_seed must be below {_LARGEST_SEED}; got {shown(self.first_seed)}"
@@ -88,6 +91,8 @@ class Experiment:
         """A hash of what is run; the title and the time limit are not part of it."""
         content = asdict(self)
         del content["name"], content["title"], content["time_limit"]
+        if not self.trials_of:  # experiments without it keep the digest they had before it was
+            del content["trials_of"]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
 
     def trials(self) -> tuple[Trial, ...]:
@@ -105,6 +110,7 @@ citeseer random 5 label-propagation seed 0
         return tuple(
             Trial(dataset, split, labels, method, seed)
             for seed, method, dataset, split, labels in grid
+            if seed - self.first_seed < self.trials_of.get(method, self.trials_per_cell)
         )
 
 
@@ -112,7 +118,7 @@ def builtin_experiments() -> tuple[str, ...]:
     """Return the names of the experiments that come with the package.
 
     >>> builtin_experiments()
-    ('all', 'figure1', 'smoke', 'table1', 'table2', 'table3')
+    ('all', 'beyond', 'figure1', 'smoke', 'table1', 'table2', 'table3')
     """
     files = resources.files("nodecopy.experiment").joinpath("specs").iterdir()
     return tuple(sorted(Path(file.name).stem for file in files if file.name.endswith(".toml")))
@@ -143,7 +149,8 @@ def parse_experiment(text: str, name: str) -> Experiment:
     for key in content:
         if key not in {field.name for field in keys}:
             raise SpecError(unknown_name("key", key, [field.name for field in keys]))
-    missing = [k.name for k in keys if k.default is MISSING and k.name not in content]
+    needed = [k.name for k in keys if k.default is MISSING and k.default_factory is MISSING]
+    missing = [name for name in needed if name not in content]
     if missing:
         raise SpecError(f"the key {missing[0]} is missing; needed: {', '.join(missing)}")
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
@@ -198,6 +205,15 @@ def _check_whole(key: str, value: object, least: int, what: str = "must be a who
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or not least <= value <= _LARGEST_SEED:  # type: ignore[operator]
         raise SpecError(f"{key} {what}, at least {least}; got {_shown(value)}")
+
+
+def _check_counts(key: str, counts: object) -> None:
+    if not isinstance(counts, dict):
+        raise SpecError(f"{key} must be a table of methods and numbers; got {_shown(counts)}")
+    for method, count in counts.items():
+        if method not in METHODS:
+            raise SpecError(f"{key}: {unknown_name('method', method, METHODS)}")
+        _check_whole(f"{key}.{method}", count, 1)
 
 
 def _check_seconds(key: str, value: object) -> None:

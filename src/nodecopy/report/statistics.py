@@ -39,6 +39,15 @@ class WelchTest(NamedTuple):
     p: float
 
 
+class PairedMean(NamedTuple):
+    """The mean of n paired differences and its 95 % interval; NaN ends of one difference."""
+
+    n: int
+    mean: float
+    low: float
+    high: float
+
+
 class SignedRankTest(NamedTuple):
     """Paired values compared: mean of first - second, who is larger how often, two-sided p."""
 
@@ -85,6 +94,22 @@ def welch_test(first: Summary, second: Summary) -> WelchTest:
     margin = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
     p = 2 * float(stdtr(freedom, -abs(difference / error)))
     return WelchTest(difference, difference - margin, difference + margin, p)
+
+
+def paired_mean(first: ArrayLike, second: ArrayLike) -> PairedMean:
+    """Return the mean of first - second, [n] each, with Student's interval.
+
+    >>> found = paired_mean([3.0, 5.0, 4.0], [2.0, 3.0, 1.0])
+    >>> found.mean, round(found.low, 2), round(found.high, 2)
+    (2.0, -0.48, 4.48)
+    """
+    from scipy.special import stdtrit
+
+    gap = summarise(np.asarray(first, np.float64) - np.asarray(second, np.float64))
+    if gap.n < 2:
+        return PairedMean(gap.n, gap.mean, math.nan, math.nan)
+    margin = float(stdtrit(gap.n - 1, (1 + CONFIDENCE) / 2)) * gap.standard_error
+    return PairedMean(gap.n, gap.mean, gap.mean - margin, gap.mean + margin)
 
 
 def holm(p_values: Sequence[float], hypotheses: int | None = None) -> list[float]:
