@@ -54,6 +54,8 @@ def test_every_class_that_is_marked_comes_back(name: str) -> None:
     needed: dict[str, Any] = {
         "NetworkClassifier": {"network": Diffusion(), "training": TrainConfig()},
         "Component": {"classifier": LabelPropagation()},
+        "PredictionSets": {"scores": np.array([0.1, 0.4]), "own": np.array([0.2, 0.3])},
+        "ClassShares": {"labelled": np.array([0.5, 0.5]), "estimated": np.array([0.4, 0.6])},
         "StackedClassifier": {"components": (Component(DiffusionClassifier()),)},
     }
     value = kind(**needed.get(name, {}))

@@ -1,24 +1,40 @@
 """Calibration: honest probabilities from the training labels alone.
 
 Reading order: ``held_out`` (cross-fitting), ``temperature``, ``pooling``, ``stacked`` (a classifier
-made of several).
+made of several). What held-out predictions tell besides: ``cross_pooling``, ``sets``, ``accuracy``,
+``label_errors``; and ``shares`` of the classes.
 """
 
+from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
+from nodecopy.calibration.cross_pooling import cross_pooled
 from nodecopy.calibration.held_out import HeldOut, cross_fit, stratified_folds
+from nodecopy.calibration.label_errors import SuspectLabels, WrongShare, suspect_labels
 from nodecopy.calibration.pooling import Pool, fit_pool
+from nodecopy.calibration.sets import PredictionSets, fit_sets
+from nodecopy.calibration.shares import ClassShares, estimate_shares
 from nodecopy.calibration.stacked import Component, FittedStack, StackedClassifier
 from nodecopy.calibration.temperature import TemperaturePrior, fit_temperature, tempered
 
 __all__ = [
+    "ClassShares",
     "Component",
+    "EstimatedAccuracy",
     "FittedStack",
     "HeldOut",
     "Pool",
+    "PredictionSets",
     "StackedClassifier",
+    "SuspectLabels",
     "TemperaturePrior",
+    "WrongShare",
     "cross_fit",
+    "cross_pooled",
+    "estimate_accuracy",
+    "estimate_shares",
     "fit_pool",
+    "fit_sets",
     "fit_temperature",
     "stratified_folds",
+    "suspect_labels",
     "tempered",
 ]
