@@ -1,0 +1,228 @@
+"""Methods compared on made problems: rows in a JSON-lines file, tables from the rows.
+
+A row is a case, a number of labels a class, a trial and a method. All methods of a trial see the
+same problem, so differences are paired. No row is computed twice, unless the settings of its method
+have changed since: then the newer row counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nodecopy.classifiers import NodeClassifier
+from nodecopy.data import Task
+from nodecopy.experiment.trial import described
+from nodecopy.metrics import score_predictions
+from nodecopy.report.readme import replace_block
+from nodecopy.rng import child_seed
+
+DEFAULT = "default"
+
+Row = dict
+Key = tuple[str, int, int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What methods see, the true classes of all nodes [N], and the nodes that are tested."""
+
+    task: Task
+    truth: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared on what.
+
+    Args:
+        cases: how to make the problem of (labels a class, trial), by the name of the case.
+        methods: how to make the classifier for a number of labels a class; `DEFAULT` is ours.
+        labels: numbers of labels a class.
+        rows: the file.
+    """
+
+    cases: Mapping[str, Callable[[int, int], Problem]]
+    methods: Mapping[str, Callable[[int], NodeClassifier]]
+    labels: tuple[int, ...]
+    rows: Path
+
+
+def arguments(comparison: Comparison, description: str) -> argparse.ArgumentParser:
+    """Return the options that all comparisons have."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--first-trial", type=int, default=0, help="to run parts side by side")
+    parser.add_argument("--only", nargs="+", default=[""], help="cases whose names begin so")
+    parser.add_argument("--methods", nargs="+", default=list(comparison.methods))
+    parser.add_argument("--labels", nargs="+", type=int, default=list(comparison.labels))
+    parser.add_argument("--rows", type=Path, default=comparison.rows)
+    parser.add_argument("--show", action="store_true", help="only print what the file holds")
+    parser.add_argument("--page", type=Path, help="write the tables into this page")
+    return parser
+
+
+def run(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
+    """Compute the rows that are asked for and missing; print the tables; return all rows."""
+    torch.set_num_threads(1)
+    rows = read_rows(chosen.rows)
+    for row in [] if chosen.show else missing_rows(comparison, rows, chosen):
+        rows[key_of(row)] = row
+        with chosen.rows.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    text = tables(comparison, rows)
+    print(text)
+    if chosen.page:
+        chosen.page.write_text(replace_block(chosen.page.read_text(), text))
+    return rows
+
+
+def read_rows(path: Path) -> dict[Key, Row]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {key_of(row): row for row in map(json.loads, lines)}
+
+
+def key_of(row: Row) -> Key:
+    return row["case"], row["labels"], row["trial"], row["method"]
+
+
+def missing_rows(
+    comparison: Comparison, rows: Mapping[Key, Row], chosen: argparse.Namespace
+) -> Iterator[Row]:
+    """Yield new rows: all cases of a trial before the next trial."""
+    cases = [name for name in comparison.cases if name.startswith(tuple(chosen.only))]
+    grid = [
+        (trial, case, labels)
+        for trial in range(chosen.first_trial, chosen.trials)
+        for case in cases
+        for labels in chosen.labels
+    ]
+    for trial, case, labels in grid:
+        built = {name: comparison.methods[name](labels) for name in chosen.methods}
+        lacking = {
+            name: method
+            for name, method in built.items()
+            if rows.get((case, labels, trial, name), {}).get("settings") != settings_of(method)
+        }
+        if lacking:
+            problem = comparison.cases[case](labels, trial)
+            for name, method in lacking.items():
+                identity = {"case": case, "labels": labels, "trial": trial, "method": name}
+                yield identity | measured(problem, method, trial)
+
+
+def settings_of(method: NodeClassifier) -> str:
+    """Return a hash of the settings of a method."""
+    return hashlib.blake2b(json.dumps(described(method)).encode(), digest_size=6).hexdigest()
+
+
+def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
+    """Fit a method and score it on the test nodes."""
+    start = time.process_time()
+    fitted = method.fit(problem.task, child_seed(trial, "method"))
+    p = np.asarray(fitted.probabilities, np.float64)[problem.test]
+    seconds = time.process_time() - start
+    p /= p.sum(1, keepdims=True)
+    found = score_predictions(p, problem.truth[problem.test])
+    return {
+        "accuracy": round(found.accuracy, 5),
+        "nll": round(found.nll, 5),
+        "ece": round(found.ece_width, 5),
+        "gap": round(float(p.max(1).mean()) - found.accuracy, 5),
+        "seconds": round(seconds, 3),
+        "settings": settings_of(method),
+    }
+
+
+def tables(comparison: Comparison, rows: Mapping[Key, Row]) -> str:
+    """Return, for each number of labels, how near the default is to the best, and both tables."""
+    held = sorted({labels for _, labels, _, _ in rows})
+    return "\n\n".join(part for labels in held for part in _tables(comparison, rows, labels))
+
+
+def scores(
+    comparison: Comparison, rows: Mapping[Key, Row], case: str, labels: int, score: str
+) -> dict[str, np.ndarray]:
+    """Return a score of every method in the trials that all methods with any row have."""
+    cell = {(t, m): row[score] for (c, n, t, m), row in rows.items() if (c, n) == (case, labels)}
+    methods = [name for name in comparison.methods if any(m == name for _, m in cell)]
+    trials = sorted({t for t, _ in cell if all((t, m) in cell for m in methods)})
+    return {m: np.array([cell[t, m] for t in trials]) for m in methods} if trials else {}
+
+
+def distance(values: Mapping[str, np.ndarray]) -> tuple[float, float]:
+    """Return the default minus the best other mean, and the standard error of the difference."""
+    others = {name: one for name, one in values.items() if name != DEFAULT}
+    best = max(others, key=lambda name: others[name].mean())
+    gap = values[DEFAULT] - values[best]
+    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
+    return float(gap.mean()), float(error)
+
+
+def _tables(comparison: Comparison, rows: Mapping[Key, Row], labels: int) -> Iterator[str]:
+    cells = {
+        case: {
+            score: scores(comparison, rows, case, labels, score) for score in ("accuracy", "nll")
+        }
+        for case in comparison.cases
+    }
+    cells = {case: both for case, both in cells.items() if DEFAULT in both["accuracy"]}
+    if not cells:
+        return
+    gaps = {case: 100 * distance(both["accuracy"])[0] for case, both in cells.items()}
+    worst = min(gaps, key=lambda case: gaps[case])
+    yield (
+        f"**{labels} labels a class.** The default is the best in "
+        f"{sum(gap >= 0 for gap in gaps.values())} of {len(gaps)} cases, within 1 point of the "
+        f"best in {sum(gap >= -1 for gap in gaps.values())}; its lowest difference to the best is "
+        f"{gaps[worst]:+.1f} points ({worst})."
+    )
+    names = [
+        name for name in comparison.methods if any(name in c["accuracy"] for c in cells.values())
+    ]
+    heads = ["accuracy, %", "trials", *names, "to the best other"]
+    yield _table(
+        heads, [_accuracies(case, both["accuracy"], names) for case, both in cells.items()]
+    )
+    heads = ["NLL", "trials", *names]
+    yield _table(heads, [_likelihoods(case, both["nll"], names) for case, both in cells.items()])
+
+
+def _accuracies(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
+    means = {name: 100 * one.mean() for name, one in values.items()}
+    gap, error = distance(values)
+    away = f"{100 * gap:+.1f} ± {100 * error:.1f}" if np.isfinite(error) else f"{100 * gap:+.1f}"
+    return [case, *_cells(values, names, means, max(means.values()), 1), away]
+
+
+def _likelihoods(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
+    means = {name: one.mean() for name, one in values.items()}
+    return [case, *_cells(values, names, means, min(means.values()), 3)]
+
+
+def _cells(
+    values: Mapping[str, np.ndarray],
+    names: Sequence[str],
+    means: Mapping[str, float],
+    best: float,
+    digits: int,
+) -> list[str]:
+    texts = {name: f"{mean:.{digits}f}" for name, mean in means.items()}
+    bold = {name: f"**{text}**" if means[name] == best else text for name, text in texts.items()}
+    return [str(len(values[DEFAULT])), *(bold.get(name, "") for name in names)]
+
+
+def _table(heads: list[str], lines: list[list[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

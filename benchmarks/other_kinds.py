@@ -1,0 +1,46 @@
+"""Kinds of graphs that are not citation networks: the default beside others on each.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.other_kinds [--trials 10] [--only homophily]
+    python -m benchmarks.other_kinds --show --page docs/other-kinds.md
+
+Some 1,200 nodes, 5 and 20 labels of each class, at most 1,000 test nodes; see benchmarks/kinds.py.
+All methods get features as `NodeCopyClassifier` scales them; logistic regression reads features
+alone, label propagation edges alone.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.compared import DEFAULT, Comparison, arguments, run
+from benchmarks.kinds import KINDS, as_problem
+from nodecopy.classifiers import FeatureClassifier, GCNClassifier, LabelPropagation
+from nodecopy.posterior import BayesianGCN
+from nodecopy.presets import best
+
+REGRESSION = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
+COMPARISON = Comparison(
+    cases={name: partial(as_problem, name) for name in KINDS},
+    methods={
+        "logistic regression": lambda _: FeatureClassifier(REGRESSION),
+        "label propagation": lambda _: LabelPropagation(),
+        "GCN": lambda _: GCNClassifier(),
+        "node copying": lambda _: BayesianGCN(),
+        DEFAULT: lambda _: best(),
+    },
+    labels=(5, 20),
+    rows=Path("results", "other-kinds.jsonl"),
+)
+
+
+def main() -> None:
+    run(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
+
+
+if __name__ == "__main__":
+    main()
