@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
+from nodecopy.graph_models import ObservedGraph
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.posterior.averaging import entropy
 from nodecopy.rng import stream
-from nodecopy.weights import MCDropout, TrainConfig
+from nodecopy.weights import MaximumPosterior, MCDropout, PointEstimate, TrainConfig
 
 V, N_G, S, N, K = 3, 2, 4, 7, 3
 Chunk = tuple[slice, int, np.ndarray]
@@ -199,6 +202,16 @@ def test_parts_are_those_of_infinitely_many_draws(
 ) -> None:
     found, truth = drawn_averages(members, draws, between, within)
     np.testing.assert_allclose(parts(found), truth, rtol=0.1, atol=1e-6)
+
+
+def test_convex_members_differ_in_the_graph_alone_others_in_initial_weights_too(task: Task) -> None:
+    convex = BayesianGCN(n_zeta=6, network=Diffusion(), weights=MaximumPosterior())
+    trained = BayesianGCN(n_zeta=6, n_weights=1, weights=PointEstimate(TrainConfig(epochs=60)))
+    for model, fixed in ((convex, False), (trained, True)):
+        copied = model.fit(task).posterior.graph_information.mean()
+        observed = replace(model, graph_model=ObservedGraph()).fit(task).posterior
+        assert copied > 1e-4
+        assert (observed.graph_information.mean() > 1e-5) == fixed
 
 
 def test_single_precision_still_gives_distributions() -> None:

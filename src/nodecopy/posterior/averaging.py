@@ -40,9 +40,9 @@ class Posterior:
 
     The parts are estimates for infinitely many members and draws, scaled to add up to the entropy
     of the mean. Members differ in their graph, and where training starts from random weights, as
-    that of a GCN does, in these, too: their disagreement is then about both, and most of it may be
-    about the weights. Members with one answer for each graph (`MaximumPosterior`) differ in the
-    graph alone.
+    that of a GCN does, in these, too: their disagreement is then about both (on Cora with 5 labels
+    a class, half of it is there with the graph held fixed). Members with one answer for each graph
+    (`MaximumPosterior`) differ in the graph alone.
 
     Attributes:
         probabilities: the mean over all draws [N, K] (eq. 7).
