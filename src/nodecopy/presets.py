@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from nodecopy.calibration import Component, StackedClassifier, TemperaturePrior
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
+from nodecopy.data.kernel_map import KernelMap
 from nodecopy.graph_models import NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
@@ -19,6 +20,7 @@ from nodecopy.weights import MaximumPosterior
 PRECISION = 0.005
 FEATURES_PRECISION = 0.1
 GRAPH_PRECISION = 0.003
+TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
 
 
@@ -43,27 +45,30 @@ def copied_diffusion(n_zeta: int = 10) -> BayesianGCN:
 def best() -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
-    Copied diffusion comes first; what it says of unlabelled nodes starts an annotated block model,
-    whose two outputs are components of their own. Features alone, blocks that start from them, and
-    the graph alone have a vote for graphs on which copying, edges or features mislead.
+    Four are fitted to the labels: copied diffusion, features alone, the graph alone, and features
+    of neighbours' neighbours, each for graphs on which the others mislead. What they say together
+    starts an annotated block model, which learns from the unlabelled nodes, too; it is a component
+    like them, and so is what it learnt of the features, spread over the graph. Dense numeric
+    columns are seen through a kernel.
     """
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(GRAPH_PRECISION))
-    blocks = AnnotatedBlocks()
+    two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
         (
             Component(
                 copied_diffusion(),
                 0.25,
                 in_folds=copied_diffusion(n_zeta=4),
-                prior=TemperaturePrior(-0.25),
+                prior=TemperaturePrior(-0.5),
             ),
-            Component(blocks, 0.4, prior=TemperaturePrior(0.75), on=0),
-            Component(DiffusedStudent(), 0.4, prior=TemperaturePrior(-0.6), on=1),
             Component(features, 0.1, prior=TemperaturePrior(-0.7)),
-            Component(replace(blocks, sharpness=1.0), 0.2, prior=TemperaturePrior(0.75), on=3),
-            Component(graph, 0.1, prior=TemperaturePrior(-0.8)),
-        )
+            Component(graph, 0.1, prior=TemperaturePrior(-1.5)),
+            Component(two_hops, 0.15, prior=TemperaturePrior(-0.1)),
+            Component(AnnotatedBlocks(), 0.5, prior=TemperaturePrior(0.4), on="pool"),
+            Component(DiffusedStudent(), 0.4, prior=TemperaturePrior(-1.0), on=4),
+        ),
+        features=KernelMap(),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +26,7 @@ from nodecopy.classifiers import (
     GivenProbabilities,
     LabelPropagation,
 )
+from nodecopy.data.kernel_map import KernelMap
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.metrics import negative_log_likelihood
@@ -130,11 +133,37 @@ def test_a_component_may_start_from_another(task: Task) -> None:
     np.testing.assert_allclose(fitted.components[1].probabilities, alone, atol=1e-6)
 
 
+def test_a_component_may_start_from_the_pool_of_those_before_it(task: Task) -> None:
+    first = (Component(DiffusionClassifier()), Component(LabelPropagation()))
+    before = StackedClassifier(first).fit(task, seed=1)
+    fitted = StackedClassifier((*first, Component(AnnotatedBlocks(), on="pool"))).fit(task, seed=1)
+    start = GivenProbabilities(before.probabilities)
+    (alone,) = AnnotatedBlocks().refine_many([task], [start])
+    np.testing.assert_allclose(fitted.components[2].probabilities, alone.probabilities)
+    np.testing.assert_array_equal(fitted.held_out.nodes, before.held_out.nodes)
+
+
+def test_dense_columns_are_seen_through_a_kernel(task: Task) -> None:
+    columns = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float32)
+    dense = replace(task, features=columns)
+    parts = (Component(DiffusionClassifier()),)
+    fitted = StackedClassifier(parts, features=KernelMap()).fit(dense)
+    assert fitted.features is not None
+    mapped = replace(task, features=fitted.features.apply(columns))
+    same = StackedClassifier(parts).fit(mapped)
+    np.testing.assert_allclose(fitted.probabilities, same.probabilities)
+    applied = fitted.predict(task.graph, columns).probabilities
+    np.testing.assert_allclose(applied, fitted.probabilities, atol=1e-6)
+
+
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="at least one component with a positive count"):
         StackedClassifier((Component(LabelPropagation(), 0),))
-    with pytest.raises(ModelError, match="component 0 must be on an earlier one"):
-        StackedClassifier((Component(AnnotatedBlocks(), on=0),))
+    for on in (0, "pool", "pools"):
+        with pytest.raises(ModelError, match="component 0 must be on the number of an earlier one"):
+            StackedClassifier((Component(AnnotatedBlocks(), on=on),))
+    with pytest.raises(ModelError, match="LabelPropagation, cannot start from another's fit"):
+        StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation(), on=0)))
     with pytest.raises(ModelError, match="folds must be at least 2, or 0 for none; got 1"):
         StackedClassifier((Component(LabelPropagation()),), folds=1)
     with pytest.raises(ModelError, match="count must not be negative; got -1"):

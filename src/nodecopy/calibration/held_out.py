@@ -54,6 +54,7 @@ class Folds:
         truth: their labels [n].
         tasks: one for each fold, without its labels.
         seeds: one for each fold.
+        num_classes: K.
     """
 
     nodes: NDArray[np.int64]
@@ -61,11 +62,11 @@ class Folds:
     truth: NDArray[np.int64]
     tasks: list[Task]
     seeds: list[int]
+    num_classes: int
 
     def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
         """Collect what one classifier, fitted to every fold, predicted for the hidden labels."""
-        classes = self.tasks[0].num_classes if self.tasks else 0
-        predicted = np.full((len(self.nodes), classes), np.nan)
+        predicted = np.full((len(self.nodes), self.num_classes), np.nan)
         for fold, fitted in enumerate(fits):
             held = self.fold_of == fold
             predicted[held] = np.asarray(fitted.probabilities)[self.nodes[held]]
@@ -77,7 +78,7 @@ class Folds:
 
 
 def make_folds(task: Task, folds: int, seed: int) -> Folds:
-    """Divide the training labels of a task into parts, of which each is hidden once."""
+    """Divide the training labels of a task into parts, each hidden once; 0 parts hide none."""
     nodes, fold_of = hidden_labels(task, folds, seed)
     tasks = []
     for fold in range(int(fold_of.max(initial=-1)) + 1):
@@ -87,7 +88,7 @@ def make_folds(task: Task, folds: int, seed: int) -> Folds:
         train = task.train[labels[task.train] >= 0]
         tasks.append(replace(task, labels=labels, train=train))
     seeds = [child_seed(seed, "fold", fold) for fold in range(len(tasks))]
-    return Folds(nodes, fold_of, task.labels[nodes], tasks, seeds)
+    return Folds(nodes, fold_of, task.labels[nodes], tasks, seeds, task.num_classes)
 
 
 def cross_fit(
@@ -118,8 +119,8 @@ def hidden_labels(task: Task, folds: int, seed: int) -> tuple[NDArray[np.int64],
     """Return the nodes whose label can be hidden, and the fold of each: not the last of a class."""
     labels = task.labels[task.train]
     counts = np.bincount(labels, minlength=task.num_classes)
-    nodes = task.train[counts[labels] >= 2]
-    used = int(min(folds, counts.max(initial=1)))
+    nodes = task.train[(counts[labels] >= 2) & (folds > 0)]
+    used = int(min(max(folds, 1), counts.max(initial=1)))
     return nodes, stratified_folds(task.labels[nodes], used, stream(seed, "folds"))
 
 

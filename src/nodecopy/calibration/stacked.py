@@ -1,24 +1,36 @@
-"""Stacked classifiers: several, weighted and calibrated by labels that were held out."""
+"""Stacked classifiers: several, weighted and calibrated by labels that were held out.
+
+Some are fitted to the labels alone. Others start from what those say together: the calibrated pool,
+so that the labels have decided what is worth learning from before unlabelled nodes are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration.held_out import HeldOut, make_folds
+from nodecopy.calibration.held_out import Folds, HeldOut, make_folds
 from nodecopy.calibration.pooling import Pool, fit_pool
 from nodecopy.calibration.temperature import TemperaturePrior, tempered
-from nodecopy.classifiers import Fitted, NodeClassifier, Refiner, fit_many
+from nodecopy.classifiers import (
+    Fitted,
+    GivenProbabilities,
+    NodeClassifier,
+    Refiner,
+    fit_many,
+)
+from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, shown
 from nodecopy.graph import RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.posterior.averaging import entropy
-from nodecopy.progress import Progress, stages
+from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
 
@@ -35,14 +47,15 @@ class Component:
         in_folds: what is fitted in its place while labels are held out, a cheaper one for
             instance; None is the classifier itself.
         prior: of its temperature.
-        on: the number of an earlier component whose fit it starts from, for a `Refiner`.
+        on: for a `Refiner`, where it starts: the number of an earlier component, from its fit;
+            "pool", from the calibrated pool of all components before it.
     """
 
     classifier: NodeClassifier
     count: float = 1.0
     in_folds: NodeClassifier | None = None
     prior: TemperaturePrior = field(default_factory=TemperaturePrior)
-    on: int | None = None
+    on: int | Literal["pool"] | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -60,11 +73,13 @@ class StackedClassifier:
         folds: parts of the labels, of which each is held out once; 0 holds out none, and the
             priors alone decide on weights and temperatures.
         pool_prior: of the temperature of the pool.
+        features: what components see in place of dense numeric columns; None is what there is.
     """
 
     components: tuple[Component, ...]
     folds: int = 5
-    pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.5))
+    pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.3))
+    features: KernelMap | None = None
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -73,57 +88,101 @@ class StackedClassifier:
         if self.folds < 2 and self.folds != 0:
             raise ModelError(f"folds must be at least 2, or 0 for none; got {self.folds}")
         for number, component in enumerate(self.components):
-            if component.on is not None and not 0 <= component.on < number:
-                raise ModelError(
-                    f"component {number} must be on an earlier one, 0 to {number - 1}; "
-                    f"got {component.on}"
-                )
-            if component.on is not None and not isinstance(component.classifier, Refiner):
-                name = type(component.classifier).__name__
-                raise ModelError(f"component {number}, {name}, cannot start from another's fit")
+            _check_start(component, self.components[:number])
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
         """Fit every classifier to all labels, and to all but a fold of them."""
-        during, after = stages(progress, [1, self.folds])
-        full = [part.classifier for part in self.components]
-        fitted = [fits[0] for fits in self._fits(full, [task], [seed], during)]
-        held_out = self._held_out(task, child_seed(seed, "held out"), after)
-        counts = np.array([component.count for component in self.components])
-        priors = [component.prior for component in self.components]
-        pool = fit_pool(held_out, counts, priors, self.pool_prior)
-        return FittedStack(tuple(fitted), held_out, pool)
-
-    def _held_out(self, task: Task, seed: int, progress: Progress | None) -> HeldOut:
-        """Predict labels that are held out; of none, if no class has two."""
-        folds = make_folds(task, self.folds, seed) if self.folds else None
-        if folds is None or not folds.tasks:
+        mapped = None
+        if self.features is not None:
+            mapped = self.features.fit(task.features, child_seed(seed, "features"))
+        if mapped is not None:
+            task = replace(task, features=mapped.apply(task.features))
+        folds = make_folds(task, self.folds, child_seed(seed, "held out"))
+        fits = _Fits(task, seed, folds, self.pool_prior)
+        for done, component in enumerate(self.components):
+            fits.add(component)
             if progress is not None:
-                progress(1, 1)
-            return HeldOut.of_none(len(self.components), task.num_classes)
-        cheap = [part.in_folds or part.classifier for part in self.components]
-        fits = self._fits(cheap, folds.tasks, folds.seeds, progress)
-        return folds.held_out([folds.predictions(each) for each in fits])
+                progress(done + 1, len(self.components))
+        held_out, pool = fits.pooled()
+        return FittedStack(tuple(fits.full), held_out, pool, mapped)
 
-    def _fits(
-        self,
-        classifiers: Sequence[NodeClassifier],
+
+class _Fits:
+    """The components so far, each fitted to all labels and to all but those of each fold."""
+
+    def __init__(self, task: Task, seed: int, folds: Folds, pool_prior: TemperaturePrior) -> None:
+        self.full: list[Fitted] = []
+        self._held: list[Sequence[Fitted]] = []
+        self._predictions: list[NDArray[np.float64]] = []
+        self._components: list[Component] = []
+        self._task, self._seed, self._folds, self._pool_prior = task, seed, folds, pool_prior
+
+    def add(self, component: Component) -> None:
+        """Fit one more."""
+        number, cheap = len(self.full), component.in_folds or component.classifier
+        full, held = self._start(component.on)
+        (fitted,) = self._fit(component.classifier, number, [self._task], [self._seed], full)
+        fits = self._fit(cheap, number, self._folds.tasks, self._folds.seeds, held)
+        self.full.append(fitted)
+        self._held.append(fits)
+        self._predictions.append(self._folds.predictions(fits))
+        self._components.append(component)
+
+    def pooled(self) -> tuple[HeldOut, Pool]:
+        """Weigh and calibrate them by what they predicted for the labels held out."""
+        held_out = self._folds.held_out(self._predictions)
+        counts = np.array([component.count for component in self._components])
+        priors = [component.prior for component in self._components]
+        return held_out, fit_pool(held_out, counts, priors, self._pool_prior)
+
+    def _start(
+        self, on: int | Literal["pool"] | None
+    ) -> tuple[Sequence[Fitted] | None, Sequence[Fitted] | None]:
+        """Return what a component starts from, in the fit to all labels and in every fold."""
+        if on is None:
+            return None, None
+        if isinstance(on, int):
+            return [self.full[on]], self._held[on]
+        _, pool = self.pooled()
+        folds = zip(*self._held, strict=True)
+        return [_together(pool, self.full)], [_together(pool, fits) for fits in folds]
+
+    @staticmethod
+    def _fit(
+        classifier: NodeClassifier,
+        number: int,
         tasks: Sequence[Task],
         seeds: Sequence[int],
-        progress: Progress | None,
-    ) -> list[Sequence[Fitted]]:
-        """Fit each component to every task: [C][tasks]."""
-        fits: list[Sequence[Fitted]] = []
-        for number, (component, classifier) in enumerate(
-            zip(self.components, classifiers, strict=True)
-        ):
-            if component.on is not None and isinstance(classifier, Refiner):
-                fits.append(classifier.refine_many(tasks, fits[component.on]))
-            else:
-                named = [child_seed(seed, "component", number) for seed in seeds]
-                fits.append(fit_many(classifier, tasks, named))
-            if progress is not None:
-                progress(number + 1, len(self.components))
-        return fits
+        start: Sequence[Fitted] | None,
+    ) -> Sequence[Fitted]:
+        if not tasks:
+            return []
+        if start is not None and isinstance(classifier, Refiner):
+            return classifier.refine_many(tasks, start)
+        return fit_many(classifier, tasks, [child_seed(s, "component", number) for s in seeds])
+
+
+def _together(pool: Pool, fits: Sequence[Fitted]) -> GivenProbabilities:
+    return GivenProbabilities(pool.apply(np.stack([fitted.probabilities for fitted in fits])))
+
+
+def _check_start(component: Component, earlier: Sequence[Component]) -> None:
+    """Refuse a component that starts from what is not there, or that cannot start anywhere."""
+    on, number = component.on, len(earlier)
+    if on is None:
+        return
+    if on == "pool":
+        possible = any(one.count > 0 for one in earlier)
+    else:
+        possible = isinstance(on, int) and 0 <= on < number
+    if not possible:
+        raise ModelError(
+            f"component {number} must be on the number of an earlier one, or on the 'pool' of "
+            f"those before it that have a positive count; got {shown(on)}"
+        )
+    if not isinstance(component.classifier, Refiner):
+        name = type(component.classifier).__name__
+        raise ModelError(f"component {number}, {name}, cannot start from another's fit")
 
 
 @savable
@@ -134,6 +193,7 @@ class FittedStack:
     components: tuple[Fitted, ...]
     held_out: HeldOut
     pool: Pool
+    features: FittedKernelMap | None = None
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
@@ -150,6 +210,8 @@ class FittedStack:
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
         """
+        if self.features is not None:
+            features = self.features.apply(features)
         return pooled(self.pool, [predicted_by(part, graph, features) for part in self.components])
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:

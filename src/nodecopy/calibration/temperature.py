@@ -2,9 +2,11 @@
 
 Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural networks":
 
-    p_T ∝ p^(1/T),   T = argmin  Σ_i -log p_T(y_i)  +  (log T - μ)² / 2σ²
+    p_T ∝ p^(1/T),   T = argmin  Σ_i Σ_k -t_ik log p_T(k | i)  +  (log T - μ)² / 2σ²
 
-over held-out labels. The prior decides where there are none, and T > 0 keeps the order of classes.
+over held-out labels, t_ik = (1 - δ) [k = y_i] + δ / K with δ = 1 / 4 (n + 2): that all n of them
+were predicted rightly is no proof that all other nodes are. The prior decides where there are none,
+and T > 0 keeps the order of classes.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from nodecopy.savable import savable
 
 # The smallest probability that counts: a zero would make any temperature wrong beyond measure.
 _LEAST = 1e-6
+# All labels together leave so much of a label in doubt.
+_DOUBT = 0.25
 # How far from the prior a temperature is sought, in log T.
 _REACH = 5.0
 
@@ -65,11 +69,13 @@ def fit_temperature(
     if len(truth) == 0:
         return float(np.exp(prior.location))
     scores = np.log(np.maximum(probabilities, _LEAST))
+    doubt = _DOUBT / (len(truth) + 2)
 
     def loss(log_temperature: float) -> float:
         cooled = scores / np.exp(log_temperature)
         cooled = cooled - cooled.max(-1, keepdims=True)
-        right = cooled[np.arange(len(truth)), truth] - np.log(np.exp(cooled).sum(-1))
+        wanted = (1 - doubt) * cooled[np.arange(len(truth)), truth] + doubt * cooled.mean(-1)
+        right = wanted - np.log(np.exp(cooled).sum(-1))
         return float(-right.sum() + ((log_temperature - prior.location) / prior.spread) ** 2 / 2)
 
     around = prior.location - _REACH, prior.location + _REACH

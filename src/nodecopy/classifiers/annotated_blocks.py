@@ -62,7 +62,7 @@ class AnnotatedBlocks:
     """
 
     base: NodeClassifier = field(default_factory=DiffusionClassifier)
-    sharpness: float = 4.0
+    sharpness: float = 1.0
     rounds: int = 2
     sweeps: int = 5
     edge_weight: float = 0.5
