@@ -68,6 +68,8 @@ def best() -> StackedClassifier:
             Component(AnnotatedBlocks(), 0.5, prior=TemperaturePrior(0.4), on="pool"),
             Component(DiffusedStudent(), 0.4, prior=TemperaturePrior(-1.0), on=4),
         ),
+        # A linear pool of calibrated probabilities is under-confident (Gneiting and Ranjan 2013).
+        pool_prior=TemperaturePrior(-0.3, 0.3),
         features=KernelMap(),
     )
 

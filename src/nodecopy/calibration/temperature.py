@@ -4,7 +4,7 @@ Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural network
 
     p_T ∝ p^(1/T),   T = argmin  Σ_i Σ_k -t_ik log p_T(k | i)  +  (log T - μ)² / 2σ²
 
-over held-out labels, t_ik = (1 - δ) [k = y_i] + δ / K with δ = 1 / 4 (n + 2): that all n of them
+over held-out labels, t_ik = (1 - δ) [k = y_i] + δ / K with δ = 1 / 2 (n + 2): that all n of them
 were predicted rightly is no proof that all other nodes are. The prior decides where there are none,
 and T > 0 keeps the order of classes.
 """
@@ -22,7 +22,7 @@ from nodecopy.savable import savable
 # The smallest probability that counts: a zero would make any temperature wrong beyond measure.
 _LEAST = 1e-6
 # All labels together leave so much of a label in doubt.
-_DOUBT = 0.25
+_DOUBT = 0.5
 # How far from the prior a temperature is sought, in log T.
 _REACH = 5.0
 
