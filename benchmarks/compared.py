@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,11 +34,15 @@ Key = tuple[str, int, int, str]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What methods see, the true classes of all nodes [N], and the nodes that are tested."""
+    """What methods see, the true classes of all nodes [N], and the nodes that are tested.
+
+    ``calibration`` are further nodes whose labels split conformal prediction may read.
+    """
 
     task: Task
     truth: np.ndarray
     test: np.ndarray
+    calibration: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,14 @@ class Comparison:
         methods: how to make the classifier for a number of labels a class; `DEFAULT` is ours.
         labels: numbers of labels a class.
         rows: the file.
+        measure: what is done with (problem, method, trial), and what its row says.
     """
 
     cases: Mapping[str, Callable[[int, int], Problem]]
-    methods: Mapping[str, Callable[[int], NodeClassifier]]
+    methods: Mapping[str, Callable[[int], Any]]
     labels: tuple[int, ...]
     rows: Path
+    measure: Callable[[Problem, Any, int], Row] = lambda *given: measured(*given)
 
 
 def arguments(comparison: Comparison, description: str) -> argparse.ArgumentParser:
@@ -65,8 +72,8 @@ def arguments(comparison: Comparison, description: str) -> argparse.ArgumentPars
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--first-trial", type=int, default=0, help="to run parts side by side")
     parser.add_argument("--only", nargs="+", default=[""], help="cases whose names begin so")
-    parser.add_argument("--methods", nargs="+", default=list(comparison.methods))
-    parser.add_argument("--labels", nargs="+", type=int, default=list(comparison.labels))
+    parser.add_argument("--methods", nargs="+", help="only these")
+    parser.add_argument("--labels", nargs="+", type=int, help="only these numbers a class")
     parser.add_argument("--rows", type=Path, default=comparison.rows)
     parser.add_argument("--show", action="store_true", help="only print what the file holds")
     parser.add_argument("--page", type=Path, help="write the tables into this page")
@@ -74,18 +81,28 @@ def arguments(comparison: Comparison, description: str) -> argparse.ArgumentPars
 
 
 def run(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
-    """Compute the rows that are asked for and missing; print the tables; return all rows."""
+    """Compute the rows that are asked for and missing, publish the tables, return all rows."""
+    rows = compute(comparison, chosen)
+    publish(tables(comparison, rows), chosen.page)
+    return rows
+
+
+def compute(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
+    """Compute the rows that are asked for and missing, and return all that the file holds."""
     torch.set_num_threads(1)
     rows = read_rows(chosen.rows)
     for row in [] if chosen.show else missing_rows(comparison, rows, chosen):
         rows[key_of(row)] = row
         with chosen.rows.open("a") as file:
             file.write(json.dumps(row) + "\n")
-    text = tables(comparison, rows)
-    print(text)
-    if chosen.page:
-        chosen.page.write_text(replace_block(chosen.page.read_text(), text))
     return rows
+
+
+def publish(text: str, page: Path | None) -> None:
+    """Print the tables, and write them into a page where there is one."""
+    print(text)
+    if page:
+        page.write_text(replace_block(page.read_text(), text))
 
 
 def read_rows(path: Path) -> dict[Key, Row]:
@@ -106,10 +123,11 @@ def missing_rows(
         (trial, case, labels)
         for trial in range(chosen.first_trial, chosen.trials)
         for case in cases
-        for labels in chosen.labels
+        for labels in chosen.labels or comparison.labels
     ]
+    methods = [m for m in comparison.methods if m in (chosen.methods or comparison.methods)]
     for trial, case, labels in grid:
-        built = {name: comparison.methods[name](labels) for name in chosen.methods}
+        built = {name: comparison.methods[name](labels) for name in methods}
         lacking = {
             name: method
             for name, method in built.items()
@@ -119,10 +137,11 @@ def missing_rows(
             problem = comparison.cases[case](labels, trial)
             for name, method in lacking.items():
                 identity = {"case": case, "labels": labels, "trial": trial, "method": name}
-                yield identity | measured(problem, method, trial)
+                row = comparison.measure(problem, method, trial)
+                yield identity | row | {"settings": settings_of(method)}
 
 
-def settings_of(method: NodeClassifier) -> str:
+def settings_of(method: Any) -> str:
     """Return a hash of the settings of a method."""
     return hashlib.blake2b(json.dumps(described(method)).encode(), digest_size=6).hexdigest()
 
@@ -141,7 +160,6 @@ def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
         "ece": round(found.ece_width, 5),
         "gap": round(float(p.max(1).mean()) - found.accuracy, 5),
         "seconds": round(seconds, 3),
-        "settings": settings_of(method),
     }
 
 
@@ -192,11 +210,11 @@ def _tables(comparison: Comparison, rows: Mapping[Key, Row], labels: int) -> Ite
         name for name in comparison.methods if any(name in c["accuracy"] for c in cells.values())
     ]
     heads = ["accuracy, %", "trials", *names, "to the best other"]
-    yield _table(
+    yield markdown(
         heads, [_accuracies(case, both["accuracy"], names) for case, both in cells.items()]
     )
     heads = ["NLL", "trials", *names]
-    yield _table(heads, [_likelihoods(case, both["nll"], names) for case, both in cells.items()])
+    yield markdown(heads, [_likelihoods(case, both["nll"], names) for case, both in cells.items()])
 
 
 def _accuracies(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
@@ -223,6 +241,6 @@ def _cells(
     return [str(len(values[DEFAULT])), *(bold.get(name, "") for name in names)]
 
 
-def _table(heads: list[str], lines: list[list[str]]) -> str:
+def markdown(heads: list[str], lines: list[list[str]]) -> str:
     rows = [heads, ["---"] * len(heads), *lines]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)

@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.default_fit [--quick] [--parts peers nodes labels]
 
-CPU time on one thread in one run; the peers are medians of five, the growth is measured once. Peers: Cora, 5 labels a class, the fit with its folds,
-weights and temperatures as a share of one GCN example fit and of one APPNP fit (one network, 200
-epochs each), and against the same fit without folds. Growth: planted graphs of 1,000 to 100,000
-nodes with 5 labels a class, and of 20,000 nodes with 5 to 1,000 labels a class.
+CPU time on one thread in one run; peers are medians of five, growth is measured once. Peers: Cora,
+5 labels a class, the fit with its folds, weights and temperatures as a share of one GCN example fit
+and of one APPNP fit (one network, 200 epochs each), and against the same fit without folds. Growth:
+planted graphs of 1,000 to 100,000 nodes with 5 labels a class, and of 20,000 nodes with 5 to 1,000.
 """
 
 from __future__ import annotations

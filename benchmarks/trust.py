@@ -1,0 +1,280 @@
+"""How far what the default says of itself can be trusted, from the training labels alone.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.trust [--trials 5] [--parts fits sets suspects]
+    python -m benchmarks.trust --show --page docs/trust.md
+
+Fits: estimated accuracy, with its 95 % interval, against the truth; coverage and size of 90 % sets.
+Random splits of the three datasets with 5, 10 and 20 labels a class, and of synthetic graphs. Sets:
+split conformal prediction on a GCN that is given 500 labels more. Suspects: some training labels
+are made wrong, and what is found at the top ranks is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
+from benchmarks.conformal import SplitConformal
+from benchmarks.kinds import as_problem
+from nodecopy.calibration import (
+    FittedStack,
+    StackedClassifier,
+    cross_pooled,
+    estimate_accuracy,
+    fit_sets,
+    suspect_labels,
+)
+from nodecopy.data import Task, load_dataset, random_split
+from nodecopy.experiment import build_method
+from nodecopy.presets import best
+from nodecopy.rng import child_seed, stream
+
+DATASETS = ("cora", "citeseer", "pubmed")
+KINDS = (
+    "units of all sizes",
+    "homophily 0.3",
+    "homophily 0.5",
+    "homophily 0.7",
+    "classes of sizes 50 to 1",
+    "no features",
+    "power-law degrees",
+    "grown by copying",
+    "digits",
+)
+COVERAGE, FIRST = 0.9, 5
+ROWS = Path("results", "trust.jsonl")
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class OwnWord:
+    """What a stack says of its accuracy, and its sets, beside the truth."""
+
+    stack: StackedClassifier
+
+    def measure(self, problem: Problem, trial: int) -> Row:
+        fitted = self.stack.fit(problem.task, child_seed(trial, "method"))
+        held, truth = fitted.held_out, problem.truth[problem.test]
+        pooled, p = held_out_pool(self.stack, fitted), fitted.probabilities
+        unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
+        said = estimate_accuracy(pooled, held.truth, p[unlabelled])
+        sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
+        return {
+            "accuracy": round(float((p[problem.test].argmax(1) == truth).mean()), 5),
+            "estimate": round(said.accuracy, 5),
+            "low": round(said.low, 5),
+            "high": round(said.high, 5),
+            "set coverage": round(float(sets[np.arange(len(truth)), truth].mean()), 5),
+            "set size": round(float(sets.sum(1).mean()), 5),
+        }
+
+
+@dataclass(frozen=True)
+class PlantedErrors:
+    """What a stack finds where a share of the training labels are made wrong."""
+
+    stack: StackedClassifier
+    share: float
+
+    def measure(self, problem: Problem, trial: int) -> Row:
+        task, rng = problem.task, stream(trial, "wrong labels")
+        count = max(1, round(self.share * len(task.train)))
+        wrong = rng.choice(task.train, count, replace=False)
+        labels = task.labels.copy()
+        labels[wrong] += rng.integers(1, task.num_classes, count)
+        labels[wrong] %= task.num_classes
+        labels.flags.writeable = False
+        fitted = self.stack.fit(replace(task, labels=labels), child_seed(trial, "method"))
+        held = fitted.held_out
+        found = suspect_labels(held.nodes, held.truth, held_out_pool(self.stack, fitted))
+        right = np.isin(found.nodes, wrong)
+        return {
+            "planted": count,
+            "found among planted": int(right[:count].sum()),
+            "first": len(right[: min(FIRST, count)]),
+            "right among first": int(right[: min(FIRST, count)].sum()),
+            "share": round(found.share, 5),
+        }
+
+
+def held_out_pool(stack: StackedClassifier, fitted: FittedStack) -> np.ndarray:
+    """Return the pooled probabilities of held-out labels, each by a pool that did not see it."""
+    counts = np.array([component.count for component in stack.components])
+    priors = [component.prior for component in stack.components]
+    return cross_pooled(fitted.held_out, counts, priors, stack.pool_prior)
+
+
+def split_problem(name: str, labels: int, trial: int) -> Problem:
+    """Return a random split whose 500 validation labels are there for calibration only."""
+    dataset = load_dataset(name)
+    split = random_split(dataset, labels, trial)
+    task = Task.of(
+        dataset.graph,
+        Task.from_split(dataset, split).features,
+        dataset.labels,
+        split.train,
+        num_classes=dataset.num_classes,
+    )
+    return Problem(task, dataset.labels, split.test, split.val)
+
+
+def measure(problem: Problem, method, trial: int) -> Row:
+    return method.measure(problem, trial)
+
+
+SPLITS = {name: partial(split_problem, name) for name in DATASETS}
+MADE = {f"made: {name}": partial(as_problem, name) for name in KINDS}
+PARTS = {
+    "fits": Comparison(
+        SPLITS | MADE, {"default": lambda _: OwnWord(best())}, (5, 10, 20), ROWS, measure
+    ),
+    "sets": Comparison(
+        SPLITS,
+        {
+            f"GCN, {score}": lambda n, score=score: SplitConformal(
+                build_method("gcn", "cora", n), score
+            )
+            for score in ("LAC", "APS", "diffused APS")
+        },
+        (5, 10, 20),
+        ROWS,
+        measure,
+    ),
+    "suspects": Comparison(
+        SPLITS,
+        {
+            f"{share:.0%} wrong": lambda _, share=share: PlantedErrors(best(), share)
+            for share in (0.1, 0.2)
+        },
+        (5, 20),
+        ROWS,
+        measure,
+    ),
+}
+
+
+def main() -> None:
+    parser = arguments(PARTS["fits"], __doc__)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=list(PARTS))
+    chosen = parser.parse_args()
+    for part in chosen.parts:
+        rows = compute(PARTS[part], chosen)
+    publish(tables(rows), chosen.page)
+
+
+def tables(rows: dict[Key, Row]) -> str:
+    """Return what there is of the three parts."""
+    fits = {key: row for key, row in rows.items() if key[3] == "default"}
+    parts = [*_estimates(fits), *_sets(rows), *_suspects(rows)]
+    return "\n\n".join(parts)
+
+
+def _estimates(fits: dict[Key, Row]) -> Iterator[str]:
+    if not fits:
+        return
+    heads = ["estimated accuracy, %", "fits", "true", "bias", "mean error", "interval holds it"]
+    lines = [
+        [f"{name}, {labels} labels", *_estimate(group)]
+        for (name, labels), group in _in_order(_groups(fits))
+    ]
+    lines.append(["all", *_estimate(list(fits.values()))])
+    yield "## Estimated accuracy"
+    yield markdown(heads, lines)
+
+
+def _estimate(group: list[Row]) -> list[str]:
+    true, said, low, high = (
+        np.array([row[name] for row in group]) for name in ("accuracy", "estimate", "low", "high")
+    )
+    gap = 100 * (said - true)
+    return [
+        f"{len(group)}",
+        f"{100 * true.mean():.1f}",
+        f"{gap.mean():+.1f}",
+        f"{np.abs(gap).mean():.1f}",
+        f"{100 * ((low <= true) & (true <= high)).mean():.0f} %, "
+        f"{100 * (high - low).mean():.0f} points wide",
+    ]
+
+
+def _sets(rows: dict[Key, Row]) -> Iterator[str]:
+    held = {key: row for key, row in rows.items() if "set size" in row}
+    if not held:
+        return
+    names = ["default", *(name for name in PARTS["sets"].methods)]
+    groups = {name: _groups({k: r for k, r in held.items() if k[3] == name}) for name in names}
+    places = sorted({place for one in groups.values() for place in one}, key=_by_place)
+    lines = [
+        [f"{case}, {labels} labels", *(_set(groups[name].get((case, labels))) for name in names)]
+        for case, labels in places
+    ]
+    yield "## Sets of 90 %"
+    yield markdown(["coverage in %, mean size", *names], lines)
+
+
+def _set(group: list[Row] | None) -> str:
+    if not group:
+        return ""
+    coverage, size = (
+        np.mean([row[name] for row in group]) for name in ("set coverage", "set size")
+    )
+    return f"{100 * coverage:.1f}, {size:.2f}"
+
+
+def _suspects(rows: dict[Key, Row]) -> Iterator[str]:
+    held = {key: row for key, row in rows.items() if "planted" in row}
+    if not held:
+        return
+    lines = []
+    for name in PARTS["suspects"].methods:
+        groups = _groups({key: row for key, row in held.items() if key[3] == name})
+        for (case, labels), group in _in_order(groups):
+            lines.append([f"{case}, {labels} labels, {name}", *_precision(group)])
+    yield "## Suspect labels"
+    heads = [
+        "precision, %",
+        "fits",
+        f"first {FIRST}",
+        "as many as are wrong",
+        "estimated share of wrong",
+    ]
+    yield markdown(heads, lines)
+
+
+def _precision(group: list[Row]) -> list[str]:
+    planted, found, first, right = (
+        sum(row[name] for row in group)
+        for name in ("planted", "found among planted", "first", "right among first")
+    )
+    share = np.mean([row["share"] for row in group])
+    shares = (right / max(first, 1), found / planted, share)
+    return [f"{len(group)}", *(f"{100 * one:.0f}" for one in shares)]
+
+
+def _groups(rows: dict[Key, Row]) -> dict[Place, list[Row]]:
+    """Return rows by case and labels; those of made graphs, and of datasets, together as well."""
+    groups: dict[Place, list[Row]] = {}
+    for (case, labels, _, _), row in rows.items():
+        names = ["made graphs"] if case.startswith("made") else [case, "the three datasets"]
+        for name in names:
+            groups.setdefault((name, labels), []).append(row)
+    return groups
+
+
+def _in_order(groups: dict[Place, list[Row]]) -> list[tuple[Place, list[Row]]]:
+    return sorted(groups.items(), key=lambda item: _by_place(item[0]))
+
+
+def _by_place(place: Place) -> tuple[int, int]:
+    name, labels = place
+    return [*DATASETS, "the three datasets", "made graphs"].index(name), labels
+
+
+if __name__ == "__main__":
+    main()
