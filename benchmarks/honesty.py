@@ -17,7 +17,6 @@ import numpy as np
 
 from nodecopy import presets
 from nodecopy.calibration import (
-    cross_pooled,
     estimate_accuracy,
     estimate_shares,
     fit_sets,
@@ -46,13 +45,15 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", default=["cora", "citeseer"])
     parser.add_argument("--labels", nargs="+", type=int, default=[5, 10, 20])
     parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first trial")
     parser.add_argument("--wrong", nargs="+", type=float, default=[0.0])
     chosen = parser.parse_args()
     for name in chosen.datasets:
         dataset = dataset_of(name)
         for labels in chosen.labels:
             for wrong in chosen.wrong:
-                fits = [fit(dataset, labels, seed, wrong) for seed in range(chosen.trials)]
+                seeds = range(chosen.first, chosen.first + chosen.trials)
+                fits = [fit(dataset, labels, seed, wrong) for seed in seeds]
                 print(line(f"{name}, {labels} labels, {wrong:.0%} wrong", fits), flush=True)
 
 
@@ -72,11 +73,8 @@ def fit(dataset: NodeDataset, labels: int, seed: int, wrong: float) -> Fit:
     bad = rng.choice(train, round(wrong * len(train)), replace=False)
     given[bad] = (given[bad] + rng.integers(1, classes, len(bad))) % classes
     task = Task.of(dataset.graph, dataset.features, given, train, num_classes=classes)
-    stack = presets.best()
-    fitted = stack.fit(task, seed)
-    counts = np.array([part.count for part in stack.components])
-    priors = [part.prior for part in stack.components]
-    held_out = cross_pooled(fitted.held_out, counts, priors, stack.pool_prior)
+    fitted = presets.best().fit(task, seed)
+    held_out = fitted.pool.apply(fitted.held_out.probabilities)
     return Fit(truth, given, fitted.held_out.nodes, held_out, fitted.probabilities)
 
 

@@ -54,8 +54,7 @@ def estimate_accuracy(
     """Estimate the accuracy on nodes without labels.
 
     Args:
-        held_out: calibrated probabilities of labelled nodes whose labels were hidden [n, K]; best
-            those of `cross_pooled`.
+        held_out: calibrated probabilities of labelled nodes whose labels were hidden [n, K].
         truth: their labels [n].
         probabilities: calibrated probabilities of the nodes without labels [N, K].
         level: of the interval.

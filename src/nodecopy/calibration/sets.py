@@ -84,8 +84,7 @@ def fit_sets(
     """Return the sets that held-out labels ask for.
 
     Args:
-        held_out: calibrated probabilities of labelled nodes whose labels were hidden [n, K]; best
-            those of `cross_pooled`.
+        held_out: calibrated probabilities of labelled nodes whose labels were hidden [n, K].
         truth: their labels [n].
         probabilities: calibrated probabilities of the nodes that sets are for [N, K].
 
