@@ -1,11 +1,12 @@
 """Calibration: honest probabilities from the training labels alone.
 
 Reading order: ``held_out`` (cross-fitting), ``temperature``, ``pooling``, ``stacked`` (a classifier
-made of several). What held-out predictions tell besides: ``sets``, ``accuracy``, ``label_errors``;
-and ``shares`` of the classes.
+made of several). What held-out predictions tell besides: ``sets``, ``accuracy``, ``label_errors``,
+``cross_pooling``; and ``shares`` of the classes.
 """
 
 from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
+from nodecopy.calibration.cross_pooling import cross_pooled
 from nodecopy.calibration.held_out import HeldOut, cross_fit, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, WrongShare, suspect_labels
 from nodecopy.calibration.pooling import Pool, fit_pool
@@ -27,6 +28,7 @@ __all__ = [
     "TemperaturePrior",
     "WrongShare",
     "cross_fit",
+    "cross_pooled",
     "estimate_accuracy",
     "estimate_shares",
     "fit_pool",
