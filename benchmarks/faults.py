@@ -68,9 +68,7 @@ class Case:
     @classmethod
     def of(cls, number: int, kind: str) -> Case:
         draw = random.Random(f"{kind} {number}")
-        scenario = draw.choice(
-            ("fit", "fit", "fit and validate", "fit and validate", "processes", "cluster")
-        )
+        scenario = draw.choice(("fit", "fit", "fit", "fit", "processes", "cluster"))
         bystander = kind == "kill" and not scenario.startswith("fit") and draw.random() < 0.25
         return cls(number, kind, scenario, draw.uniform(0, 1.02), bystander)
 
@@ -171,7 +169,7 @@ class Bench:
         labels = [f"n{n},{'red' if n < 20 else 'blue'}" for n in (0, 1, 2, 3, 20, 21, 22, 23)]
         (self.folder / "labels.csv").write_text("\n".join(["id,label", *labels]))
         (self.folder / "spec.toml").write_text(SPEC)
-        for scenario in ("fit and validate", "fit", "processes", "cluster"):
+        for scenario in ("fit", "processes", "cluster"):
             for seed in SEEDS:  # the second time, when files are cached, is the one that counts
                 if not scenario.startswith("fit"):
                     _remove_store(self._store(scenario))
@@ -187,10 +185,8 @@ class Bench:
     def _start(self, scenario: str, seed: int) -> tuple[subprocess.Popen, Path]:
         """Start the command of a scenario; return when its own code has begun."""
         if scenario.startswith("fit"):
-            repeats = 1 if scenario == "fit and validate" else 0
             args = ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run"]
-            args += ["--n-zeta=2", "--n-weights=2", "--epochs=20", "--folds=2"]
-            args += [f"--repeats={repeats}", f"--seed={seed}"]
+            args += ["--n-zeta=2", f"--seed={seed}"]
         else:
             args = ["reproduce", "spec.toml", "--workers=2", f"--executor={scenario}"]
             args += [f"--store={self._store(scenario)}"]
@@ -228,11 +224,7 @@ class Bench:
     def _kept(self, run: Path) -> dict[str, bytes | None]:
         """Return the files of a fit that are the same bytes however often it is repeated."""
         found = {name: run / name for name in KEPT}
-        held = {name: path.read_bytes() if path.exists() else None for name, path in found.items()}
-        config = held["config.toml"]
-        if config is not None:  # with or without validation, in this folder or beside it
-            held["config.toml"] = re.sub(rb"(?m)^repeats = .*$", b"", config)
-        return held
+        return {name: path.read_bytes() if path.exists() else None for name, path in found.items()}
 
     def _folder_faults(self) -> list[str]:
         seed = self._seed()

@@ -29,7 +29,7 @@ from nodecopy.experiment.store import Run, Store
 from nodecopy.experiment.trial import Trial, TrialResult
 from nodecopy.persistence import read_model
 
-CHEAP = ["--n-zeta=1", "--n-weights=1", "--epochs=1", "--repeats=0"]
+CHEAP = ["--preset=fast"]
 FOLDER_FILES = 7  # of a whole output folder
 
 

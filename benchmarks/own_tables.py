@@ -13,7 +13,6 @@ import csv
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from measure import environment
 from nodecopy.data import NodeDataset, fixed_split, load_dataset
 from nodecopy.data.tables import read_tables
 from nodecopy.experiment.measure import peak_megabytes
-from nodecopy.labelling import FitSettings, cross_validate, run
+from nodecopy.labelling import FitSettings, run
 from nodecopy.report.labelled import write_folder
 
 LABELS_PER_CLASS = 20
@@ -47,8 +46,6 @@ def main() -> None:
     rest = ("import", "fit", "choice of labels and edges", "files and report")
     whole = sum(parts[name] for name in rest) / parts["fit"]
     print(f"\nimport + fit + report{whole:30.2f} times the fit (goal ≤ 3)")
-    every = sum(parts.values()) / parts["fit"]
-    print(f"with 2 times 5 folds of validation{every:17.2f} times the fit")
     print(f"peak memory {peak_megabytes():,.0f} MB")
 
 
@@ -64,14 +61,7 @@ def measure(settings: FitSettings, folder: Path) -> dict[str, float]:
 
     table = timed("import", lambda: read_tables(settings.edges, settings.labels, settings.features))
     fitted = timed("fit", lambda: run.fit_table(settings.classifier(progress=False), table))
-    validation = timed(
-        "validation",
-        lambda: cross_validate(
-            settings.classifier(progress=False), table.dataset, settings.folds, settings.repeats
-        ),
-    )
     found = timed("choice of labels and edges", lambda: run.judge(settings, table, fitted))
-    found = replace(found, validation=validation)
     timed("files and report", lambda: write_folder(found, folder / "run"))
     return spent
 

@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> list[str]:
     (tmp_path / "edges.csv").write_text("\n".join(["source,target", *edges]))
     (tmp_path / "labels.csv").write_text("id,label\nn0,x\nn1,x\nn5,y\nn6,y\n")
     names = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "labels")]
-    return ["fit", *names, f"--out={tmp_path / 'run'}", "--epochs=5", "--n-zeta=1", "--repeats=0"]
+    return ["fit", *names, f"--out={tmp_path / 'run'}", "--n-zeta=1"]
 
 
 def run(

@@ -74,7 +74,8 @@ from nodecopy.experiment.trial import Trial
 from nodecopy.weights import TrainConfig
 data = planted_partition(60, 2, seed=0).dataset
 y = np.where(np.arange(60) < 20, data.labels, -1)
-clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=2), random_state=0)
+short = TrainConfig(epochs=2)
+clf = NodeCopyClassifier("paper", n_zeta=1, n_weights=1, training=short, random_state=0)
 clf.fit(data.graph, data.features, y).save(sys.argv[1])
 assert NodeCopyClassifier.load(sys.argv[1]).predict().shape == (60,)
 assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabytes == 0

@@ -64,7 +64,7 @@ def test_a_pipe_is_refused_at_once(args: list[str], capsys: pytest.CaptureFixtur
 def test_a_pipe_in_the_folder_of_a_model_is_refused_at_once(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fit = ["fit", *TABLES, "--out=run", "--n-zeta=1", "--epochs=1", "--repeats=0"]
+    fit = ["fit", *TABLES, "--out=run", "--preset=fast"]
     assert cli.main(fit) == 0
     Path("run", "model", name).unlink()
     os.mkfifo(Path("run", "model", name))

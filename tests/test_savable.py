@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,15 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from nodecopy import NodeCopyClassifier, savable
-from nodecopy.calibration import Component, StackedClassifier
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation
+from nodecopy.calibration import Component, HeldOut, Pool, StackedClassifier
+from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
 from nodecopy.errors import ModelError
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.network import Computing
 from nodecopy.persistence import decode, encode
-from nodecopy.weights import MaximumPosterior, TrainConfig
+from nodecopy.posterior import Posterior
+from nodecopy.weights import MaximumPosterior, TrainConfig, WeightSamples
 from tests.problems import make_task
 from tests.waiting import LIMIT
 
@@ -39,7 +43,7 @@ def marked() -> Iterator[str]:
 
 
 def test_reading_a_model_knows_every_class_that_is_marked() -> None:
-    code = "import nodecopy.persistence, nodecopy.savable; print(*sorted(nodecopy.savable._KINDS))"
+    code = "import nodecopy.estimator, nodecopy.savable; print(*sorted(nodecopy.savable._KINDS))"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
     )
@@ -51,15 +55,31 @@ def test_reading_a_model_knows_every_class_that_is_marked() -> None:
 def test_every_class_that_is_marked_comes_back(name: str) -> None:
     kind = savable.saved_kind(name)
     assert kind is not None
+    p, samples = np.eye(3), WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
+    w, none = np.ones((2, 3), np.float32), np.zeros(0, np.int64)
+    held_out, pool = HeldOut.of_none(1, 3), Pool((1.0,), (0.5,), 2.0)
     needed: dict[str, Any] = {
-        "NetworkClassifier": {"network": Diffusion(), "training": TrainConfig()},
-        "Component": {"classifier": LabelPropagation()},
-        "PredictionSets": {"scores": np.array([0.1, 0.4]), "own": np.array([0.2, 0.3])},
-        "ClassShares": {"labelled": np.array([0.5, 0.5]), "estimated": np.array([0.4, 0.6])},
-        "StackedClassifier": {"components": (Component(DiffusionClassifier()),)},
+        "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
+        "FittedBlocks": (0.5, p, p, p, w),
+        "FittedNetwork": (samples, Computing(), p),
+        "FittedStack": ((GivenProbabilities(p),), held_out, pool),
+        "FittedStudent": (Diffusion(), w, p),
+        "GivenProbabilities": (p,),
+        "HeldOut": (none, none, p[None, :0], none),
+        "Pool": ((1.0,), (0.5,), 2.0),
+        "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
+        "SpreadLabels": (LabelPropagation(), none, p, p),
+        "WeightSamples": (Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,), (None, 2), 1),
+        "NetworkClassifier": (Diffusion(), TrainConfig()),
+        "Component": (LabelPropagation(),),
+        "PredictionSets": (np.array([0.1, 0.4]), np.array([0.2, 0.3])),
+        "ClassShares": (np.array([0.5, 0.5]), np.array([0.4, 0.6])),
+        "FittedKernelMap": (p[0], p[0] + 1, none, p[:0], p, p),
+        "StackedClassifier": ((Component(DiffusionClassifier()),),),
     }
-    value = kind(**needed.get(name, {}))
-    assert repr(decode(encode(value))) == repr(value)
+    value, arrays = kind(*needed.get(name, ())), dict[str, Any]()
+    written = json.loads(json.dumps(encode(value, "it", arrays)))
+    assert repr(decode(written, arrays)) == repr(value)
 
 
 def test_a_convex_model_and_a_stacked_base_are_saved(tmp_path: Path) -> None:
@@ -68,6 +88,7 @@ def test_a_convex_model_and_a_stacked_base_are_saved(tmp_path: Path) -> None:
     y[task.train] = task.labels[task.train]
     base = StackedClassifier((Component(LabelPropagation()), Component(DiffusionClassifier())), 2)
     clf = NodeCopyClassifier(
+        "paper",
         n_zeta=2,
         network=Diffusion(),
         weights=MaximumPosterior(),
@@ -91,9 +112,9 @@ class OwnModel(ObservedGraph):
 def test_a_class_of_ones_own_is_saved_once_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(savable, "_KINDS", dict(savable._KINDS))
     with pytest.raises(ModelError, match="cannot be saved"):
-        encode(OwnModel(4))
+        encode(OwnModel(4), "it", {})
     assert savable.savable(OwnModel) is OwnModel
-    assert decode(encode(OwnModel(4))) == OwnModel(4)
+    assert decode(encode(OwnModel(4), "it", {}), {}) == OwnModel(4)
 
 
 def test_what_cannot_be_marked(monkeypatch: pytest.MonkeyPatch) -> None:

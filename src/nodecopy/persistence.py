@@ -1,21 +1,21 @@
 """Saving: one safetensors file, its settings as JSON in the header, never pickle.
 
-A file holds arrays and plain values only, so reading one runs no code. Its digest covers every
-array and every setting.
+Whatever is saved, settings and fitted values alike, is a tree of plain values, arrays and savable
+dataclasses. The tree is JSON; arrays stand beside it, each named by its place in the tree. Reading
+runs no code, and the digest of a file covers every array and every setting.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 # Imported for what they register: a file may name any savable class of the package.
@@ -26,20 +26,18 @@ import nodecopy.posterior
 import nodecopy.weights  # noqa: F401
 from nodecopy.errors import FormatError, ModelError, shown
 from nodecopy.regular_file import regular_file
-from nodecopy.savable import is_savable, saved_kind
+from nodecopy.savable import is_savable, saved_fields, saved_kind
 from nodecopy.typed import fits
 from nodecopy.whole_file import write_whole
 
 FORMAT = "nodecopy-model"
-VERSION = 2
+VERSION = 3
 
 # The header of a safetensors file ends at 100,000,000 bytes; half is for escapes and arrays.
 _MOST_SETTINGS = 50_000_000
 
 # What is raised where a file holds something else than it should.
 _DAMAGE = (TypeError, ValueError, AttributeError, RecursionError, OverflowError, MemoryError)
-# The types of arrays among the settings, as NumPy writes them.
-_ARRAY = r"[<>|=]?[fiu][1248]"
 
 _GENERATORS = {
     kind.__name__: kind
@@ -52,12 +50,14 @@ _GENERATORS = {
     )
 }
 
+Arrays = dict[str, NDArray[Any]]
+
 
 class SavedModel(NamedTuple):
     """Plain settings and named arrays."""
 
     settings: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    arrays: Arrays
 
 
 def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
@@ -69,7 +69,7 @@ def write_model(path: str | os.PathLike[str], model: SavedModel) -> None:
     if len(settings) > _MOST_SETTINGS:
         raise ModelError(
             f"the settings take {len(settings):,} characters; a file holds at most "
-            f"{_MOST_SETTINGS:,}: an array among them is too large"
+            f"{_MOST_SETTINGS:,}"
         )
     header = {"format": FORMAT, "version": str(VERSION), "settings": settings}
     header["digest"] = _digest(settings, arrays)
@@ -101,7 +101,8 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
         raise FormatError(f"{path} is a safetensors file, but not a nodecopy model")
     if header.get("version") != str(VERSION):
         raise FormatError(
-            f"{path} has format version {header.get('version')}; this release reads {VERSION}"
+            f"{path} has format version {header.get('version')}; this release reads {VERSION}: fit "
+            "the model again"
         )
     settings = header.get("settings", "")
     if header.get("digest") != _digest(settings, arrays):
@@ -115,12 +116,13 @@ def read_model(path: str | os.PathLike[str]) -> SavedModel:
     return SavedModel(content, arrays)
 
 
-def encode(value: Any, part: str = "the value") -> Any:
-    """Return a value as JSON can hold it.
+def encode(value: Any, part: str, arrays: Arrays) -> Any:
+    """Return a value as JSON can hold it, its arrays put beside it.
 
     Args:
-        value: plain values, arrays, NumPy generators, and the package's own settings.
-        part: what it is, for the message.
+        value: plain values, dictionaries, arrays, tensors, NumPy generators, and savable values.
+        part: its place in the tree, which names it in messages and names its arrays.
+        arrays: where arrays go; one that is there already is not put there again.
 
     Raises:
         ModelError: it is something else, and would come back as less than it was.
@@ -129,74 +131,97 @@ def encode(value: Any, part: str = "the value") -> Any:
         return value
     if isinstance(value, (np.integer, np.floating)):
         return value.item()
+    if isinstance(value, torch.Tensor):
+        return {"tensor": _put(value.detach().cpu().numpy(), part, arrays)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.dtype.itemsize <= 8:
+        return {"array": _put(value, part, arrays)}
     if isinstance(value, (tuple, list)):
-        return {"tuple": [encode(item, part) for item in value]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
-        return {"array": value.tolist(), "dtype": value.dtype.str}
+        return {"tuple": [encode(item, f"{part}.{i}", arrays) for i, item in enumerate(value)]}
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        return {"dict": {key: encode(item, f"{part}.{key}", arrays) for key, item in value.items()}}
     if type(value) is np.random.Generator and type(value.bit_generator) in _GENERATORS.values():
-        return {"generator": _state(value.bit_generator.state, part)}
+        return {"generator": encode(dict(value.bit_generator.state), part, arrays)}
     if is_savable(value):
-        held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        fields = {key: encode(item, f"{part}.{key}") for key, item in held.items()}
+        held = {name: getattr(value, name) for name in saved_fields(value)}
+        fields = {name: encode(item, f"{part}.{name}", arrays) for name, item in held.items()}
         return {"type": type(value).__name__, "fields": fields}
     raise ModelError(
-        f"{part} cannot be saved: a file holds settings of nodecopy's own parts, arrays and plain "
-        f"values, no code; got {shown(value)}"
+        f"{part} cannot be saved: a file holds settings and fits of nodecopy's own parts, arrays "
+        f"and plain values, no code; got {shown(value)}"
     )
 
 
-def _state(state: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """Return the state of a random generator, a nested dictionary."""
-    return {
-        name: _state(value, part) if isinstance(value, dict) else encode(value, part)
-        for name, value in state.items()
-    }
+def _put(array: NDArray[Any], name: str, arrays: Arrays) -> str:
+    """Put an array among the others, and return its name: another's, if it is that very array."""
+    for held_as, held in arrays.items():
+        if held is array:
+            return held_as
+    arrays[name] = array
+    return name
 
 
-def decode(value: Any) -> Any:
+def decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     """Undo `encode`.
 
     Raises:
         FormatError: `encode` does not write such a value.
     """
     try:
-        return _decoded(value)
+        return _decoded(value, arrays)
     except FormatError:
         raise
     except (KeyError, *_DAMAGE) as error:
         raise FormatError(f"the model has a setting that cannot be: {error}") from error
 
 
-def _decoded(value: Any) -> Any:
+def _decoded(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if not isinstance(value, dict):
         return value
-    if "tuple" in value:
-        return tuple(_decoded(item) for item in value["tuple"])
-    if "array" in value:
-        if not re.fullmatch(_ARRAY, value["dtype"]):
-            raise FormatError(f"the model has an array of type {value['dtype']!r}")
-        return np.array(value["array"], dtype=value["dtype"])
-    if "type" in value:
-        kind = saved_kind(value["type"])
-        if kind is None:
-            raise FormatError(f"the model names an unknown type {value['type']!r}")
-        fields = {name: _decoded(item) for name, item in value["fields"].items()}
-        check_types(kind.__name__, fields, get_type_hints(kind))
-        return kind(**fields)
-    if "generator" in value:
-        return _generator(value["generator"])
+    for kind, undo in _UNDO.items():
+        if kind in value:
+            return undo(value, arrays)
     raise FormatError(f"the model has a setting that cannot be: {shown(value)}")
 
 
-def _generator(state: dict[str, Any]) -> np.random.Generator:
+def _array(name: Any, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    if not isinstance(name, str) or name not in arrays:
+        raise FormatError(f"the file lacks a part of the model: the array {shown(name)}")
+    array = arrays[name]
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+        raise FormatError(f"{name} holds a number that is not finite")
+    return array
+
+
+def _savable(value: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Any:
+    kind = saved_kind(value["type"])
+    if kind is None:
+        raise FormatError(f"the model names an unknown type {value['type']!r}")
+    fields = {name: _decoded(item, arrays) for name, item in value["fields"].items()}
+    foreign = set(fields) - set(saved_fields(kind))
+    if foreign:
+        raise FormatError(f"{kind.__name__} has no {', '.join(sorted(foreign))}")
+    check_types(kind.__name__, fields, get_type_hints(kind))
+    return kind(**fields)
+
+
+def _generator(value: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> np.random.Generator:
+    state = _decoded(value["generator"], arrays)
     kind = _GENERATORS.get(state["bit_generator"])
     if kind is None:
         raise FormatError(f"the model names an unknown generator {shown(state['bit_generator'])}")
     source: Any = kind()
-    inner = {name: _decoded(item) for name, item in state["state"].items()}
-    outer = {name: _decoded(item) for name, item in state.items() if name != "state"}
-    source.state = outer | {"state": inner}
+    source.state = state
     return np.random.Generator(source)
+
+
+_UNDO: dict[str, Callable[[dict[str, Any], Mapping[str, NDArray[Any]]], Any]] = {
+    "tuple": lambda value, arrays: tuple(_decoded(item, arrays) for item in value["tuple"]),
+    "dict": lambda value, arrays: {k: _decoded(v, arrays) for k, v in value["dict"].items()},
+    "array": lambda value, arrays: _array(value["array"], arrays),
+    "tensor": lambda value, arrays: torch.as_tensor(_array(value["tensor"], arrays)),
+    "type": _savable,
+    "generator": _generator,
+}
 
 
 def check_types(what: str, values: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
@@ -206,7 +231,7 @@ def check_types(what: str, values: Mapping[str, Any], hints: Mapping[str, Any]) 
             raise FormatError(f"{name} of {what} must be {hints[name]}; got {shown(value)}")
 
 
-def _digest(settings: str, arrays: dict[str, NDArray[Any]]) -> str:
+def _digest(settings: str, arrays: Arrays) -> str:
     content = hashlib.blake2b(settings.encode(), digest_size=16)
     for name in sorted(arrays):
         array = arrays[name]

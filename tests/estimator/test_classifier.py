@@ -37,8 +37,8 @@ Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
 
 
 def small(**settings: Any) -> NodeCopyClassifier:
-    settings = {"n_zeta": 2, "n_weights": 2, "training": SHORT, "random_state": 0} | settings
-    return NodeCopyClassifier(**settings)
+    usual = {"n_zeta": 2, "n_weights": 2, "training": SHORT, "random_state": 0}
+    return NodeCopyClassifier("paper", **(usual | settings))
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +47,16 @@ def fitted() -> NodeCopyClassifier:
 
 
 def test_scikit_learns_conventions(fitted: NodeCopyClassifier) -> None:
-    clf = NodeCopyClassifier(3, epsilon=0.2, random_state=7)
-    assert repr(clf) == "NodeCopyClassifier(n_zeta=3, epsilon=0.2, random_state=7)"
+    clf = NodeCopyClassifier("paper", n_zeta=3, epsilon=0.2, random_state=7)
+    shown = "NodeCopyClassifier(preset='paper', n_zeta=3, epsilon=0.2, random_state=7)"
+    assert repr(clf) == shown
+    assert repr(NodeCopyClassifier()) == "NodeCopyClassifier()"
     copied = clone(clf)
     assert copied is not clf
     assert copied.get_params() == clf.get_params()
     assert clf.set_params(n_zeta=5, base=LabelPropagation()) is clf
     assert clf.n_zeta == 5
-    with pytest.raises(ModelError, match="unknown parameter 'zeta'; accepted: base, epsilon"):
+    with pytest.raises(ModelError, match="unknown parameter 'zeta'; accepted: base, calibrate"):
         clf.set_params(zeta=1)
     check_is_fitted(fitted)
     for use in (clf.predict, clf.predict_proba, clf.uncertainty, lambda: clf.save("nowhere")):
@@ -332,7 +334,9 @@ def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):
     data = planted_partition(60, 2, seed=0).dataset
     X = np.abs(np.asarray(data.features.todense() if sp.issparse(data.features) else data.features))
     y = np.where(np.arange(60) < 20, data.labels, -1)
-    clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=5), random_state=0)
+    clf = NodeCopyClassifier(
+        "paper", n_zeta=1, n_weights=1, training=TrainConfig(epochs=5), random_state=0
+    )
     clf.fit(data.graph, X, y)
     clf.save(tmp_path / "model")
     changed = X.copy()

@@ -29,7 +29,9 @@ MIXED = np.random.default_rng(5).permutation(90)
 
 
 def small(**settings: Any) -> NodeCopyClassifier:
-    return NodeCopyClassifier(1, n_weights=1, training=SHORT, random_state=0, **settings)
+    return NodeCopyClassifier(
+        "paper", n_zeta=1, n_weights=1, training=SHORT, random_state=0, **settings
+    )
 
 
 def pyg_data(**parts: Any) -> Any:

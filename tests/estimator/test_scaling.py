@@ -76,7 +76,12 @@ def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
     features = task.features.toarray()[:, :6] + RNG.normal(size=(90, 6))
     units = features * 10.0 ** np.arange(-3, 3) + 7
-    settings = {"n_zeta": 2, "training": TrainConfig(epochs=30), "random_state": 0}
+    settings = {
+        "preset": "paper",
+        "n_zeta": 2,
+        "training": TrainConfig(epochs=30),
+        "random_state": 0,
+    }
     one = NodeCopyClassifier(**settings).fit(task.graph, features, y)
     other = NodeCopyClassifier(**settings).fit(task.graph, units, y)
     np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-3)
@@ -101,7 +106,8 @@ def test_dense_features_that_are_mostly_zero_are_kept_sparse(normalise, monkeypa
     monkeypatch.setattr(Task, "of", classmethod(noted))
     made = [
         NodeCopyClassifier(
-            2,
+            "paper",
+            n_zeta=2,
             n_weights=2,
             normalise=normalise,
             base=LabelPropagation(),

@@ -16,7 +16,9 @@ from tests.problems import make_task, true_labels
 
 TASK = make_task(per_class=8)
 TRUTH = true_labels(TASK)
-CLF = NodeCopyClassifier(n_zeta=1, n_weights=1, training=TrainConfig(epochs=15), random_state=0)
+CLF = NodeCopyClassifier(
+    "paper", n_zeta=1, n_weights=1, training=TrainConfig(epochs=15), random_state=0
+)
 
 
 def test_fitting_on_nodes_is_fitting_with_the_other_labels_hidden() -> None:

@@ -27,7 +27,7 @@ FILES = {
     "report.html",
     "suspect_edges.csv",
 }
-QUICK = ["--n-zeta=2", "--n-weights=2", "--epochs=20", "--folds=2", "--repeats=1"]
+QUICK = ["--n-zeta=2"]
 
 
 @pytest.fixture
@@ -67,13 +67,14 @@ def test_fit_writes_every_file_and_says_what_was_found(here, capsys):
         assert row["predicted"] == label
         assert [float(row["p_=red"]), float(row["p_blue"])] == pytest.approx(p, abs=1e-6)
         assert float(row["confidence"]) == pytest.approx(p.max(), abs=1e-6)
-    parts = [float(rows[0][name]) for name in ("graph_information", "weight_information")]
-    assert 0 <= sum(parts) <= float(rows[0]["entropy"]) + 1e-6
+    names = [f"{part}_information" for part in ("graph", "weight", "model")]
+    for row in rows:
+        assert 0 <= sum(float(row[name]) for name in names) <= float(row["entropy"]) + 1e-5
     assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
 
 
 def test_parquet_holds_what_csv_holds(here):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     rows = read(here / "run" / "predictions.csv")
     found = duckdb.sql("SELECT * FROM 'run/predictions.parquet'").fetchnumpy()
     assert list(found) == list(rows[0])
@@ -94,13 +95,13 @@ def test_the_configuration_gives_the_same_files_again(here):
 
 
 def test_an_earlier_fit_is_replaced_and_anything_else_is_left_alone(here, capsys):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     before = Path("run/predictions.csv").read_bytes()
-    assert fit("--repeats=0", "--seed=1") == 0
+    assert fit("--seed=1") == 0
     assert Path("run/predictions.csv").read_bytes() != before
     Path("run/notes.txt").write_text("mine")
     capsys.readouterr()
-    assert fit("--repeats=0") == 2
+    assert fit() == 2
     assert "holds other files, 'notes.txt' for one" in capsys.readouterr().err
     Path("run2").mkdir()
     Path("run2/config.toml").write_text("")
@@ -110,7 +111,7 @@ def test_an_earlier_fit_is_replaced_and_anything_else_is_left_alone(here, capsys
 
 @pytest.mark.parametrize("moment", ["labelled_page", "suspect_edges_table"])
 def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch, moment):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
 
     def full(found: object) -> None:
@@ -118,7 +119,7 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
 
     monkeypatch.setattr(folder_module, moment, full)
     capsys.readouterr()
-    assert fit("--repeats=0", "--seed=1") == 1
+    assert fit("--seed=1") == 1
     assert (
         capsys.readouterr().err == "error: cannot write run: [Errno 28] No space left on device\n"
     )
@@ -136,6 +137,14 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["fit", "--weight-draws=3"], "--weight-draws is now --n-weights, as in Python"),
         (["inspect", "--edges=edges.csv", "--repeated-edges=x"], "unknown repeated_edges 'x'"),
         (["fit", "cora", "--epsilon=0.1"], "--epsilon is for tables of one's own"),
+        (["fit", "--repeats=2"], "--repeats is gone: labels are held out once, by the fit itself"),
+        (["fit", "--jobs=2"], "--jobs is gone: labels are held out once, by the fit itself"),
+        (["fit", "cora", "--preset=bst"], "unknown preset 'bst'; did you mean 'best'"),
+        (["fit", "cora", "--preset=fast", "--n-zeta=2"], "n_zeta belongs to the preset 'best' or"),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--epochs=2"],
+            "epochs belongs to the preset 'paper'; got 'best'",
+        ),
         (["fit", "--split=fixed", "--edges=edges.csv"], "--split is for a built-in dataset"),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
         (
@@ -168,7 +177,7 @@ def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, mess
 
 
 def test_predict_and_evaluate(here, capsys):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     with Path("edges.csv").open("a", encoding="utf-8") as file:
         file.write("new,b3\n")
     with Path("features.csv").open("a", encoding="utf-8") as file:
@@ -194,7 +203,7 @@ def test_predict_and_evaluate(here, capsys):
 
 @pytest.mark.parametrize("target", ["edges.csv", "link.csv", "/dev/null"])
 def test_predict_overwrites_nothing_but_predictions(here, capsys, target):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     Path("link.csv").symlink_to("edges.csv")
     before = Path("edges.csv").read_bytes()
     tables = ["--edges=edges.csv", "--features=features.csv"]
@@ -210,7 +219,7 @@ def test_predict_overwrites_nothing_but_predictions(here, capsys, target):
 
 
 def test_predictions_can_be_parquet_and_evaluated_as_such(here, capsys):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     tables = ["--edges=edges.csv", "--features=features.csv"]
     for _ in range(2):
         assert cli.main(["predict", "--model=run/model", *tables, "--out=new.parquet"]) == 0
@@ -236,27 +245,44 @@ def test_predictions_can_be_parquet_and_evaluated_as_such(here, capsys):
 
 
 def test_python_gives_what_the_command_gives(here):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     table = read_tables("edges.csv", "labels.csv", "features.csv")
     names = np.array([*table.dataset.class_names, ""])
-    clf = NodeCopyClassifier(
-        n_zeta=2, n_weights=2, training=TrainConfig(epochs=20), random_state=0
-    ).fit(table.dataset.graph, table.dataset.features, names[table.dataset.labels])
+    given = table.dataset.graph, table.dataset.features, names[table.dataset.labels]
+    clf = NodeCopyClassifier(n_zeta=2, random_state=0).fit(*given)
     rows = read(here / "run" / "predictions.csv")
     found = [[f"{p:.6f}" for p in row] for row in clf.predict_proba()]
     assert found == [[row["p_=red"], row["p_blue"]] for row in rows]
 
 
+def test_the_paper_is_a_preset_like_others(here, capsys):
+    quick = ["--preset=paper", "--n-weights=2", "--epochs=20"]
+    assert fit(*quick) == 0
+    said = "accuracy    not estimated: no label was held out, since the model is not calibrated"
+    assert said in capsys.readouterr().out
+    table = read_tables("edges.csv", "labels.csv", "features.csv")
+    names = np.array([*table.dataset.class_names, ""])
+    given = table.dataset.graph, table.dataset.features, names[table.dataset.labels]
+    short = TrainConfig(epochs=20)
+    clf = NodeCopyClassifier("paper", n_zeta=2, n_weights=2, training=short, random_state=0)
+    expected = clf.fit(*given).predict_proba()
+    loaded = NodeCopyClassifier.load("run/model")
+    np.testing.assert_array_equal(loaded.predict_proba(), expected)
+    assert fit(*quick, "--calibrate", "--folds=2") == 0
+    assert "from 7 known labels, each hidden in turn" in capsys.readouterr().out
+    assert 'preset = "paper"\ncalibrate = true\nfolds = 2\n' in Path("run/config.toml").read_text()
+
+
 def test_a_link_to_a_folder_is_followed(here):
     Path("disk").mkdir()
     Path("run").symlink_to("disk")
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     assert Path("run").is_symlink()
     assert set(os.listdir("disk")) == FILES
 
 
 def test_a_full_disk_is_one_line_without_the_word_internal(here, capsys, monkeypatch):
-    assert fit("--repeats=0") == 0
+    assert fit() == 0
     capsys.readouterr()
 
     def full(self: Path, data: bytes) -> None:
@@ -298,11 +324,10 @@ def test_columns_of_any_name_go_all_the_way(here, capsys):
     labels = wider("labels.csv", '"his, her",kind')
     features = [f"--features={wider('features.csv', 'who,a,b')}", "--feature-columns=who,a,b"]
     columns = '--label-columns="his, her", kind'
-    quick = [*QUICK, "--repeats=0"]
     tables = [*edges, f"--labels={labels}", columns, *features]
     assert cli.main(["inspect", *tables]) == 0
-    assert cli.main(["fit", *tables, *quick, "--out=wide"]) == 0
-    assert fit("--repeats=0") == 0
+    assert cli.main(["fit", *tables, *QUICK, "--out=wide"]) == 0
+    assert fit() == 0
     for name in ("predictions.csv", "next_labels.csv", "suspect_edges.csv"):
         assert Path("wide", name).read_bytes() == Path("run", name).read_bytes()
     assert cli.main(["fit", "--config=wide/config.toml", "--out=again"]) == 0
@@ -317,24 +342,20 @@ def test_columns_of_any_name_go_all_the_way(here, capsys):
     assert cli.main(["evaluate", "--predictions=same.csv", *truth]) == 0
 
 
-def test_an_interrupted_validation_still_writes_the_fit(here, capsys, monkeypatch):
-    from nodecopy.labelling import run
+def test_an_interrupt_of_the_fit_writes_nothing(here, capsys, monkeypatch):
+    from nodecopy.calibration import stacked
 
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "cross_validate", interrupted)
+    monkeypatch.setattr(stacked, "make_folds", interrupted)
     assert fit() == 130
-    captured = capsys.readouterr()
-    assert "accuracy    not estimated: cross-validation was interrupted\n" in captured.out
-    estimate, end = captured.err.splitlines()
-    assert re.fullmatch(r"validation: 2 fits, at most about 0:\d\d:\d\d \(2 rounds .*\)", estimate)
-    assert end == "interrupted"
-    assert set(os.listdir("run")) == FILES
+    assert capsys.readouterr().err == "interrupted\n"
+    assert not Path("run").exists()
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(here, capsys):
-    assert fit("--repeats=0", "--formulas=quote") == 0
+    assert fit("--formulas=quote") == 0
     rows = read(here / "run" / "predictions.csv")
     assert {"'=1+1", "-7", "007"} <= {row["id"] for row in rows}
     assert {row["predicted"] for row in rows} <= {"'=red", "blue"}

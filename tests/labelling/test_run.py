@@ -9,23 +9,27 @@ import pytest
 
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
-from nodecopy.labelling import label_tables, run
+from nodecopy.labelling import label_tables
 from nodecopy.labelling.run import class_values
+from nodecopy.presets import EPSILON
 
 
 def test_everything_is_there_and_of_the_right_size(labelled, settings):
     n = labelled.table.dataset.num_nodes
     assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
     assert labelled.class_names == ("=red", "blue")
-    assert labelled.donors.shape == (settings.n_zeta, n)
-    assert labelled.validation.probabilities.shape == (1, 7, 2)
+    assert labelled.donors.nodes.shape == (settings.n_zeta, n)
+    assert labelled.donors.epsilon == EPSILON
+    assert labelled.validation.probabilities.shape == (7, 2)
     assert len(labelled.next_labels.nodes) == 13  # all that have no label
-    assert not labelled.interrupted
 
 
 def test_donors_are_of_the_class_that_the_base_predicted(labelled):
     predicted = labelled.classifier.base_proba_.argmax(1)
-    assert np.array_equal(predicted[labelled.donors], np.tile(predicted, (2, 1)))
+    assert np.array_equal(predicted, labelled.donors.classes)
+    assert np.array_equal(predicted[labelled.donors.nodes], np.tile(predicted, (2, 1)))
+    fast = replace(labelled.settings, preset="fast", n_zeta=None)
+    assert label_tables(fast, progress=False).donors is None
 
 
 def test_the_same_settings_give_the_same_result(labelled, settings):
@@ -33,25 +37,14 @@ def test_the_same_settings_give_the_same_result(labelled, settings):
     assert np.array_equal(again.posterior.probabilities, labelled.posterior.probabilities)
     assert np.array_equal(again.validation.probabilities, labelled.validation.probabilities)
     assert np.array_equal(again.next_labels.nodes, labelled.next_labels.nodes)
-    other = label_tables(replace(settings, seed=1, repeats=0), progress=False)
+    other = label_tables(replace(settings, seed=1, calibrate=False), progress=False)
     assert not np.array_equal(other.posterior.probabilities, labelled.posterior.probabilities)
     assert other.validation is None
 
 
-def test_an_interrupt_gives_up_the_validation_and_keeps_the_fit(labelled, settings, monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(run, "cross_validate", interrupted)
-    found = label_tables(settings, progress=False)
-    assert found.interrupted
-    assert found.validation is None
-    assert np.array_equal(found.posterior.probabilities, labelled.posterior.probabilities)
-
-
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
     rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
-    numbers = replace(settings, labels=rows_file("l.csv", rows), repeats=0)
+    numbers = replace(settings, labels=rows_file("l.csv", rows))
     found = label_tables(numbers, progress=False)
     assert found.class_names == ("9", "10")
     assert found.classifier.classes_.tolist() == [9, 10]

@@ -9,7 +9,6 @@ import pytest
 
 from nodecopy.errors import SpecError
 from nodecopy.labelling import FitSettings, read_settings, write_settings
-from nodecopy.weights import MCDropout, PointEstimate
 
 
 def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_path: Path):
@@ -20,7 +19,9 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         str(tmp_path / 'l "x\x7f\t.csv'),
         edge_columns=("who", 'w"h,om'),
         seed=3,
+        preset="paper",
         epsilon=0.5,
+        calibrate=True,
     )
     text = write_settings(given, run)
     assert 'edges = "../../e.csv"' in text
@@ -37,15 +38,31 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         *(("folds", v) for v in (1, 0)),
         *(("epsilon", v) for v in (-0.1, 1.1, float("nan"), "a", True)),
         *(("suspicion", v) for v in (2, None)),
+        *((key, v) for key in ("calibrate", "standardise") for v in ("yes", 1)),
         *(("edges", v) for v in ("", None, 3)),
         ("features", 3),
         *(("edge_columns", v) for v in ("a", 3, (1, 2))),
-        *((key, 10**9 + 1) for key in ("n_zeta", "n_weights", "epochs", "folds", "repeats")),
+        *((key, 10**9 + 1) for key in ("n_zeta", "n_weights", "epochs", "folds")),
     ],
 )
 def test_an_impossible_setting_is_named_with_what_was_found(key, value):
     with pytest.raises(SpecError, match=rf"^{key} must be .*; got "):
         FitSettings(**{"edges": "e", "labels": "l", key: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epochs": 3, "weights": "point"}, "^weights, epochs belong to the preset 'paper'; got"),
+        ({"preset": "fast", "n_zeta": 3}, "^n_zeta belongs to the preset 'best' or 'paper'; got"),
+        ({"preset": "quick"}, "unknown preset 'quick'; accepted: best, fast, paper"),
+        ({"folds": 3, "calibrate": False}, "^folds is for a calibrated model"),
+        ({"folds": 3, "preset": "paper"}, "^folds is for a calibrated model"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(settings, message):
+    with pytest.raises(SpecError, match=message):
+        FitSettings("e", "l", **settings)
 
 
 def test_unknown_weights_are_refused_with_what_is_accepted():
@@ -63,6 +80,7 @@ def test_unknown_weights_are_refused_with_what_is_accepted():
         ('edges = 3\nlabels = "l"', "edges must be the name of a file"),
         ('edges = "e"\nlabels = "l"\ngraphs = 3', "the key graphs is now n_zeta, as in Python"),
         ('edges = "e"\nlabels = "l"\nweight_draws = 3', "weight_draws is now n_weights"),
+        ('edges = "e"\nlabels = "l"\nrepeats = 2', "the key repeats is gone: labels are held out"),
         ('edges = "e"\nlabels = "l"\nrepeated_edges = 3', "unknown repeated_edges 3; accepted"),
     ],
 )
@@ -81,14 +99,16 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path):
 
 
 def test_every_setting_reaches_the_classifier():
-    given = FitSettings("e", "l", seed=5, n_zeta=3, n_weights=4, epsilon=0.2, epochs=7)
+    assert repr(FitSettings("e", "l").classifier()) == "NodeCopyClassifier(random_state=0)"
+    numbers = {"n_zeta": 3, "n_weights": 4, "epsilon": 0.2, "epochs": 7}
+    given = FitSettings("e", "l", seed=5, preset="paper", calibrate=True, folds=4, **numbers)
     made = given.classifier(progress=False)
     assert (made.random_state, made.n_zeta, made.n_weights, made.epsilon) == (5, 3, 4, 0.2)
     assert made.training.epochs == 7
     assert made.progress is False
-    assert made.weights == MCDropout()
+    assert (made.preset, made.calibrate, made.folds, made.weights) == ("paper", True, 4, None)
     point = FitSettings(**{**asdict(given), "weights": "point"}).classifier()
-    assert point.weights == PointEstimate()
+    assert point.weights == "point"
 
 
 def test_what_a_file_lacks_may_be_given_beside_it(tmp_path: Path):

@@ -20,7 +20,7 @@ def test_units_do_not_matter(settings, labelled, rows_file):
     difference = found.posterior.probabilities - labelled.posterior.probabilities
     assert np.abs(difference).max() < 1e-3
     assert found.table.notes[-1] == STANDARDISED
-    raw = label_tables(replace(thousands, standardise=False, repeats=0), progress=False)
+    raw = label_tables(replace(thousands, standardise=False), progress=False)
     assert raw.classifier.scaling_.shift is None
     assert np.abs(raw.posterior.probabilities - labelled.posterior.probabilities).max() > 0.01
 

@@ -1,4 +1,4 @@
-"""Cross-validation of the known labels: no model sees what it is asked about."""
+"""Validation of the known labels by the fit itself: no fit saw what it is asked about."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.calibration import stratified_folds
 from nodecopy.data import NodeDataset, planted_partition
-from nodecopy.labelling.validation import cross_validate
+from nodecopy.labelling.validation import validation_of
 from nodecopy.metrics import wilson_interval
-from nodecopy.weights.descent import TrainConfig
 
 
 @pytest.fixture
@@ -20,45 +19,26 @@ def dataset() -> NodeDataset:
     return NodeDataset("few", full.graph, full.features, known, full.class_names)
 
 
-def quick() -> NodeCopyClassifier:
-    return NodeCopyClassifier(n_zeta=2, n_weights=2, training=TrainConfig(epochs=20))
+def fitted(dataset: NodeDataset, **settings: object) -> NodeCopyClassifier:
+    clf = NodeCopyClassifier(random_state=0, **settings)
+    return clf.fit(dataset.graph, dataset.features, dataset.labels)
 
 
-def test_every_label_is_hidden_once_in_every_repeat(dataset, monkeypatch):
-    hidden = []
-    fit = NodeCopyClassifier.fit
-
-    def spy(self, graph, X, y):
-        hidden.append(np.flatnonzero((dataset.labels >= 0) & (y < 0)))
-        return fit(self, graph, X, y)
-
-    monkeypatch.setattr(NodeCopyClassifier, "fit", spy)
-    found = cross_validate(quick(), dataset, folds=4, repeats=2, seed=0)
-    assert len(hidden) == 8
-    for repeat in (hidden[:4], hidden[4:]):
-        assert np.array_equal(np.sort(np.concatenate(repeat)), np.flatnonzero(dataset.labels >= 0))
-    assert not all(np.array_equal(a, b) for a, b in zip(hidden[:4], hidden[4:], strict=True))
-    assert found.probabilities.shape == (2, 24, 3)
-    assert np.allclose(found.probabilities.sum(-1), 1)
-    assert np.array_equal(found.truth, dataset.labels[found.nodes])
-    assert (found.repeats, found.folds) == (2, 4)
-
-
-def test_the_same_seed_gives_the_same_estimate_and_progress_counts_the_models(dataset):
-    told = []
-    first = cross_validate(
-        quick(), dataset, 2, 1, 5, lambda done, total: told.append((done, total))
-    )
-    again = cross_validate(quick(), dataset, 2, 1, 5)
-    assert np.array_equal(first.probabilities, again.probabilities)
-    assert told == [(1, 2), (2, 2)]
+def test_every_label_is_hidden_once_and_predicted_as_the_model_predicts(dataset):
+    clf = fitted(dataset, folds=4)
+    found = validation_of(clf)
+    np.testing.assert_array_equal(np.sort(found.nodes), np.flatnonzero(dataset.labels >= 0))
+    np.testing.assert_array_equal(found.truth, dataset.labels[found.nodes])
+    np.testing.assert_allclose(found.probabilities.sum(-1), 1)
+    together = clf.model_.pool.apply(clf.held_out_.probabilities)
+    assert np.abs(found.probabilities - together).max() < 0.3  # by pools of three folds in four
+    assert found.folds == 4
 
 
 def test_the_estimate_is_close_to_the_truth_on_an_easy_graph(dataset):
     full = planted_partition(120, 3, seed=1).dataset
-    found = cross_validate(quick(), dataset, folds=4, repeats=1)
-    fitted = quick().set_params(random_state=0).fit(dataset.graph, dataset.features, dataset.labels)
-    truth = fitted.score(np.arange(24, 120), full.labels[24:])
+    clf = fitted(dataset)
+    found, truth = validation_of(clf), clf.score(np.arange(24, 120), full.labels[24:])
     low, high = found.interval
     assert low < truth < high
     assert found.reliability().count.sum() == 24
@@ -69,17 +49,17 @@ def test_the_only_label_of_a_class_is_never_hidden(dataset):
     lonely = np.flatnonzero(known == 2)[1:]
     known[lonely] = -1
     few = NodeDataset("few", dataset.graph, dataset.features, known, dataset.class_names)
-    found = cross_validate(quick(), few, folds=5, repeats=1)
+    found = validation_of(fitted(few, preset="fast"))
     assert set(found.truth) == {0, 1}
     assert found.probabilities.shape[-1] == 3
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], [], [0, 0]])
-def test_without_two_labels_of_a_class_or_two_classes_there_is_no_estimate(dataset, labels):
+def test_without_two_labels_of_a_class_or_without_calibration_there_is_no_estimate(dataset):
     known = np.full(120, -1)
-    known[: len(labels)] = labels
+    known[:3] = [0, 1, 2]
     few = NodeDataset("few", dataset.graph, dataset.features, known, dataset.class_names)
-    assert cross_validate(quick(), few) is None
+    assert validation_of(fitted(few, preset="fast")) is None
+    assert validation_of(fitted(dataset, preset="fast", calibrate=False)) is None
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5])

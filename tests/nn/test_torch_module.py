@@ -310,7 +310,9 @@ def test_log_probabilities_serve_as_logits(task: Task) -> None:
 def test_the_estimator_takes_it(task: Task) -> None:
     y = np.full(90, -1)
     y[task.train] = task.labels[task.train]
-    clf = NodeCopyClassifier(n_zeta=2, n_weights=2, network=NETWORK, training=SHORT, random_state=0)
+    clf = NodeCopyClassifier(
+        "paper", n_zeta=2, n_weights=2, network=NETWORK, training=SHORT, random_state=0
+    )
     p = clf.fit(task.graph, task.features, y).predict_proba()
     assert np.array_equal(p, clf.fit(task.graph, task.features, y).predict_proba())
     np.testing.assert_allclose(
@@ -324,7 +326,7 @@ def test_a_model_of_modules_is_not_saved(task: Task, tmp_path: Path) -> None:
     training = TrainConfig(epochs=1)
     own = NetworkClassifier(NETWORK, training)
     for name, part in {"network": NETWORK, "base": own}.items():
-        clf = NodeCopyClassifier(n_zeta=1, n_weights=1, training=training, **{name: part})
+        clf = NodeCopyClassifier("paper", n_zeta=1, n_weights=1, training=training, **{name: part})
         clf.fit(task.graph, task.features, y)
         with pytest.raises(ModelError, match=rf"{name}.* cannot be saved: .*; got TorchNetwork"):
             clf.save(tmp_path / "model.safetensors")

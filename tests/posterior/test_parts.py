@@ -49,7 +49,7 @@ def test_a_wrong_part_is_refused_at_once(name: str, value: Any, message: str, ta
         BayesianGCN(**{name: value})
     # An argument is only stored at construction, by scikit-learn's rules: `fit` refuses it.
     for training in (None, TrainConfig(epochs=3)):
-        clf = NodeCopyClassifier(**{name: value}, training=training)
+        clf = NodeCopyClassifier("paper", **{name: value}, training=training)
         with pytest.raises(ModelError, match=message):
             clf.fit(task.graph, task.features, task.labels)
 
@@ -63,7 +63,6 @@ def test_a_wrong_part_is_refused_at_once(name: str, value: Any, message: str, ta
         ({"training": 0}, "training must be a TrainConfig"),
         ({"schedule": {}}, "schedule must be"),
         ({"epsilon": "0.1"}, "epsilon must lie between 0 and 1, one number .*; got '0.1'"),
-        ({"epsilon": None}, "epsilon must lie between .*; got None"),
         ({"epsilon": {}}, "epsilon must lie between .*; got {}"),
         ({"n_zeta": "10"}, "n_zeta must be a whole number, at least 1; got '10'"),
     ],
@@ -72,7 +71,7 @@ def test_a_wrong_setting_is_refused_by_fit(
     settings: dict[str, Any], message: str, task: Task
 ) -> None:
     with pytest.raises(ModelError, match=message):
-        NodeCopyClassifier(**settings).fit(task.graph, task.features, task.labels)
+        NodeCopyClassifier("paper", **settings).fit(task.graph, task.features, task.labels)
 
 
 def test_donors_must_be_a_rule() -> None:
@@ -85,7 +84,7 @@ def test_donors_must_be_a_rule() -> None:
     ("word", "object_"), [("point", PointEstimate()), ("dropout", MCDropout())]
 )
 def test_the_words_of_the_command_line_are_accepted(word: str, object_: Any, task: Task) -> None:
-    given: dict[str, Any] = {"n_zeta": 1, "n_weights": 2, "random_state": 0}
+    given: dict[str, Any] = {"preset": "paper", "n_zeta": 1, "n_weights": 2, "random_state": 0}
     given["training"] = TrainConfig(epochs=3)
     named = NodeCopyClassifier(weights=word, **given).fit(task.graph, task.features, task.labels)
     made = NodeCopyClassifier(weights=object_, **given).fit(task.graph, task.features, task.labels)

@@ -80,7 +80,7 @@ def run(
         Path(folder, f"{name}.csv").write_bytes(data)
     out = Path(folder, "run")
     options = [f"--{name}={Path(folder, f'{name}.csv')}" for name in files]
-    cheap = ["--n-zeta=1", "--n-weights=1", "--epochs=1", "--repeats=0"]
+    cheap = ["--preset=fast"]
     code = cli.main(["fit", *options, *chosen, *cheap, f"--out={out}"])
     captured = capsys.readouterr()
     assert code in (0, 2), captured.err

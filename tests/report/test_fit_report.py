@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from nodecopy import cli
+from nodecopy.data.task import Task
 from nodecopy.errors import DatasetError, SplitError
 from nodecopy.experiment.fit import FitOutcome, fit_builtin
 from nodecopy.labelling.evaluation import evaluate_predictions
 from nodecopy.posterior import BayesianGCN
+from nodecopy.presets import fast
 from nodecopy.report.fit import score_rows, write_fit_report
 from nodecopy.weights import MCDropout, TrainConfig
 
@@ -21,30 +23,38 @@ QUICK = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(TrainConfig(epochs=
 
 @pytest.fixture(scope="module")
 def outcome() -> FitOutcome:
-    return fit_builtin("citeseer", 5, "random", seed=3, model=QUICK)
+    return fitted()
+
+
+def fitted() -> FitOutcome:
+    return fit_builtin("citeseer", 5, "random", 3, QUICK, ("nodecopy (fast)", fast()))
 
 
 def test_scores_are_those_of_the_test_nodes(outcome: FitOutcome) -> None:
     test = outcome.split.test
     truth = outcome.dataset.labels[test]
-    predicted = outcome.fitted.probabilities[test].argmax(1)
-    assert outcome.scores.accuracy == np.mean(predicted == truth)
-    base = outcome.fitted.base_probabilities[test].argmax(1)
-    assert outcome.base_scores.accuracy == np.mean(base == truth)
     rows = score_rows(outcome)
-    assert [row[0] for row in rows] == ["GCN", "Bayesian GCN"]
-    assert rows[1][1] == f"{outcome.scores.accuracy * 100:.1f} %"
+    assert [row[0] for row in rows] == ["GCN", "Bayesian GCN (paper)", "nodecopy (fast)"]
+    for fit, row in zip(outcome.fits, rows, strict=True):
+        accuracy = np.mean(fit.fitted.probabilities[test].argmax(1) == truth)
+        assert fit.scores.accuracy == accuracy
+        assert row[1] == f"{accuracy * 100:.1f} %"
+        assert float(row[4]) >= 0
+    base, bayesian = outcome.fits[0].fitted, outcome.fits[1].fitted
+    np.testing.assert_array_equal(bayesian.base_probabilities, base.probabilities)
+    whole = QUICK.fit(Task.from_split(outcome.dataset, outcome.split), 3)
+    np.testing.assert_array_equal(bayesian.probabilities, whole.probabilities)
 
 
 def test_the_page_and_the_table(outcome: FitOutcome, tmp_path: Path) -> None:
     page = write_fit_report(outcome, tmp_path / "a" / "b")
     text = page.read_text()
     assert "3,327 nodes, 4,552 edges, 30 labelled nodes." in text
-    assert f"| Bayesian GCN | {outcome.scores.accuracy * 100:.1f} %" in text
+    assert f"| nodecopy (fast) | {outcome.fits[-1].scores.accuracy * 100:.1f} %" in text
     with (page.parent / "predictions.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 3327
-    posterior = outcome.fitted.posterior
+    posterior = outcome.posterior
     for node in (0, 1000, 3326):
         row = rows[node]
         k = posterior.probabilities[node].argmax()
@@ -53,7 +63,7 @@ def test_the_page_and_the_table(outcome: FitOutcome, tmp_path: Path) -> None:
         assert row["id"] == str(node)
         shares = [float(row[f"p_{name}"]) for name in outcome.dataset.class_names]
         assert sum(shares) == pytest.approx(1, abs=1e-4)
-        for name in ("entropy", "graph_information", "weight_information"):
+        for name in ("entropy", "graph_information", "weight_information", "model_information"):
             assert float(row[name]) == pytest.approx(getattr(posterior, name)[node], abs=1e-5)
     known = [node for node, row in enumerate(rows) if row["known"]]
     assert known == outcome.split.train.tolist()
@@ -69,16 +79,16 @@ def test_the_predictions_can_be_evaluated(
     truth = tmp_path / "truth.csv"
     truth.write_text("\n".join(["id,label", *rows]))
     found = evaluate_predictions(tmp_path / "predictions.csv", truth)
-    assert found.accuracy == outcome.scores.accuracy
-    assert found.scores.nll == pytest.approx(outcome.scores.nll, abs=1e-4)
+    assert found.accuracy == outcome.fits[-1].scores.accuracy
+    assert found.scores.nll == pytest.approx(outcome.fits[-1].scores.nll, abs=1e-4)
     assert (found.nodes, found.known) == (1000, 30)
     words = ["--predictions", str(tmp_path / "predictions.csv"), "--truth", str(truth)]
     assert cli.main(["evaluate", *words]) == 0
-    assert f"{outcome.scores.accuracy:.1%}"[:-1] in capsys.readouterr().out
+    assert f"{outcome.fits[-1].scores.accuracy:.1%}"[:-1] in capsys.readouterr().out
 
 
 def test_the_same_seed_writes_the_same_bytes(outcome: FitOutcome, tmp_path: Path) -> None:
-    again = fit_builtin("citeseer", 5, "random", seed=3, model=QUICK)
+    again = fitted()
     for folder, one in (("a", outcome), ("b", again)):
         write_fit_report(one, tmp_path / folder)
     for name in ("report.md", "predictions.csv"):

@@ -85,7 +85,8 @@ class StackedClassifier:
         """Check the settings."""
         if not any(component.count > 0 for component in self.components):
             raise ModelError("a stack needs at least one component with a positive count")
-        if self.folds < 2 and self.folds != 0:
+        whole = isinstance(self.folds, (int, np.integer)) and not isinstance(self.folds, bool)
+        if not whole or (self.folds < 2 and self.folds != 0):
             raise ModelError(f"folds must be at least 2, or 0 for none; got {self.folds}")
         for number, component in enumerate(self.components):
             _check_start(component, self.components[:number])

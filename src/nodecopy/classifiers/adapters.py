@@ -13,8 +13,10 @@ from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
+from nodecopy.savable import savable
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class GivenProbabilities:
     """Probabilities [N, K] from elsewhere; fitting checks them against the task."""

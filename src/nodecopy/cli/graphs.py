@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from nodecopy.cli.app import EXIT_INTERRUPTED, app
+from nodecopy.cli.app import app
 from nodecopy.errors import InputError
 from nodecopy.interrupts import working
 
@@ -65,9 +65,13 @@ def fit(
     seed: Annotated[
         int | None, typer.Option(help="Of all that is random. (default: 0)", min=0)
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="The method: best, fast or paper. (default: best)", show_default=False),
+    ] = None,
     n_zeta: Annotated[
         int | None,
-        typer.Option(help="Draws of ζ: sampled graphs, a network on each. (default: 10)", min=1),
+        typer.Option(help="Sampled graphs, of best and paper. (default: 10)", min=1),
     ] = None,
     edges: Annotated[str | None, _own("CSV, TSV or Parquet: two ids, perhaps a weight.")] = None,
     labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
@@ -86,10 +90,11 @@ def fit(
     config: Annotated[str | None, _own("Settings, e.g. config.toml of an earlier fit.")] = None,
     repeated_edges: Annotated[str | None, _own(_REPEATED)] = None,
     n_weights: Annotated[
-        int | None, _own("Weight draws of each network. (default: 10)", min=1)
+        int | None, _own("Of paper: weight draws of each network. (default: 10)", min=1)
     ] = None,
     epsilon: Annotated[
-        float | None, _own("Chance that a node keeps its neighbours. (default: 0.01)", min=0, max=1)
+        float | None,
+        _own("Of paper: chance that a node keeps its neighbours. (default: 0.01)", min=0, max=1),
     ] = None,
     standardise: Annotated[
         bool | None,
@@ -100,20 +105,29 @@ def fit(
             show_default=False,
         ),
     ] = None,
-    weights: Annotated[str | None, _own("dropout (the paper) or point. (default: dropout)")] = None,
-    epochs: Annotated[int | None, _own("Training of each network. (default: 200)", min=1)] = None,
-    folds: Annotated[
-        int | None, _own("Parts of the labels, each hidden once. (default: 5)", min=2)
+    weights: Annotated[
+        str | None, _own("Of paper: weights by dropout, or point. (default: dropout)")
     ] = None,
-    repeats: Annotated[int | None, _own("Times of that; 0 for none. (default: 2)", min=0)] = None,
+    epochs: Annotated[
+        int | None, _own("Of paper: training of each network. (default: 200)", min=1)
+    ] = None,
+    calibrate: Annotated[
+        bool | None,
+        typer.Option(
+            "--calibrate/--no-calibrate",
+            help="Hold out labels to calibrate and to estimate accuracy. (default: not for paper)",
+            rich_help_panel=_TABLES,
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None, _own("Parts of the labels, each held out once. (default: 5)", min=2)
+    ] = None,
     suggestions: Annotated[int | None, _own("Nodes to label next. (default: 20)", min=0)] = None,
     suspicion: Annotated[
         float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
     ] = None,
     formulas: Annotated[str | None, _own(_FORMULAS)] = None,
-    jobs: Annotated[
-        int | None, _own("Fits of the validation at a time, in processes. (default: 1)", min=1)
-    ] = None,
     max_memory: Annotated[
         str | None, _own("Refuse what needs more memory, e.g. 8G. (default: half of what there is)")
     ] = None,
@@ -125,8 +139,10 @@ def fit(
     ] = None,
     graphs: Annotated[str | None, typer.Option(hidden=True)] = None,
     weight_draws: Annotated[str | None, typer.Option(hidden=True)] = None,
+    repeats: Annotated[str | None, typer.Option(hidden=True)] = None,
+    jobs: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Fit the Bayesian GCN by node copying, and write predictions and a report.
+    """Label every node of a graph from a few labels, and write predictions and a report.
 
     nodecopy fit --edges edges.csv --labels labels.csv --out run
     """
@@ -135,7 +151,9 @@ def fit(
     prefer_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
     _refuse({"graphs": graphs}, "is now --n-zeta, as in Python")
     _refuse({"weight_draws": weight_draws}, "is now --n-weights, as in Python")
-    common = {"seed": seed, "n_zeta": n_zeta}
+    gone = "is gone: labels are held out once, by the fit itself (--calibrate, --folds)"
+    _refuse({"repeats": repeats, "jobs": jobs}, gone)
+    common = {"seed": seed, "preset": preset, "n_zeta": n_zeta}
     own = {
         "edges": edges,
         "labels": labels,
@@ -150,12 +168,11 @@ def fit(
         "standardise": standardise,
         "weights": weights,
         "epochs": epochs,
+        "calibrate": calibrate,
         "folds": folds,
-        "repeats": repeats,
         "suggestions": suggestions,
         "suspicion": suspicion,
         "formulas": formulas,
-        "jobs": jobs,
         "max_memory": _bytes(max_memory),
     }
     built_in = {"labels_per_class": labels_per_class, "split": split}
@@ -289,10 +306,6 @@ def _bytes(size: str | None) -> int | None:
     return None if size is None else memory_size(size)
 
 
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
-
-
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
@@ -308,8 +321,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     from nodecopy.report.labelled.summary import fit_lines
 
     working()
-    config, jobs = options.pop("config", None), options.pop("jobs", 1)
-    max_memory = options.pop("max_memory", None)
+    config, max_memory = options.pop("config", None), options.pop("max_memory", None)
     for name in ("edges", "labels") if config is None else ():
         if name not in options:
             raise InputError(
@@ -322,17 +334,17 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     for left in tidy_folder(folder):
         print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
-    found = label_tables(settings, True, max_memory=max_memory, jobs=jobs, tell=_tell)
+    found = label_tables(settings, True, max_memory=max_memory)
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))
-    if found.interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
 
 
 def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from nodecopy.estimator import NodeCopyClassifier
+    from nodecopy.estimator.method import method_of
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.experiment.fit import fit_builtin
     from nodecopy.posterior import BayesianGCN
@@ -340,12 +352,15 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
 
     working()
     labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
-    seed = options.get("seed", 0)
-    model = BayesianGCN(n_zeta=options.get("n_zeta", 10))
+    seed, preset = options.get("seed", 0), options.get("preset", "best")
+    asked = NodeCopyClassifier(preset, n_zeta=options.get("n_zeta"))
+    method = method_of(asked.get_params())
+    paper = BayesianGCN(n_zeta=options.get("n_zeta", 10))
+    other = None if preset == "paper" else (f"nodecopy ({preset})", method)
     with progress_bar(f"fitting {dataset}", True) as progress:
-        outcome = fit_builtin(dataset, labels, split, seed, model, progress)
+        outcome = fit_builtin(dataset, labels, split, seed, paper, other, progress)
     table = Table("method", title=f"{dataset}, {labels} labels per class, {split} split")
-    for column in ("accuracy", "NLL", "ECE"):
+    for column in ("accuracy", "NLL", "ECE", "CPU s"):
         table.add_column(column, justify="right")
     for row in score_rows(outcome):
         table.add_row(*row)

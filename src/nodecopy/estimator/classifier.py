@@ -5,55 +5,66 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.calibration import FittedStack, HeldOut
+from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.dataset import sparse_where_cheaper
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
+from nodecopy.estimator.method import PresetName, method_of
 from nodecopy.estimator.progress import progress_bar
-from nodecopy.estimator.saved import (
-    check_counts,
-    check_inputs,
-    check_posterior,
-    check_samples,
-    saved_classes,
-)
-from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
-from nodecopy.estimator.size import check_size
-from nodecopy.estimator.words import WeightsWord, schedule_of, weights_of
-from nodecopy.graph_models import GraphModel, NodeCopying
-from nodecopy.nn.gcn import GCN
+from nodecopy.estimator.saved import FittedState, check_counts
+from nodecopy.estimator.scaling import Normalise, scaling_of
+from nodecopy.estimator.size import Sizes, check_application, check_size
+from nodecopy.estimator.words import WeightsWord
+from nodecopy.graph import RowGraph
+from nodecopy.graph_models import GraphModel
 from nodecopy.nn.network import Network
 from nodecopy.persistence import (
-    SavedModel,
+    Arrays,
     check_types,
     decode,
     encode,
     read_model,
     write_model,
 )
-from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior
+from nodecopy.posterior import (
+    FittedBayesianGCN,
+    OnlineSchedule,
+    Posterior,
+    posterior_of,
+    predicted_by,
+)
 from nodecopy.weights import TrainConfig, WeightPosterior, WeightSamples
 
 # What `load` looks for in a folder.
 MODEL_FILE = "model.safetensors"
-_POSTERIOR = ("probabilities", "expected_entropy", "graph_information", "weight_information")
 
 
 class NodeCopyClassifier:
-    """Label every node of a graph from a few labels, with probabilities, by node copying.
+    """Label every node of a graph from a few labels, with probabilities.
 
     Args:
-        n_zeta: V, draws of ζ.
-        n_graphs: N_G, graphs for each ζ; a network is trained on every graph.
+        preset: the method: "best" (see `nodecopy.presets.best`), "fast" (its simplest part),
+            "paper" (Algorithm 1 to the letter), or a node classifier of your own, such as
+            ``replace(presets.best(), folds=3)`` or ``BayesianGCN()``.
+        calibrate: whether known labels are held out in turn, to weigh the parts of a method and to
+            make its probabilities as sure as they are right. None does so where the preset does:
+            "best" and "fast" do, "paper" does not. True calibrates any method; False holds nothing
+            out, and leaves weights and temperatures as they are before any label is seen.
+        folds: parts of the labels, of which each is held out once; None is the preset's, 5.
+        n_zeta: V, draws of ζ: copied graphs; of "best" and "paper", 10 by default.
+        n_graphs: N_G, graphs for each ζ; a network is trained on every graph. This and what
+            follows, up to ``predict_on``, are arguments of "paper"; None is the paper's way.
         n_weights: S, weight draws for each network.
         epsilon: ε of `NodeCopying`, used where ``graph_model`` is None.
         base: the classifier that predicts ĉ; None is a GCN.
@@ -62,7 +73,7 @@ class NodeCopyClassifier:
             command line, for `MCDropout` and `PointEstimate`; None is MC dropout, or dropout off
             when online.
         network: the architecture; None is the paper's GCN.
-        training: how networks are trained; None is the paper's way.
+        training: how networks are trained.
         schedule: "algorithm1", "online", or an `OnlineSchedule`, which counts its own epochs and
             graphs.
         predict_on: "observed" (the paper) or "sampled".
@@ -76,10 +87,8 @@ class NodeCopyClassifier:
 
     Attributes:
         classes_: the labels that the columns of probabilities stand for [K].
-        posterior_: probabilities and uncertainty of every node.
-        base_proba_: what the base classifier gave [N, K].
-        samples_: the weights of the fitted networks.
-        graphs_: the graphs they were trained on, drawn on demand; not saved.
+        model_: what was fitted; of a calibrated method a `nodecopy.calibration.FittedStack`, with
+            its components and their weights.
         n_features_in_: D.
         hubs_: the nodes that each column of `structural_features` stands for [D]; None where
             features were given.
@@ -88,7 +97,7 @@ class NodeCopyClassifier:
     >>> from nodecopy.data import planted_partition
     >>> data = planted_partition(200, 2, seed=0).dataset
     >>> y = np.where(np.arange(200) < 20, data.labels, -1)
-    >>> clf = NodeCopyClassifier(n_zeta=2, training=TrainConfig(epochs=30), random_state=0)
+    >>> clf = NodeCopyClassifier(random_state=0)
     >>> clf.fit(data.graph, data.features, y).predict([150, 151]).shape
     (2,)
     """
@@ -97,23 +106,29 @@ class NodeCopyClassifier:
 
     def __init__(
         self,
-        n_zeta: int = 10,
-        n_graphs: int = 1,
-        n_weights: int = 10,
-        epsilon: float | NDArray[np.floating] = 0.01,
+        preset: PresetName | NodeClassifier = "best",
         *,
+        calibrate: bool | None = None,
+        folds: int | None = None,
+        n_zeta: int | None = None,
+        n_graphs: int | None = None,
+        n_weights: int | None = None,
+        epsilon: float | NDArray[np.floating] | None = None,
         base: NodeClassifier | None = None,
         graph_model: GraphModel | None = None,
         weights: WeightPosterior | WeightsWord | None = None,
         network: Network | None = None,
         training: TrainConfig | None = None,
-        schedule: Literal["algorithm1", "online"] | OnlineSchedule = "algorithm1",
-        predict_on: Literal["observed", "sampled"] = "observed",
+        schedule: Literal["algorithm1", "online"] | OnlineSchedule | None = None,
+        predict_on: Literal["observed", "sampled"] | None = None,
         normalise: Normalise = "auto",
         random_state: int | np.random.Generator | None = None,
         progress: bool | None = None,
         max_memory: int | None = None,
     ) -> None:
+        self.preset = preset
+        self.calibrate = calibrate
+        self.folds = folds
         self.n_zeta = n_zeta
         self.n_graphs = n_graphs
         self.n_weights = n_weights
@@ -148,7 +163,7 @@ class NodeCopyClassifier:
         nodes, else it must name them (by number, or as a networkx graph does); a Series may then
         leave nodes out, whose labels are unknown.
         """
-        model = self._model()
+        method = method_of(self.get_params())
         given, labels = read_labelled(graph, X, y)
         features, hubs = given.features, None
         if features is None:
@@ -162,21 +177,12 @@ class NodeCopyClassifier:
         task = Task.of(
             given.graph, features, encoded.numbers, train, held, num_classes=len(encoded.classes)
         )
-        model = self._model()
-        members = model.n_zeta * model.n_graphs if model.schedule == "algorithm1" else 1
-        sizes = features.shape[0], features.shape[1], len(encoded.classes)
-        check_size(model.network, members, sizes, self.max_memory)
+        sizes = Sizes(features.shape[0], features.shape[1], len(encoded.classes), len(train))
+        check_size(method, sizes, self.max_memory)
         with progress_bar("fitting", self.progress) as progress:
-            fitted = model.fit(task, self._seed(), progress)
-        self.classes_ = encoded.classes
-        self.posterior_ = fitted.posterior
-        self.base_proba_ = np.asarray(fitted.base_probabilities)
-        self.samples_ = fitted.samples
-        self.graphs_ = fitted.graphs
-        self.n_features_in_ = int(features.shape[1])
-        self.scaling_ = scaling
-        self.hubs_ = hubs
-        return self
+            fitted = method.fit(task, self._seed(), progress)
+        state = FittedState(encoded.classes, sizes.features, scaling, hubs, fitted)
+        return self._take(state)
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -188,12 +194,38 @@ class NodeCopyClassifier:
         return self.uncertainty(nodes).probabilities
 
     def uncertainty(self, nodes: ArrayLike | None = None) -> Posterior:
-        """Return probabilities, entropies and what the graph and the weights contribute to them."""
+        """Return probabilities, their entropies, and what these are made of."""
         self._check_fitted()
         if nodes is None:
             return self.posterior_
         picked = node_numbers(nodes, len(self.posterior_.probabilities))
         return self.posterior_.take(picked)
+
+    @property
+    def posterior_(self) -> Posterior:
+        """Probabilities and uncertainty of every node, calibrated where the method is."""
+        return posterior_of(self.model_)
+
+    @property
+    def held_out_(self) -> HeldOut | None:
+        """What each component predicted for labels held out; None where none were."""
+        held = self.model_.held_out if isinstance(self.model_, FittedStack) else None
+        return held if held is not None and len(held.nodes) else None
+
+    @property
+    def base_proba_(self) -> NDArray[np.floating]:
+        """What the base classifier of the (first) Bayesian GCN gave [N, K]; its argmax is ĉ."""
+        return self._bayesian("base_proba_").base_probabilities
+
+    @property
+    def samples_(self) -> WeightSamples:
+        """The weights of the members of the (first) Bayesian GCN."""
+        return self._bayesian("samples_").samples
+
+    @property
+    def graphs_(self) -> Sequence[RowGraph]:
+        """The graphs that they were fitted to, drawn on demand; none of a model from a file."""
+        return self._bayesian("graphs_").graphs
 
     def score(self, nodes: ArrayLike, y_true: ArrayLike) -> float:
         """Return the share of ``nodes`` whose predicted label is that of ``y_true`` [n]."""
@@ -203,7 +235,11 @@ class NodeCopyClassifier:
         return float(np.mean(predicted == truth))
 
     def posterior_on(self, graph: Any, X: Any = None) -> Posterior:
-        """Apply the trained networks to another graph, e.g. this one with new nodes."""
+        """Apply the fitted model to another graph: this one, grown or changed.
+
+        Nodes that were there when it was fitted keep their numbers; new ones come after them. Most
+        methods remember something of the nodes they know, "paper" does not.
+        """
         self._check_fitted()
         given = read_described(graph, X)
         features = given.features
@@ -216,10 +252,10 @@ class NodeCopyClassifier:
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
-        sizes = features.shape[0], features.shape[1], len(self.classes_)
-        check_size(self.samples_.network, len(self.samples_), sizes, self.max_memory)
+        sizes = Sizes(features.shape[0], features.shape[1], len(self.classes_), 0)
+        check_application(self.model_, sizes, self.max_memory)
         features = sparse_where_cheaper(self.scaling_.apply(given.graph, features))
-        return self._model().average(self.samples_, given.graph, features)
+        return predicted_by(self.model_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -228,73 +264,24 @@ class NodeCopyClassifier:
         error that names it, and nothing is written.
         """
         self._check_fitted()
-        if self.classes_.dtype.kind not in "biufU":
-            raise ModelError(f"classes of type {self.classes_.dtype} cannot be saved")
-        settings = {
-            "parameters": {name: self._encoded(name) for name in self.get_params()},
-            "model": encode(self._model(), "the model"),
-            "classes": {"values": self.classes_.tolist(), "dtype": self.classes_.dtype.str},
-            "features": self.n_features_in_,
-            "scaled_rows": self.scaling_.rows,
-            "members": list(self.samples_.seeds),
-            "keys": list(self.samples_.keys),
-            "stored": self.samples_.stored,
-            "draws": [self.posterior_.num_members, self.posterior_.num_draws],
-        }
-        arrays: dict[str, NDArray[Any]] = {"base_proba": self.base_proba_}
-        arrays |= {f"posterior.{name}": getattr(self.posterior_, name) for name in _POSTERIOR}
-        optional = {
-            "hubs": self.hubs_,
-            "scaling.shift": self.scaling_.shift,
-            "scaling.scale": self.scaling_.scale,
-        }
-        arrays |= {name: array for name, array in optional.items() if array is not None}
-        arrays |= {f"weights.{n}": w.numpy() for n, w in self.samples_.weights.items()}
-        write_model(path, SavedModel(settings, arrays))
+        arrays: Arrays = {}
+        parameters = {name: self._encoded(name, arrays) for name in self.get_params()}
+        write_model(path, self._state().saved(parameters, arrays))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
-        import torch
-
-        file = model_file(path)
-        settings, arrays = read_model(file)
+        saved = read_model(model_file(path))
         try:
-            parameters = settings["parameters"]
-            arguments = {name: decode(value) for name, value in parameters.items()}
+            parameters = saved.settings["parameters"]
+            arguments = {name: decode(value, saved.arrays) for name, value in parameters.items()}
             check_types("the model", arguments, get_type_hints(cls.__init__))
             check_counts(arguments)
-            loaded = cls(**arguments)
-            loaded.classes_ = saved_classes(settings["classes"])
-            loaded.n_features_in_ = settings["features"]
-            columns = arrays.get("scaling.shift"), arrays.get("scaling.scale")
-            loaded.scaling_ = Scaling(settings["scaled_rows"], *columns)
-            loaded.base_proba_ = arrays["base_proba"]
-            loaded.hubs_ = arrays.get("hubs")
-            parts = {name: arrays[f"posterior.{name}"] for name in _POSTERIOR}
-            members, draws = settings["draws"]
-            loaded.posterior_ = Posterior(**parts, num_members=members, num_draws=draws)
-            weights = {
-                name.removeprefix("weights."): torch.as_tensor(array)
-                for name, array in arrays.items()
-                if name.startswith("weights.")
-            }
-            network = decode(settings["model"]).network
-            loaded.samples_ = WeightSamples(
-                network,
-                weights,
-                tuple(settings["members"]),
-                tuple(settings["keys"]),
-                settings["stored"],
-            )
-            check_inputs(loaded.scaling_, loaded.hubs_, loaded.n_features_in_)
-            check_posterior(loaded.posterior_, loaded.base_proba_, len(loaded.classes_))
-            check_samples(loaded.samples_, loaded.n_features_in_, len(loaded.classes_))
-        except (KeyError, TypeError, AttributeError) as error:
+            return cls(**arguments)._take(FittedState.of(saved))
+        except (LookupError, TypeError, AttributeError) as error:
             raise FormatError(f"{path} lacks a part of the model: {error}") from error
         except (ValueError, OverflowError, RecursionError, MemoryError) as error:
             raise FormatError(f"{path} holds no model: {error}") from error
-        return loaded
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name."""
@@ -332,13 +319,14 @@ class NodeCopyClassifier:
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether `fit` was called."""
-        return hasattr(self, "posterior_")
+        return hasattr(self, "model_")
 
-    def _encoded(self, name: str) -> Any:
+    def _encoded(self, name: str, arrays: Arrays) -> Any:
         """Return an argument as a file can hold it, and as `load` reads it back."""
         try:
-            encoded = encode(getattr(self, name), name)
-            check_types("the model", {name: decode(encoded)}, get_type_hints(type(self).__init__))
+            encoded = encode(getattr(self, name), name, arrays)
+            back = {name: decode(encoded, arrays)}
+            check_types("the model", back, get_type_hints(type(self).__init__))
         except FormatError as error:
             raise ModelError(f"{name} cannot be saved: {error}") from error
         except ModelError as error:
@@ -349,19 +337,26 @@ class NodeCopyClassifier:
             ) from error
         return encoded
 
-    def _model(self) -> BayesianGCN:
-        schedule = schedule_of(self.schedule)
-        return BayesianGCN(
-            base=self.base,
-            graph_model=NodeCopying(self.epsilon) if self.graph_model is None else self.graph_model,
-            weights=weights_of(self.weights, self.training, schedule),
-            n_zeta=self.n_zeta,
-            n_graphs=self.n_graphs,
-            n_weights=self.n_weights,
-            network=GCN() if self.network is None else self.network,
-            schedule=schedule,
-            predict_on=self.predict_on,
+    def _take(self, state: FittedState) -> Self:
+        self.classes_ = state.classes
+        self.n_features_in_ = state.num_features
+        self.scaling_ = state.scaling
+        self.hubs_ = state.hubs
+        self.model_ = state.model
+        return self
+
+    def _state(self) -> FittedState:
+        return FittedState(
+            self.classes_, self.n_features_in_, self.scaling_, self.hubs_, self.model_
         )
+
+    def _bayesian(self, attribute: str) -> FittedBayesianGCN:
+        """Return the first Bayesian GCN that was fitted."""
+        model: Fitted = self.model_
+        for part in model.components if isinstance(model, FittedStack) else (model,):
+            if isinstance(part, FittedBayesianGCN):
+                return part
+        raise AttributeError(f"there is no {attribute}: the model has no Bayesian GCN")
 
     def _seed(self) -> int:
         if self.random_state is None:
@@ -374,7 +369,7 @@ class NodeCopyClassifier:
         raise ModelError(f"random_state must be an integer, None or a NumPy Generator; got {kind}")
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "posterior_"):
+        if not hasattr(self, "model_"):
             raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
 
 

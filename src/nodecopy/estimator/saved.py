@@ -1,30 +1,119 @@
-"""What a saved model must be for its parts to fit together; whoever wrote the file."""
+"""A fitted classifier as a file holds it, and what its parts must be to fit together.
+
+Whoever wrote a file: it is read whole and consistent, or refused.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import FormatError, shown
+from nodecopy.calibration import FittedStack
+from nodecopy.classifiers import (
+    Fitted,
+    FittedBlocks,
+    FittedNetwork,
+    FittedStudent,
+    GivenProbabilities,
+    SpreadLabels,
+)
+from nodecopy.data.kernel_map import FittedKernelMap
+from nodecopy.errors import FormatError, ModelError, shown
 from nodecopy.estimator.scaling import Scaling
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
-from nodecopy.posterior import Posterior
+from nodecopy.persistence import Arrays, SavedModel, decode, encode
+from nodecopy.posterior import FittedBayesianGCN
 from nodecopy.rng import stream
 from nodecopy.typed import fits
 from nodecopy.weights import WeightSamples
 
-# More members or draws than this are no setting of anyone, and would be computed for ever.
+# More members, draws or steps than this are no setting of anyone, and would be computed for ever.
 _MOST = 1_000_000
 
 _NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
 
 
-def saved_classes(saved: Mapping[str, Any]) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """All that a fit leaves.
+
+    Attributes:
+        classes: what the columns of probabilities stand for [K].
+        num_features: D.
+        scaling: of the features.
+        hubs: what the features stand for, where none were given [D].
+        model: the fitted model.
+    """
+
+    classes: NDArray[Any]
+    num_features: int
+    scaling: Scaling
+    hubs: NDArray[np.int64] | None
+    model: Fitted
+
+    def saved(self, parameters: Mapping[str, Any], arrays: Arrays) -> SavedModel:
+        """Return what a file holds: this, and the arguments, as JSON and arrays have them."""
+        if self.classes.dtype.kind not in "biufU":
+            raise ModelError(f"classes of type {self.classes.dtype} cannot be saved")
+        settings = {
+            "parameters": dict(parameters),
+            "classes": {"values": self.classes.tolist(), "dtype": self.classes.dtype.str},
+            "features": self.num_features,
+            "scaling": encode(self.scaling, "scaling", arrays),
+            "hubs": encode(self.hubs, "hubs", arrays),
+            "model": encode(self.model, "model", arrays),
+        }
+        return SavedModel(settings, arrays)
+
+    @classmethod
+    def of(cls, saved: SavedModel) -> FittedState:
+        """Return what a file held, if all of it fits together."""
+        settings, arrays = saved
+        state = cls(
+            _classes(settings["classes"]),
+            settings["features"],
+            decode(settings["scaling"], arrays),
+            decode(settings["hubs"], arrays),
+            decode(settings["model"], arrays),
+        )
+        _check_inputs(state.scaling, state.hubs, state.num_features)
+        check = _CHECKS.get(type(state.model))
+        if check is None:
+            raise FormatError(f"the model must be a fit; got {shown(state.model)}")
+        sizes = Sizes(_num_nodes(state.model), state.num_features, len(state.classes))
+        check("model", state.model, sizes)
+        return state
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """N nodes, D features, K classes."""
+
+    nodes: int
+    features: int
+    classes: int
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The shape of probabilities."""
+        return self.nodes, self.classes
+
+
+def check_counts(arguments: Mapping[str, Any]) -> None:
+    """Refuse numbers of graphs or draws that nobody would wait for."""
+    for name in ("n_zeta", "n_graphs", "n_weights"):
+        if arguments.get(name) is not None:
+            _check_count(name, arguments[name], _MOST)
+
+
+def _classes(saved: Mapping[str, Any]) -> NDArray[Any]:
     """Return the classes of a model [K]: different texts, or numbers of one type."""
     values, dtype = saved["values"], str(saved["dtype"])
     texts = fits(values, list[str])
@@ -38,66 +127,152 @@ def saved_classes(saved: Mapping[str, Any]) -> NDArray[Any]:
     return classes
 
 
-def check_posterior(posterior: Posterior, base: NDArray[Any], num_classes: int) -> None:
-    """Refuse a posterior, or the probabilities of a base classifier, of another shape or type."""
-    n = len(posterior.probabilities) if posterior.probabilities.ndim else 0
-    _check("posterior.probabilities", posterior.probabilities, (n, num_classes))
-    _check("base_proba", base, (n, num_classes))
-    for name in ("expected_entropy", "graph_information", "weight_information"):
-        _check(f"posterior.{name}", getattr(posterior, name), (n,))
-    for name in ("num_members", "num_draws"):
-        _check_count(name, getattr(posterior, name), _MOST)
-
-
-def check_inputs(scaling: Scaling, hubs: NDArray[Any] | None, num_features: object) -> None:
+def _check_inputs(scaling: Any, hubs: Any, num_features: object) -> None:
     """Refuse what scales or stands for features if it does not have a number for each."""
     _check_count("features", num_features)
     shape = (num_features,)
-    if not isinstance(scaling.rows, bool) or (scaling.shift is None) != (scaling.scale is None):
+    if not isinstance(scaling, Scaling) or (scaling.shift is None) != (scaling.scale is None):
         raise FormatError("the scaling of the features is not that of a model")
     if scaling.shift is not None and scaling.scale is not None:
         _check("scaling.shift", scaling.shift, shape)
         _check("scaling.scale", scaling.scale, shape)
         if not np.all(scaling.scale > 0):
             raise FormatError("scaling.scale must be positive")
-    if hubs is not None and (hubs.shape != shape or hubs.dtype.kind not in "iu"):
-        raise FormatError(f"hubs must be whole numbers {list(shape)}; got {list(hubs.shape)}")
+    if hubs is not None:
+        _check_numbers("hubs", hubs, shape, None)
 
 
-def check_samples(samples: WeightSamples, num_features: int, num_classes: int) -> None:
+def _num_nodes(model: Fitted) -> int:
+    """Return N, from an array of the file."""
+    if isinstance(model, FittedStack):
+        return _num_nodes(model.components[0])
+    return len(model.probabilities) if model.probabilities.ndim else 0
+
+
+def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
+    count, held, pool = len(fitted.components), fitted.held_out, fitted.pool
+    seen = sizes
+    if fitted.features is not None:
+        _check_kernel(f"{name}.features", fitted.features, sizes.features)
+        seen = dataclasses.replace(sizes, features=fitted.features.whitening.shape[1])
+    for number, part in enumerate(fitted.components):
+        _CHECKS[type(part)](f"{name}.components.{number}", part, seen)
+    m = len(held.nodes)
+    _check_numbers(f"{name}.held_out.nodes", held.nodes, (m,), sizes.nodes)
+    _check_numbers(f"{name}.held_out.truth", held.truth, (m,), sizes.classes)
+    _check_numbers(f"{name}.held_out.folds", held.folds, (m,), max(m, 1))
+    _check(f"{name}.held_out.probabilities", held.probabilities, (count, m, sizes.classes))
+    positive = (*pool.temperatures, pool.temperature)
+    if (
+        len(pool.weights) != count
+        or len(pool.temperatures) != count
+        or not np.all(np.isfinite(positive) & (np.array(positive) > 0))
+        or not all(weight >= 0 for weight in pool.weights)
+        or not np.isclose(sum(pool.weights), 1.0)
+    ):
+        raise FormatError(f"{name}.pool is not that of {count} components: {shown(pool)}")
+
+
+def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:
+    landmarks, skewed = len(fitted.landmarks), len(fitted.skewed)
+    _check(f"{name}.mean", fitted.mean, (d,))
+    _check(f"{name}.deviation", fitted.deviation, (d,))
+    _check_numbers(f"{name}.skewed", fitted.skewed, (skewed,), d)
+    quantiles, whitening = fitted.quantiles, fitted.whitening
+    _check(f"{name}.quantiles", quantiles, (skewed, quantiles.shape[-1]))
+    _check(f"{name}.landmarks", fitted.landmarks, (landmarks, d))
+    _check(f"{name}.whitening", whitening, (landmarks, whitening.shape[-1]))
+    if not np.all(fitted.deviation > 0):
+        raise FormatError(f"{name}.deviation must be positive")
+
+
+def _check_bayesian(name: str, fitted: FittedBayesianGCN, sizes: Sizes) -> None:
+    posterior = fitted.posterior
+    _check(f"{name}.posterior.probabilities", posterior.probabilities, sizes.rows)
+    _check(f"{name}.base_probabilities", fitted.base_probabilities, sizes.rows)
+    for part in dataclasses.fields(posterior):
+        if part.name.endswith(("_entropy", "_information")):
+            _check(f"{name}.posterior.{part.name}", getattr(posterior, part.name), (sizes.nodes,))
+    for count in ("num_members", "num_draws"):
+        _check_count(count, getattr(posterior, count), _MOST)
+    _check_samples(f"{name}.samples", fitted.samples, sizes)
+
+
+def _check_network(name: str, fitted: FittedNetwork, sizes: Sizes) -> None:
+    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
+    _check_samples(f"{name}.weights", fitted.weights, sizes)
+
+
+def _check_blocks(name: str, fitted: FittedBlocks, sizes: Sizes) -> None:
+    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
+    _check(f"{name}.before", fitted.before, sizes.rows)
+    _check(f"{name}.affinity", fitted.affinity, (sizes.classes, sizes.classes))
+    _check(f"{name}.weights", fitted.weights, (sizes.features, sizes.classes), "float32")
+    if not 0 <= fitted.edge_weight < np.inf:
+        raise FormatError(f"{name}.edge_weight must not be negative; got {fitted.edge_weight}")
+
+
+def _check_student(name: str, fitted: FittedStudent, sizes: Sizes) -> None:
+    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
+    _check(f"{name}.weights", fitted.weights, (sizes.features, sizes.classes), "float32")
+    _check_steps(fitted.diffusion.steps)
+
+
+def _check_spread(name: str, fitted: SpreadLabels, sizes: Sizes) -> None:
+    count = len(fitted.nodes)
+    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
+    _check(f"{name}.labels", fitted.labels, (count, sizes.classes))
+    _check_numbers(f"{name}.nodes", fitted.nodes, (count,), sizes.nodes)
+    _check_steps(fitted.model.steps)
+
+
+def _check_given(name: str, fitted: GivenProbabilities, sizes: Sizes) -> None:
+    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
+
+
+_CHECKS: dict[type, Callable[[str, Any, Sizes], None]] = {
+    FittedStack: _check_stack,
+    FittedBayesianGCN: _check_bayesian,
+    FittedNetwork: _check_network,
+    FittedBlocks: _check_blocks,
+    FittedStudent: _check_student,
+    SpreadLabels: _check_spread,
+    GivenProbabilities: _check_given,
+}
+
+
+def _check_samples(name: str, samples: WeightSamples, sizes: Sizes) -> None:
     """Refuse weights that are not those of the network, for so many features and classes."""
-    if not samples.seeds or not fits(samples.seeds, tuple[int, ...]):
-        raise FormatError(f"the members must have whole numbers; got {shown(samples.seeds)}")
-    if not samples.keys or not fits(samples.keys, tuple[int | None, ...]):
-        raise FormatError(f"the keys of masks must be whole numbers; got {shown(samples.keys)}")
-    _check_count("stored", samples.stored)
-    held = {name: w.numpy() for name, w in samples.weights.items()}
+    if not samples.seeds or not samples.keys:
+        raise FormatError(f"{name} has no members or no draws")
+    _check_count(f"{name}.stored", samples.stored)
+    held = {key: w.numpy() for key, w in samples.weights.items()}
     widest = max((max(w.shape, default=0) for w in held.values()), default=0)
+    network, num_features = samples.network, sizes.features
+    if isinstance(network, Diffusion):
+        _check_steps(network.steps)
+        num_features = sizes.features if network.features else sizes.nodes
     # Known before weights of that size are made, to compare with.
     if num_features > widest:
         raise FormatError(f"no weights of the model are for {num_features:,} features")
-    for name, value in _sizes_of(samples.network):
+    for setting, value in _sizes_of(network):
         if value > widest:
-            raise FormatError(f"no weights of the model are for {name} = {value:,}")
-    sizes = (num_features, num_classes)
-    wanted = samples.network.initial_weights(*sizes, stream(0, "shape"))
+            raise FormatError(f"no weights of the model are for {setting} = {value:,}")
+    wanted = network.initial_weights(num_features, sizes.classes, stream(0, "shape"))
     if set(held) != set(wanted):
         names = ", ".join(sorted(wanted))
-        raise FormatError(f"the weights must be {names}; got {', '.join(sorted(held)) or 'none'}")
-    for name, one in wanted.items():
+        raise FormatError(
+            f"{name}.weights must be {names}; got {', '.join(sorted(held)) or 'none'}"
+        )
+    for key, one in wanted.items():
         shape = (samples.stored * len(samples), *one.shape)
-        _check(f"weights.{name}", held[name], shape, "float32")
-
-
-def check_counts(arguments: Mapping[str, Any]) -> None:
-    """Refuse numbers of graphs or draws that nobody would wait for."""
-    for name in ("n_zeta", "n_graphs", "n_weights"):
-        if name in arguments:
-            _check_count(name, arguments[name], _MOST)
+        _check(f"{name}.weights.{key}", held[key], shape, "float32")
 
 
 def _sizes_of(network: Network) -> Iterator[tuple[str, int]]:
     """Yield the whole numbers among the settings of a network: widths, degrees, heads."""
+    if isinstance(network, Diffusion):
+        return  # it has one layer, and its steps are no size
     for field in dataclasses.fields(network):  # type: ignore[arg-type]  # all of them are
         value = getattr(network, field.name)
         for size in value if isinstance(value, tuple) else (value,):
@@ -112,8 +287,20 @@ def _check(
         raise FormatError(
             f"{name} must be {kind} {list(shape)}; got {array.dtype} {list(array.shape)}"
         )
-    if not np.all(np.isfinite(array)):
-        raise FormatError(f"{name} holds a number that is not finite")
+
+
+def _check_numbers(
+    name: str, array: NDArray[Any], shape: tuple[Any, ...], below: int | None
+) -> None:
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise FormatError(f"{name} must be whole numbers {list(shape)}; got {list(array.shape)}")
+    if below is not None and array.size and not 0 <= array.min() <= array.max() < below:
+        raise FormatError(f"{name} must be numbers from 0 to {below - 1}")
+
+
+def _check_steps(steps: int) -> None:
+    if steps > _MOST:
+        raise FormatError(f"steps must be at most {_MOST:,}; got {steps:,}")
 
 
 def _check_count(name: str, value: object, most: int | None = None) -> None:

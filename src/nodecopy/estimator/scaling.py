@@ -13,12 +13,14 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.estimator.inputs import checked
 from nodecopy.graph import Graph
+from nodecopy.savable import savable
 
 Normalise = bool | Literal["auto", "rows", "columns"]
 
 _ACCEPTED = "'auto', 'rows', 'columns', True or False"
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """What is done to features before a network sees them.

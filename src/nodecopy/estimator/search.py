@@ -31,7 +31,7 @@ def on_nodes(classifier: NodeCopyClassifier, graph: Any, X: Any = None) -> NodeI
     >>> from nodecopy.data import planted_partition
     >>> from nodecopy.weights import TrainConfig
     >>> data = planted_partition(120, 2, seed=0).dataset
-    >>> clf = NodeCopyClassifier(n_zeta=1, training=TrainConfig(epochs=20), random_state=0)
+    >>> clf = NodeCopyClassifier("paper", n_zeta=1, training=TrainConfig(epochs=20), random_state=0)
     >>> rows = on_nodes(clf, data.graph, data.features)
     >>> search = GridSearchCV(rows, {"classifier__epsilon": [0.01, 0.5]}, cv=2)
     >>> labelled = np.arange(30)

@@ -9,7 +9,7 @@ from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.labelling.run import label_tables
 from nodecopy.labelling.settings import FitSettings, read_settings, write_settings
 from nodecopy.labelling.suspects import SuspectEdges, suspect_edges
-from nodecopy.labelling.validation import Validation, cross_validate
+from nodecopy.labelling.validation import Validation, validation_of
 
 __all__ = [
     "FitSettings",
@@ -17,10 +17,10 @@ __all__ = [
     "NextLabels",
     "SuspectEdges",
     "Validation",
-    "cross_validate",
     "label_tables",
     "next_labels",
     "read_settings",
     "suspect_edges",
+    "validation_of",
     "write_settings",
 ]

@@ -18,6 +18,21 @@ from nodecopy.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)
+class DrawnDonors:
+    """Who lends its neighbours to whom.
+
+    Attributes:
+        nodes: for each sampled graph, the node whose neighbours each node was to receive [V, N].
+        classes: ĉ, the class of each node that donors were drawn from [N].
+        epsilon: ε, the chance that a node keeps its own neighbours.
+    """
+
+    nodes: NDArray[np.int32]
+    classes: NDArray[np.int64]
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledGraph:
     """Every node labelled, and what to make of it.
 
@@ -26,11 +41,10 @@ class LabelledGraph:
         table: what was read: graph, features, known labels, ids, notes.
         inspection: what the graph looks like, and warnings.
         classifier: the fitted model.
-        validation: predictions of the known labels; None where none was wanted or possible.
+        validation: predictions of labels held out; None where none was wanted or possible.
         next_labels: the nodes most worth labelling.
         suspects: edges that may be wrong.
-        donors: for each sampled graph, the node whose neighbours each node was to receive [V, N].
-        interrupted: whether the validation was given up.
+        donors: whose neighbours nodes receive in the sampled graphs; None if nothing is copied.
     """
 
     settings: FitSettings
@@ -40,8 +54,7 @@ class LabelledGraph:
     validation: Validation | None
     next_labels: NextLabels
     suspects: SuspectEdges
-    donors: NDArray[np.int32]
-    interrupted: bool = False
+    donors: DrawnDonors | None
 
     @property
     def posterior(self) -> Posterior:
@@ -58,11 +71,9 @@ class LabelledGraph:
         """Why there is no validation; empty where there is one."""
         if self.validation is not None:
             return ""
-        if self.settings.repeats == 0:
-            return "cross-validation was switched off (repeats = 0)"
-        if self.interrupted:
-            return "cross-validation was interrupted"
-        return "that takes two classes with labels, one of them with two at least"
+        if not self.settings.holds_out:
+            return "no label was held out, since the model is not calibrated (calibrate)"
+        return "that takes a class with two labels at least"
 
     @property
     def class_names(self) -> tuple[str, ...]:

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy.data.tables.edges import RepeatedEdges
-from nodecopy.errors import SpecError, shown, unknown_name
+from nodecopy.errors import ModelError, SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.method import PresetName, method_of, refuse_foreign
+from nodecopy.estimator.words import WeightsWord
 from nodecopy.regular_file import regular_file
-from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
+from nodecopy.weights import TrainConfig
 
-WeightDraws = Literal["dropout", "point"]
 Formulas = Literal["keep", "quote"]
 
 # Earlier names: one word meant one thing here and another in Python.
 RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
+# Earlier settings, and why they are no more.
+GONE = {"repeats": "is gone: labels are held out once, by the fit itself (calibrate, folds)"}
 
 _FILES = ("edges", "labels", "features")
 _COLUMNS = ("edge_columns", "label_columns", "feature_columns")
@@ -40,15 +43,17 @@ class FitSettings:
         feature_columns: likewise, of the features.
         repeated_edges: the weight of an edge with several rows is the "largest" or the "sum".
         seed: of all that is random.
-        n_zeta: V, draws of ζ; each gives a sampled graph, and a network trained on it.
-        n_weights: S, weight draws of each network, a prediction from each.
+        preset: the method: "best", "fast" or "paper", see `nodecopy.presets`.
+        calibrate: hold out known labels, to make probabilities as sure as they are right and to
+            estimate accuracy; None does so unless the preset is "paper".
+        folds: parts of the known labels, each held out once; None is 5.
+        n_zeta: V, draws of ζ: copied graphs; of "best" and "paper", and None is 10.
+        n_weights: S, weight draws of each network; this and the three below are the paper's.
         epsilon: ε, the chance that a node keeps its own neighbours in a sampled graph.
-        standardise: bring dense columns of features to mean 0 and deviation 1, and rows of others
-            to sum 1; else leave them as they are.
         weights: "dropout" (the paper) draws weights by Monte Carlo dropout; "point" does not.
         epochs: how long each network is trained.
-        folds: parts of the known labels, each held out once, to estimate accuracy.
-        repeats: times that is done over; 0 estimates nothing.
+        standardise: bring dense columns of features to mean 0 and deviation 1, and rows of others
+            to sum 1; else leave them as they are.
         suggestions: how many nodes to suggest for labelling.
         suspicion: probability of different classes from which an edge is suspect.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
@@ -63,14 +68,15 @@ class FitSettings:
     feature_columns: tuple[str, ...] | None = None
     repeated_edges: RepeatedEdges = "largest"
     seed: int = 0
-    n_zeta: int = 10
-    n_weights: int = 10
-    epsilon: float = 0.01
+    preset: PresetName = "best"
+    calibrate: bool | None = None
+    folds: int | None = None
+    n_zeta: int | None = None
+    n_weights: int | None = None
+    epsilon: float | None = None
+    weights: WeightsWord | None = None
+    epochs: int | None = None
     standardise: bool = True
-    weights: WeightDraws = "dropout"
-    epochs: int = 200
-    folds: int = 5
-    repeats: int = 2
     suggestions: int = 20
     suspicion: float = 0.9
     formulas: Formulas = "keep"
@@ -82,30 +88,58 @@ class FitSettings:
         for key in _COLUMNS:
             object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key, (least, most) in _RANGE.items():
-            _check_whole(key, getattr(self, key), least, most)
-        _check_share("epsilon", self.epsilon)
-        _check_share("suspicion", self.suspicion)
-        if not isinstance(self.standardise, bool):
-            raise SpecError(f"standardise must be true or false; got {shown(self.standardise)}")
+            if key not in _OPTIONAL or getattr(self, key) is not None:
+                _check_whole(key, getattr(self, key), least, most)
+        for key in ("epsilon", "suspicion") if self.epsilon is not None else ("suspicion",):
+            _check_share(key, getattr(self, key))
+        for key in ("standardise", "calibrate"):
+            value = getattr(self, key)
+            if not isinstance(value, bool) and (key, value) != ("calibrate", None):
+                raise SpecError(f"{key} must be true or false; got {shown(value)}")
         for key, choices in _CHOICES.items():
-            check_choice(key, getattr(self, key), get_args(choices))
+            if key not in _OPTIONAL or getattr(self, key) is not None:
+                check_choice(key, getattr(self, key), get_args(choices))
+        self._check_method()
+
+    def _check_method(self) -> None:
+        """Refuse what the preset does not have."""
+        try:
+            refuse_foreign(
+                self.preset, [key for key in _OF_METHOD if getattr(self, key) is not None]
+            )
+            method_of(self.classifier().get_params())
+        except ModelError as error:
+            raise SpecError(str(error)) from error
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether known labels are held out."""
+        return self.preset != "paper" if self.calibrate is None else self.calibrate
 
     def classifier(self, progress: bool | None = None) -> NodeCopyClassifier:
         """Return the classifier that these settings describe, not fitted yet."""
         return NodeCopyClassifier(
+            self.preset,
+            calibrate=self.calibrate,
+            folds=self.folds,
             n_zeta=self.n_zeta,
             n_weights=self.n_weights,
             epsilon=self.epsilon,
+            weights=self.weights,
+            training=None if self.epochs is None else TrainConfig(epochs=self.epochs),
             normalise="auto" if self.standardise else False,
-            weights=MCDropout() if self.weights == "dropout" else PointEstimate(),
-            training=TrainConfig(epochs=self.epochs),
             random_state=self.seed,
             progress=progress,
         )
 
 
+# Settings of a method, and settings that may be left to it.
+_OF_METHOD = ("n_zeta", "n_weights", "epsilon", "weights", "epochs")
+_OPTIONAL = (*_OF_METHOD, "folds")
+
 _CHOICES: dict[str, Any] = {
-    "weights": WeightDraws,
+    "preset": PresetName,
+    "weights": WeightsWord,
     "repeated_edges": RepeatedEdges,
     "formulas": Formulas,
 }
@@ -115,7 +149,6 @@ _RANGE = {
     "n_weights": (1, 10_000),
     "epochs": (1, 1_000_000),
     "folds": (2, 1_000),
-    "repeats": (0, 1_000),
     "suggestions": (0, 1_000_000_000),
 }
 
@@ -147,10 +180,7 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
     except (ValueError, RecursionError) as error:  # not TOML, too deep, a number too long
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
-        if key in RENAMED:
-            raise SpecError(f"{file}: the key {key} is now {RENAMED[key]}, as in Python")
-        if key not in _KEYS:
-            raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
+        _check_key(file, key)
     missing = [field.name for field in fields(FitSettings) if field.default is MISSING]
     missing = [key for key in missing if key not in content | changes]
     if missing:
@@ -165,6 +195,15 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
 
 
 _KEYS = tuple(field.name for field in fields(FitSettings))
+
+
+def _check_key(file: Path, key: str) -> None:
+    if key in RENAMED:
+        raise SpecError(f"{file}: the key {key} is now {RENAMED[key]}, as in Python")
+    if key in GONE:
+        raise SpecError(f"{file}: the key {key} {GONE[key]}")
+    if key not in _KEYS:
+        raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
 
 
 def _seen_from(folder: Path, path: str) -> str:

@@ -1,17 +1,19 @@
-"""Validation without a test set: each known label is predicted by models that did not see it."""
+"""Validation without a test set: each known label is predicted by fits that did not see it.
+
+A calibrated fit holds labels out anyway, so there is nothing more to fit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration import stratified_folds
-from nodecopy.data.dataset import NodeDataset
+from nodecopy.calibration import StackedClassifier
+from nodecopy.calibration.cross_pooling import cross_pooled
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.labelling.parallel import Fold, fitted_folds
+from nodecopy.estimator.method import method_of
 from nodecopy.metrics import (
     ReliabilityCurve,
     Scores,
@@ -19,19 +21,20 @@ from nodecopy.metrics import (
     score_predictions,
     wilson_interval,
 )
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed, stream
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What models predicted for labelled nodes whose labels were hidden from them.
+    """What a method predicted for labelled nodes whose labels were hidden from it.
+
+    The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
+    side. The only label of a class is never hidden: without it there is no class to predict.
 
     Attributes:
-        nodes: the nodes whose label was hidden, each in one fold of every repeat [n].
+        nodes: the nodes whose label was hidden, each in one fold [n].
         truth: their known labels [n].
-        probabilities: what was predicted, by repeat [R, n, K].
-        folds: parts of the labels; a model learned from all but one of them.
+        probabilities: what was predicted, pooled and calibrated by the other folds [n, K].
+        folds: parts of the labels; each fit learned from all but one of them.
     """
 
     nodes: NDArray[np.int64]
@@ -40,92 +43,26 @@ class Validation:
     folds: int
 
     @property
-    def repeats(self) -> int:
-        """R, how often the labels were divided anew."""
-        return len(self.probabilities)
-
-    @property
     def scores(self) -> Scores:
         """Scores of all predictions."""
-        return score_predictions(*self._pooled())
+        return score_predictions(self.probabilities, self.truth)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the accuracy on other nodes like these lies, at 95 % (Wilson 1927).
-
-        Repeats do not narrow it: there are only n labels.
-        """
+        """Where the accuracy on other nodes like these lies, at 95 % (Wilson 1927)."""
         return wilson_interval(self.scores.accuracy, len(self.nodes))
 
     def reliability(self, n_bins: int = 10) -> ReliabilityCurve:
         """Return how often predictions were right, by their confidence."""
-        return reliability_curve(*self._pooled(), n_bins=n_bins)
-
-    def _pooled(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        k = self.probabilities.shape[-1]
-        return self.probabilities.reshape(-1, k), np.tile(self.truth, self.repeats)
+        return reliability_curve(self.probabilities, self.truth, n_bins=n_bins)
 
 
-def cross_validate(
-    classifier: NodeCopyClassifier,
-    dataset: NodeDataset,
-    folds: int = 5,
-    repeats: int = 2,
-    seed: int = 0,
-    progress: Progress | None = None,
-    jobs: int = 1,
-) -> Validation | None:
-    """Predict every known label from the others, by repeated stratified cross-validation.
-
-    Models see fewer labels than the final one, so the estimate leans to the pessimistic side. The
-    only label of a class is never hidden: without it there is no class to predict.
-
-    Args:
-        classifier: what to fit; itself it is not fitted.
-        dataset: labels are -1 where unknown.
-        folds: parts of the labels, each hidden once in every repeat.
-        repeats: how often the labels are divided anew.
-        seed: of the division and of the models.
-        progress: told how many models are done.
-        jobs: models that are fitted at a time, in processes of their own if more than one; the
-            numbers are the same whatever it is.
-
-    Returns:
-        None if no class has two labels.
-    """
-    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
-    enough = np.append(counts >= 2, False)  # the last one stands for label -1
-    nodes = np.flatnonzero(enough[dataset.labels])
-    if len(nodes) == 0 or np.count_nonzero(counts) < 2:
+def validation_of(classifier: NodeCopyClassifier) -> Validation | None:
+    """Return what a fitted classifier predicted for labels held out; None where none were."""
+    held, method = classifier.held_out_, method_of(classifier.get_params())
+    if held is None or not isinstance(method, StackedClassifier):
         return None
-    truth, used = dataset.labels[nodes], int(min(folds, counts.max()))
-    found = np.zeros((repeats, len(nodes), dataset.num_classes))
-    divided = list(_divided(truth, used, repeats, seed))
-    hidden = [
-        Fold(nodes[held], child_seed(seed, "fold", repeat, fold)) for repeat, fold, held in divided
-    ]
-    for done, (place, p) in enumerate(fitted_folds(classifier, dataset, hidden, jobs)):
-        repeat, _, held = divided[place]
-        found[repeat, held] = p
-        if progress:
-            progress(done + 1, len(divided))
-    return Validation(nodes, truth, found, used)
-
-
-def num_models(dataset: NodeDataset, folds: int, repeats: int) -> int:
-    """Return how many models `cross_validate` fits at most."""
-    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=1)
-    enough = np.count_nonzero(counts) >= 2 and counts.max() >= 2
-    return repeats * int(min(folds, counts.max())) if enough else 0
-
-
-def _divided(
-    truth: NDArray[np.int64], folds: int, repeats: int, seed: int
-) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Yield (repeat, fold, places of the nodes that are hidden)."""
-    for repeat in range(repeats):
-        fold_of = stratified_folds(truth, folds, stream(seed, "folds", repeat))
-        for fold in range(folds):
-            held = np.flatnonzero(fold_of == fold)
-            if len(held):
-                yield repeat, fold, held
+    counts = np.array([part.count for part in method.components])
+    priors = [part.prior for part in method.components]
+    predicted = cross_pooled(held, counts, priors, method.pool_prior)
+    return Validation(held.nodes, held.truth, predicted, int(held.folds.max()) + 1)

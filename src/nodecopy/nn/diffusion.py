@@ -30,6 +30,9 @@ from nodecopy.nn.network import Computing, Reading, Weights
 from nodecopy.nn.propagation import SparseOperator, adjacency_rows
 from nodecopy.savable import savable
 
+# Features above this have squares that single precision may not hold.
+_SQUARABLE = 1e15
+
 
 @savable
 @dataclass(frozen=True)
@@ -271,6 +274,10 @@ class _Shared:
 
 def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
     """Scale rows to length one; rows of zeros stay."""
+    stored = features if isinstance(features, np.ndarray) else features.data
+    largest = float(np.abs(stored).max(initial=0.0))
+    if largest > _SQUARABLE:
+        features = features / np.float32(largest)
     if sp.issparse(features):
         squares = np.asarray(features.multiply(features).sum(1)).ravel()
         scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))

@@ -68,7 +68,7 @@ class Posterior:
 
     def __post_init__(self) -> None:
         """Put zeros where no method is told from another."""
-        if len(self.model_information) != len(self.expected_entropy):
+        if self.model_information.shape == (0,):
             object.__setattr__(self, "model_information", np.zeros(len(self.expected_entropy)))
 
     @classmethod

@@ -12,7 +12,7 @@ from nodecopy.nn.network import Network
 from nodecopy.typed import fits
 from nodecopy.weights import WeightPosterior
 
-_CLASSIFIER = "a node classifier such as GCNClassifier() or LabelPropagation(), or None"
+_BASE = "a node classifier such as GCNClassifier() or LabelPropagation(), or None"
 _GRAPH_MODEL = "a graph model such as NodeCopying(), MMSBM() or ObservedGraph()"
 _WEIGHTS = "a weight posterior such as MCDropout() or PointEstimate(), or None"
 _NETWORK = "a network such as GCN(), ChebNet(), GAT() or TorchNetwork(…)"
@@ -21,7 +21,7 @@ _NETWORK = "a network such as GCN(), ChebNet(), GAT() or TorchNetwork(…)"
 def check_parts(base: Any, graph_model: Any, weights: Any, network: Any) -> None:
     """Refuse a part that is of another kind than its argument is for, and say what is accepted."""
     if base is not None:
-        _check_base(base)
+        check_classifier("base", base, _BASE)
     _check_kind("graph_model", graph_model, GraphModel, _GRAPH_MODEL)
     if not _is_called_with("task", "probabilities", "seed", fit=graph_model.fit, never="progress"):
         raise _wrong("graph_model", graph_model, _GRAPH_MODEL)
@@ -30,16 +30,17 @@ def check_parts(base: Any, graph_model: Any, weights: Any, network: Any) -> None
     _check_kind("network", network, Network, _NETWORK)
 
 
-def _check_base(base: Any) -> None:
-    name = type(base).__name__
-    if not isinstance(base, type) and hasattr(base, "get_params") and hasattr(base, "predict"):
+def check_classifier(name: str, value: Any, accepted: str) -> None:
+    """Refuse what is no node classifier, and say what is accepted in its place."""
+    kind = type(value).__name__
+    if not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "predict"):
         raise ModelError(
-            f"base must be {_CLASSIFIER}; got a scikit-learn estimator: "
-            f"nodecopy.classifiers.FeatureClassifier({name}(…)) makes it one"
+            f"{name} must be {accepted}; got a scikit-learn estimator: "
+            f"nodecopy.classifiers.FeatureClassifier({kind}(…)) makes it one"
         )
-    _check_kind("base", base, NodeClassifier, _CLASSIFIER)
-    if not _is_called_with("task", "seed", "progress", fit=base.fit, never="probabilities"):
-        raise _wrong("base", base, _CLASSIFIER)
+    _check_kind(name, value, NodeClassifier, accepted)
+    if not _is_called_with("task", "seed", "progress", fit=value.fit, never="probabilities"):
+        raise _wrong(name, value, accepted)
 
 
 def _check_kind(name: str, value: Any, protocol: Any, accepted: str) -> None:

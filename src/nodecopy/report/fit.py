@@ -25,10 +25,9 @@ def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Pat
     return page
 
 
-def score_rows(outcome: FitOutcome) -> list[tuple[str, str, str, str]]:
-    """Return (method, accuracy, NLL, ECE) of the base classifier and of the Bayesian model."""
-    named = (("GCN", outcome.base_scores), ("Bayesian GCN", outcome.scores))
-    return [(name, *_cells(scores)) for name, scores in named]
+def score_rows(outcome: FitOutcome) -> list[tuple[str, ...]]:
+    """Return (method, accuracy, NLL, ECE, CPU seconds) of every fit."""
+    return [(fit.title, *_cells(fit.scores), f"{fit.cpu_seconds:.1f}") for fit in outcome.fits]
 
 
 def _cells(scores: Scores) -> tuple[str, str, str]:
@@ -40,18 +39,21 @@ def _cells(scores: Scores) -> tuple[str, str, str]:
 
 
 def _page(outcome: FitOutcome) -> str:
-    dataset, split, posterior = outcome.dataset, outcome.split, outcome.fitted.posterior
+    dataset, split, posterior = outcome.dataset, outcome.split, outcome.posterior
     test = posterior.take(split.test)
     total = test.entropy.mean()
-    rows = "\n".join("| " + " | ".join(row) + " |" for row in score_rows(outcome))
+    # Without times, so that the same seed writes the same page.
+    rows = "\n".join("| " + " | ".join(row[:-1]) + " |" for row in score_rows(outcome))
     return f"""# {dataset.name}, split {split.name}
 
 {dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {len(split.train)} labelled nodes.
-{posterior.num_members} networks, {posterior.num_draws} weight draws each.
 
 | on {len(split.test):,} test nodes | accuracy | NLL | ECE |
 |---|---|---|---|
 {rows}
+
+The rest is about {outcome.fits[-1].title}: {posterior.num_members} networks,
+{posterior.num_draws} weight draws each.
 
 ## Where the uncertainty of the test nodes comes from
 
@@ -59,7 +61,8 @@ Mean predictive entropy {total:.3f} nats, of which
 
 - {_share(test.expected_entropy.mean(), total)} stays even if graph and weights were known;
 - {_share(test.graph_information.mean(), total)} comes from graph and initial weights of a network;
-- {_share(test.weight_information.mean(), total)} comes from weight draws within a network.
+- {_share(test.weight_information.mean(), total)} comes from weight draws within a network;
+- {_share(test.model_information.mean(), total)} comes from the choice of method.
 
 ## The {_LEAST_SURE} least certain nodes
 
@@ -76,7 +79,7 @@ def _share(part: float, total: float) -> str:
 
 
 def _least_sure(outcome: FitOutcome) -> str:
-    posterior = outcome.fitted.posterior
+    posterior = outcome.posterior
     order = np.argsort(-posterior.entropy, kind="stable")[:_LEAST_SURE]
     lines = []
     for node in order:
@@ -91,5 +94,5 @@ def _predictions(outcome: FitOutcome) -> str:
     dataset, names = outcome.dataset, np.array(outcome.dataset.class_names, object)
     known = np.full(dataset.num_nodes, "", object)
     known[outcome.split.train] = names[dataset.labels[outcome.split.train]]
-    ids, posterior = np.arange(dataset.num_nodes), outcome.fitted.posterior
+    ids, posterior = np.arange(dataset.num_nodes), outcome.posterior
     return node_predictions(ids, known, posterior, dataset.class_names).csv()

@@ -22,7 +22,11 @@ from nodecopy.labelling import (
     Validation,
     label_tables,
 )
-from nodecopy.posterior import Posterior
+from nodecopy.labelling.outcome import DrawnDonors
+from nodecopy.nn.gcn import GCN
+from nodecopy.nn.network import Computing
+from nodecopy.posterior import FittedBayesianGCN, Posterior
+from nodecopy.weights import WeightSamples
 
 SCRIPT = "<script>alert(1)</script>"
 HOSTILE_IDS = (
@@ -56,7 +60,9 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     names = ["id", *(f"f{d}" for d in range(6))]
     _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
     files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
-    settings = FitSettings(*files, n_zeta=2, n_weights=2, epochs=10, repeats=1, folds=2)
+    settings = FitSettings(
+        *files, preset="paper", calibrate=True, folds=2, n_zeta=2, n_weights=2, epochs=10
+    )
     return label_tables(settings, progress=False)
 
 
@@ -83,25 +89,27 @@ def make_found(
     table = TableDataset(
         dataset, np.array(given, object), ("one",), EdgeCounts(len(ring), 0, 0, 0, len(ring)), ()
     )
-    classifier = NodeCopyClassifier()
-    classifier.posterior_ = _posterior(num_nodes, num_classes, rng)
-    classifier.base_proba_ = classifier.posterior_.probabilities
+    classifier, posterior = NodeCopyClassifier(), _posterior(num_nodes, num_classes, rng)
+    weights = WeightSamples(GCN(), {}, (0,))
+    classifier.model_ = FittedBayesianGCN(posterior.probabilities, weights, posterior, Computing())
+    drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
+    classes = posterior.probabilities.argmax(1)
     return LabelledGraph(
-        FitSettings("edges.csv", "labels.csv", repeats=0 if validation is None else 1),
+        FitSettings("edges.csv", "labels.csv", calibrate=validation is not None),
         table,
         inspect_dataset(dataset),
         classifier,
         validation,
         NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
         SuspectEdges(graph.edges()[:suspects], np.full(suspects, 0.95)),
-        rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32),
+        DrawnDonors(drawn, classes, 0.01) if graphs else None,
     )
 
 
 def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:
     p = rng.dirichlet(np.full(k, 0.5), n)
     entropy = -(p * np.log(np.maximum(p, 1e-12))).sum(1)
-    return Posterior(p, 0.5 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2)
+    return Posterior(p, 0.4 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2, 0.1 * entropy)
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

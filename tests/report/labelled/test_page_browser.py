@@ -303,5 +303,5 @@ def test_a_fit_with_nothing_to_show_says_so(driver, written):
     assert "there are no donors" in page.one("#panel").text
     assert "No node is suggested" in page.one("#next").text
     assert "No edge joins" in page.one("#suspects").text
-    assert "Nothing was cross-validated" in page.one("#trust").text
+    assert "No label was held out" in page.one("#trust").text
     assert page.errors() == []

@@ -47,6 +47,7 @@ def test_columns_are_those_of_the_posterior(found, data):
     assert np.allclose(unpacked(columns["entropy"], "<f4"), posterior.entropy)
     assert np.allclose(unpacked(columns["fromGraph"], "<f4"), posterior.graph_information)
     assert np.allclose(unpacked(columns["fromWeights"], "<f4"), posterior.weight_information)
+    assert np.allclose(unpacked(columns["fromModel"], "<f4"), posterior.model_information)
     degrees = found.table.dataset.graph.degrees[nodes]
     assert np.array_equal(unpacked(columns["degree"], "<i4"), degrees)
 
@@ -64,7 +65,7 @@ def test_donors_are_those_drawn(found, data):
     nodes, donors = node_of(found, data), data["donors"]
     drawn = unpacked(donors["drawn"], "<i4").reshape(len(nodes), -1)
     assert donors["graphs"] == donors["allGraphs"] == 2
-    assert np.array_equal(nodes[drawn], found.donors[:, nodes].T)
+    assert np.array_equal(nodes[drawn], found.donors.nodes[:, nodes].T)
     base = found.classifier.base_proba_.argmax(1)
     assert np.array_equal(unpacked(donors["classOf"], "<i4"), base[nodes])
     assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
@@ -94,19 +95,18 @@ def test_lists_name_nodes_by_their_place(found, data):
 
 
 def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():
-    probabilities = np.array([[[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]]] * 4)
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
     validation = Validation(np.arange(3), np.array([0, 1, 0]), probabilities, 2)
     found = make_found(20, 2, validation=validation)
     low, high = page_data(found)["reliability"]["points"]
-    assert (low["count"], high["count"]) == (4, 8)
+    assert (low["count"], high["count"]) == (1, 2)
     assert high["accuracy"] == 0.5
-    # Eight predictions, but of two labels only: the interval must be that of two.
     assert (high["low"], high["high"]) == (0.0945, 0.9055)
 
 
 @pytest.mark.parametrize(("labels", "few"), [(99, True), (100, False)])
 def test_few_validated_labels_are_said_to_be_few(labels, few):
-    probabilities = np.tile([[[0.7, 0.3]]], (1, labels, 1))
+    probabilities = np.tile([[0.7, 0.3]], (labels, 1))
     validation = Validation(np.arange(labels), np.zeros(labels, np.int64), probabilities, 5)
     sentence = page_data(make_found(200, 2, validation=validation))["reliability"]["sentence"]
     assert ("a hint at most" in sentence) is few
@@ -116,12 +116,10 @@ def test_few_validated_labels_are_said_to_be_few(labels, few):
 def test_without_validation_the_page_says_why():
     data = page_data(make_found(20))
     assert data["reliability"]["points"] == []
-    assert "switched off (repeats = 0)" in data["summary"][1]
+    assert "no label was held out, since the model is not calibrated" in data["summary"][1]
     asked = make_found(20)
-    impossible = replace(asked, settings=replace(asked.settings, repeats=2))
-    assert "two classes with labels" in page_data(impossible)["summary"][1]
-    interrupted = replace(impossible, interrupted=True)
-    assert "was interrupted" in page_data(interrupted)["summary"][1]
+    impossible = replace(asked, settings=replace(asked.settings, calibrate=True))
+    assert "that takes a class with two labels" in page_data(impossible)["summary"][1]
 
 
 def test_nodes_are_ordered_as_people_order_ids():

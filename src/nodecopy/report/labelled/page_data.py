@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -85,8 +84,7 @@ def _points(validation: Validation) -> list[dict[str, float]]:
         curve.confidence.tolist(), curve.accuracy.tolist(), curve.count.tolist(), strict=True
     ):
         if count:
-            # Repeats predict the same labels again: they add nothing that is independent.
-            low, high = wilson_interval(accuracy, math.ceil(count / validation.repeats))
+            low, high = wilson_interval(accuracy, count)
             point = {"confidence": confidence, "accuracy": accuracy, "low": low, "high": high}
             points.append({key: round(value, 4) for key, value in point.items()} | {"count": count})
     return points

@@ -79,6 +79,7 @@ def node_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, An
         "entropy": packed(posterior.entropy, np.float32),
         "fromGraph": packed(posterior.graph_information, np.float32),
         "fromWeights": packed(posterior.weight_information, np.float32),
+        "fromModel": packed(posterior.model_information, np.float32),
         "degree": packed(found.table.dataset.graph.degrees[nodes], np.int32),
     }
 
@@ -112,19 +113,18 @@ def link_columns(
 
 def donor_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
     """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
-    total = len(found.donors)
-    if total == 0:
+    donors = found.donors
+    if donors is None:
         return None
-    drawn = found.donors[: max(1, MAX_DONORS // len(nodes)), nodes]
-    base = np.asarray(found.classifier.base_proba_).argmax(1)
+    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes)), nodes], donors.classes
     place = place_of(nodes, len(base))
     return {
         "classOf": packed(base[nodes], np.int32),
         "classSizes": np.bincount(base, minlength=len(found.class_names)).tolist(),
         "graphs": len(drawn),
-        "allGraphs": total,
+        "allGraphs": len(donors.nodes),
         "drawn": packed(place[drawn.T], np.int32),
-        "epsilon": found.settings.epsilon,
+        "epsilon": donors.epsilon,
     }
 
 

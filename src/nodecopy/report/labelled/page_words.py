@@ -44,12 +44,11 @@ def accuracy(found: LabelledGraph) -> str:
     if validation is None:
         return f"How often predictions are right was not estimated: {found.why_not_validated}."
     low, high = validation.interval
-    times = "once" if validation.repeats == 1 else f"{validation.repeats} times over"
     return (
         f"About {validation.scores.accuracy:.0%} of the predictions can be expected to be right "
         f"(95% interval: {low:.0%} to {high:.0%}). This was estimated by cross-validation: "
         f"{counted(len(validation.nodes), 'known label')} in {validation.folds} parts, each part "
-        f"hidden in turn and predicted from the others, {times}. Those models saw fewer labels "
+        "hidden in turn and predicted from the others. Those fits saw fewer labels "
         "than the final one, so the estimate leans to the pessimistic side; and it holds for "
         "nodes like those that were labelled."
     )
@@ -94,11 +93,13 @@ def warnings(found: LabelledGraph) -> list[str]:
 def method(found: LabelledGraph) -> str:
     """Say how the labels were found."""
     settings = found.settings
-    draws = counted(settings.n_weights, "weight draw")
-    return (
-        f"nodecopy: {counted(settings.n_zeta, 'sampled graph')}, {draws} each, "
-        f"ε = {settings.epsilon:g}, {counted(settings.epochs, 'epoch')}, seed {settings.seed}"
-    )
+    parts = [f"nodecopy: preset {settings.preset}"]
+    if found.donors is not None:
+        graphs, epsilon = len(found.donors.nodes), found.donors.epsilon
+        parts.append(f"{counted(graphs, 'sampled graph')} with ε = {epsilon:g}")
+    if found.validation is not None:
+        parts.append(f"calibrated in {found.validation.folds} folds")
+    return ", ".join([*parts, f"seed {settings.seed}"])
 
 
 def left_out(found: LabelledGraph, shown: int) -> str | None:
@@ -135,7 +136,7 @@ def unlabelled_confidence(found: LabelledGraph) -> np.ndarray[tuple[int], np.dty
 def reliability(validation: Validation | None) -> str:
     """Say whether confidence can be taken at its word."""
     if validation is None:
-        return "Nothing was cross-validated, so nothing can be said about reliability."
+        return "No label was held out, so nothing can be said about reliability."
     n = len(validation.nodes)
     mean = float(validation.probabilities.max(-1).mean())
     low, high = validation.interval

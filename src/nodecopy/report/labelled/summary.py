@@ -40,7 +40,7 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                 ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
                 (
                     "suspect",
-                    f"{len(found.suspects.nodes):,} edges seem to join different classes"
+                    f"{_edges(len(found.suspects.nodes))} to join different classes"
                     f"  ({folder / SUSPECT_EDGES})",
                 ),
             ]
@@ -71,6 +71,10 @@ def evaluation_lines(found: Evaluation) -> list[str]:
         name = printable(score.name)
         lines.append(f"{name:<{width}}  {score.true:>7,}  {recall:>7}  {precision:>9}")
     return lines
+
+
+def _edges(count: int) -> str:
+    return "1 edge seems" if count == 1 else f"{count:,} edges seem"
 
 
 def _validated(found: LabelledGraph) -> str:

@@ -124,6 +124,7 @@ def node_predictions(
             "entropy": posterior.entropy,
             "graph_information": posterior.graph_information,
             "weight_information": posterior.weight_information,
+            "model_information": posterior.model_information,
             **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(class_names)},
         }
     )

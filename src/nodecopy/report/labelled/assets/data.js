@@ -35,6 +35,7 @@ function unpackNodes(columns) {
     entropy: unpack(Float32Array, columns.entropy),
     fromGraph: unpack(Float32Array, columns.fromGraph),
     fromWeights: unpack(Float32Array, columns.fromWeights),
+    fromModel: unpack(Float32Array, columns.fromModel),
     degree: unpack(Int32Array, columns.degree),
   };
   const k = classNames.length;

@@ -68,13 +68,14 @@ function uncertainty(node) {
   const range = `0 is certain, and ${most} is no idea at all`;
   const sentence = make("p", {}, `Its entropy is ${nats(total)} nats; ${range}.`);
   if (nats(total) === nats(0)) return [sentence];
-  const { fromGraph, fromWeights } = nodes;
-  const shared = Math.max(0, total - fromGraph[node] - fromWeights[node]);
+  const { fromGraph, fromWeights, fromModel } = nodes;
+  const shared = Math.max(0, total - fromGraph[node] - fromWeights[node] - fromModel[node]);
   const parts = [
     ["shared", "Shared by all draws", "it lies between classes, or little is known", shared],
+    ["model", "Between methods", "the components of the model disagree", fromModel[node]],
     ["graph", "Between networks", "those of different sampled graphs disagree", fromGraph[node]],
     ["weights", "Within a network", "with its weights drawn anew it disagrees", fromWeights[node]],
-  ];
+  ].filter(([style, , , value]) => style === "shared" || value > 0);
   const width = (value) => `width: ${(100 * value) / total}%`;
   const bars = parts.map(([style, , , value]) => make("i", { class: style, style: width(value) }));
   return [

@@ -7,6 +7,7 @@ const COLUMNS = [
   { key: "confidence", title: "Confidence", number: true, cell: confidenceCell },
   { key: "known", title: "Known label", cell: knownCell },
   { key: "entropy", title: "Entropy", number: true, cell: (i) => nats(nodes.entropy[i]) },
+  { key: "fromModel", title: "Between methods", number: true, cell: (i) => nats(nodes.fromModel[i]) },
   { key: "fromGraph", title: "Between networks", number: true, cell: (i) => nats(nodes.fromGraph[i]) },
   {
     key: "fromWeights",
@@ -15,7 +16,7 @@ const COLUMNS = [
     cell: (i) => nats(nodes.fromWeights[i]),
   },
   { key: "degree", title: "Degree", number: true, cell: (i) => whole(nodes.degree[i]) },
-];
+].filter(({ key }) => !key.startsWith("from") || nodes[key].some((part) => part > 0));
 const wanted = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
 const grid = { found: new Uint32Array(0), active: 0, rows: new Map() };
 

@@ -1,0 +1,96 @@
+"""The method that the arguments of a classifier stand for: a preset, changed as asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+from nodecopy import presets
+from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.classifiers import NodeClassifier
+from nodecopy.errors import ModelError, shown, unknown_name
+from nodecopy.estimator.words import schedule_of, weights_of
+from nodecopy.graph_models import NodeCopying
+from nodecopy.posterior import BayesianGCN
+from nodecopy.posterior.parts import check_classifier
+
+PresetName = Literal["best", "fast", "paper"]
+
+ALGORITHM_1 = (
+    "n_zeta",
+    "n_graphs",
+    "n_weights",
+    "epsilon",
+    "base",
+    "graph_model",
+    "weights",
+    "network",
+    "training",
+    "schedule",
+    "predict_on",
+)
+_ACCEPTED = "'best', 'fast', 'paper', or a node classifier such as BayesianGCN() or presets.best()"
+
+
+def method_of(arguments: Mapping[str, Any]) -> NodeClassifier:
+    """Return the method: a preset with its arguments, calibrated or not.
+
+    Args:
+        arguments: of `NodeCopyClassifier`, by name.
+    """
+    preset = arguments["preset"]
+    given = {name: arguments[name] for name in ALGORITHM_1 if arguments[name] is not None}
+    refuse_foreign(preset, given)
+    return _calibrated(_method(preset, given), arguments["calibrate"], arguments["folds"])
+
+
+def refuse_foreign(preset: Any, given: Sequence[str] | Mapping[str, Any]) -> None:
+    """Refuse an unknown preset, and arguments that a preset does not have."""
+    if isinstance(preset, str):
+        if preset not in get_args(PresetName):
+            raise ModelError(f"{unknown_name('preset', preset, get_args(PresetName))}")
+    else:
+        check_classifier("preset", preset, _ACCEPTED)
+    foreign = [name for name in given if preset != "paper" and (preset, name) != ("best", "n_zeta")]
+    if foreign:
+        which = "'best' or 'paper'" if foreign == ["n_zeta"] else "'paper'"
+        verb = "belongs" if len(foreign) == 1 else "belong"
+        raise ModelError(f"{', '.join(foreign)} {verb} to the preset {which}; got {shown(preset)}")
+
+
+def _method(preset: Any, given: dict[str, Any]) -> NodeClassifier:
+    if preset == "paper":
+        return _algorithm_1(given)
+    if preset == "best":
+        return presets.best(**given)
+    if preset == "fast":
+        return presets.fast()
+    method: NodeClassifier = preset
+    return method
+
+
+def _algorithm_1(given: dict[str, Any]) -> BayesianGCN:
+    """Return the paper's method, with what is given in place of its settings."""
+    schedule = schedule_of(given.pop("schedule", "algorithm1"))
+    weights = weights_of(given.pop("weights", None), given.pop("training", None), schedule)
+    epsilon = given.pop("epsilon", None)
+    if epsilon is not None:
+        given.setdefault("graph_model", NodeCopying(epsilon))
+    return replace(presets.paper(), weights=weights, schedule=schedule, **given)
+
+
+def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClassifier:
+    """Return a method with its probabilities calibrated, or not, or as it has them."""
+    if calibrate not in (True, False, None):
+        raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
+    wanted = isinstance(method, StackedClassifier) if calibrate is None else calibrate
+    if not wanted and folds is not None:
+        raise ModelError("folds is for a calibrated model: leave it out, or pass calibrate=True")
+    if not isinstance(method, StackedClassifier):
+        if not wanted:
+            return method
+        method = StackedClassifier((Component(method),))
+    if not wanted:
+        return replace(method, folds=0)
+    return method if folds is None else replace(method, folds=folds)
