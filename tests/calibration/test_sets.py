@@ -77,7 +77,8 @@ def test_sets_grow_with_coverage_and_hold_the_most_probable_class(
 def test_a_saved_value_answers_any_coverage() -> None:
     p, y = sample(80, "saved")
     fitted = fit_sets(p[:30], y[:30], p)
-    loaded = decode(encode(fitted))
+    arrays: dict[str, np.ndarray] = {}
+    loaded = decode(encode(fitted, "sets", arrays), arrays)
     assert isinstance(loaded, PredictionSets)
     for level in (0.5, 0.8, 0.95):
         np.testing.assert_array_equal(loaded.sets(p, level), fitted.sets(p, level))

@@ -20,9 +20,12 @@ def test_units_do_not_matter(settings, labelled, rows_file):
     difference = found.posterior.probabilities - labelled.posterior.probabilities
     assert np.abs(difference).max() < 1e-3
     assert found.table.notes[-1] == STANDARDISED
-    raw = label_tables(replace(thousands, standardise=False), progress=False)
+    paper = replace(thousands, preset="paper", n_weights=2, epochs=20)  # no kernel of its own
+    scaled, raw = (
+        label_tables(replace(paper, standardise=chosen), progress=False) for chosen in (True, False)
+    )
     assert raw.classifier.scaling_.shift is None
-    assert np.abs(raw.posterior.probabilities - labelled.posterior.probabilities).max() > 0.01
+    assert np.abs(raw.posterior.probabilities - scaled.posterior.probabilities).max() > 0.01
 
 
 def test_one_new_value_changes_nothing_far_away(settings, labelled, rows_file):
