@@ -18,7 +18,7 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """As pasted, but for a smaller model: the settings are not what is tested here."""
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert "NodeCopyClassifier(random_state=0)" in code
-    quick = code.replace("(random_state=0)", "(n_zeta=1, n_weights=1, random_state=0)")
+    quick = code.replace("(random_state=0)", "(n_zeta=1, random_state=0)")
     monkeypatch.chdir(tmp_path)
     exec(compile(quick, "README.md", "exec"), {})  # noqa: S102 - our own page
     assert (tmp_path / "cora.safetensors").is_file()
