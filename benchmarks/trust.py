@@ -24,7 +24,6 @@ from benchmarks.kinds import as_problem
 from nodecopy.calibration import (
     FittedStack,
     StackedClassifier,
-    cross_pooled,
     estimate_accuracy,
     fit_sets,
     suspect_labels,
@@ -61,7 +60,7 @@ class OwnWord:
     def measure(self, problem: Problem, trial: int) -> Row:
         fitted = self.stack.fit(problem.task, child_seed(trial, "method"))
         held, truth = fitted.held_out, problem.truth[problem.test]
-        pooled, p = held_out_pool(self.stack, fitted), fitted.probabilities
+        pooled, p = held_out_pool(fitted), fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
         said = estimate_accuracy(pooled, held.truth, p[unlabelled])
         sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
@@ -92,7 +91,7 @@ class PlantedErrors:
         labels.flags.writeable = False
         fitted = self.stack.fit(replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
-        found = suspect_labels(held.nodes, held.truth, held_out_pool(self.stack, fitted))
+        found = suspect_labels(held.nodes, held.truth, held_out_pool(fitted))
         right = np.isin(found.nodes, wrong)
         return {
             "planted": count,
@@ -103,11 +102,9 @@ class PlantedErrors:
         }
 
 
-def held_out_pool(stack: StackedClassifier, fitted: FittedStack) -> np.ndarray:
-    """Return the pooled probabilities of held-out labels, each by a pool that did not see it."""
-    counts = np.array([component.count for component in stack.components])
-    priors = [component.prior for component in stack.components]
-    return cross_pooled(fitted.held_out, counts, priors, stack.pool_prior)
+def held_out_pool(fitted: FittedStack) -> np.ndarray:
+    """Return the pooled probabilities of held-out labels, as docs/decisions/0025 has it."""
+    return fitted.pool.apply(fitted.held_out.probabilities)
 
 
 def split_problem(name: str, labels: int, trial: int) -> Problem:

@@ -140,6 +140,8 @@ def _interval(gap: PairedMean | None) -> str:
     if gap is None:
         return ""
     mean, low, high = (signed(100 * value) for value in (gap.mean, gap.low, gap.high))
+    if gap.n < 2:
+        return mean
     return f"{mean} ({low} to {high})"
 
 
