@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 
 from nodecopy.errors import ModelError
 from nodecopy.estimator import NodeCopyClassifier, on_nodes
+from nodecopy.presets import best
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, true_labels
 
@@ -41,6 +43,16 @@ def test_grid_search_and_cross_validation_run_as_they_are() -> None:
     assert search.predict([0])[0] in {"a", "b", "c"}
     scores = cross_val_score(rows, TASK.train, names, cv=2, scoring="neg_log_loss")
     assert np.all(scores < 0)
+
+
+def test_presets_are_chosen_like_other_arguments() -> None:
+    small = replace(best(2), folds=2)
+    assert clone(NodeCopyClassifier(small)).get_params()["preset"] == small
+    rows = on_nodes(NodeCopyClassifier("fast", random_state=0), TASK.graph, TASK.features)
+    grid = {"classifier__preset": ["fast", small], "classifier__calibrate": [None, False]}
+    search = GridSearchCV(rows, grid, cv=2, scoring="neg_log_loss")
+    search.fit(TASK.train, TRUTH[TASK.train])
+    assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
 
 
 def test_clones_share_the_graph() -> None:

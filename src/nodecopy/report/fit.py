@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nodecopy.data.tables.wording import counted
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
 from nodecopy.report.labelled.tables import node_predictions
@@ -52,8 +53,8 @@ def _page(outcome: FitOutcome) -> str:
 |---|---|---|---|
 {rows}
 
-The rest is about {outcome.fits[-1].title}: {posterior.num_members} networks,
-{posterior.num_draws} weight draws each.
+The rest is about {outcome.fits[-1].title}: {counted(posterior.num_members, "network")},
+{counted(posterior.num_draws, "weight draw")} each.
 
 ## Where the uncertainty of the test nodes comes from
 
