@@ -10,10 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration import StackedClassifier
-from nodecopy.calibration.cross_pooling import cross_pooled
+from nodecopy.calibration import FittedStack
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.method import method_of
 from nodecopy.metrics import (
     ReliabilityCurve,
     Scores,
@@ -33,7 +31,7 @@ class Validation:
     Attributes:
         nodes: the nodes whose label was hidden, each in one fold [n].
         truth: their known labels [n].
-        probabilities: what was predicted, pooled and calibrated by the other folds [n, K].
+        probabilities: what was predicted, pooled as the final predictions are [n, K].
         folds: parts of the labels; each fit learned from all but one of them.
     """
 
@@ -59,10 +57,8 @@ class Validation:
 
 def validation_of(classifier: NodeCopyClassifier) -> Validation | None:
     """Return what a fitted classifier predicted for labels held out; None where none were."""
-    held, method = classifier.held_out_, method_of(classifier.get_params())
-    if held is None or not isinstance(method, StackedClassifier):
+    held, model = classifier.held_out_, classifier.model_
+    if held is None or not isinstance(model, FittedStack):
         return None
-    counts = np.array([part.count for part in method.components])
-    priors = [part.prior for part in method.components]
-    predicted = cross_pooled(held, counts, priors, method.pool_prior)
+    predicted = model.pool.apply(held.probabilities)
     return Validation(held.nodes, held.truth, predicted, int(held.folds.max()) + 1)
