@@ -29,9 +29,14 @@ def diffusion() -> DiffusionClassifier:
     return DiffusionClassifier(Diffusion(), MaximumPosterior(PRECISION))
 
 
-def copied_diffusion(n_zeta: int = 10) -> BayesianGCN:
-    """Return diffusion members on copied graphs in two rounds, one the base of the other."""
-    once = BayesianGCN(
+def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
+    """Return diffusion members on copied graphs; each round is the base of the next.
+
+    Args:
+        n_zeta: V, copied graphs in each round.
+        rounds: how often graphs are drawn, at least once.
+    """
+    copied = BayesianGCN(
         base=diffusion(),
         graph_model=NodeCopying(EPSILON),
         weights=MaximumPosterior(PRECISION),
@@ -39,12 +44,15 @@ def copied_diffusion(n_zeta: int = 10) -> BayesianGCN:
         n_weights=1,
         network=Diffusion(),
     )
-    return replace(once, base=once)
+    for _ in range(rounds - 1):
+        copied = replace(copied, base=copied)
+    return copied
 
 
 def fast() -> StackedClassifier:
     """Return a linear classifier on diffused features, calibrated: a fraction of the time."""
-    return StackedClassifier((Component(diffusion(), prior=TemperaturePrior(-0.4)),))
+    alone = Component(diffusion(), prior=TemperaturePrior(-0.5))
+    return StackedClassifier((alone,), features=KernelMap())
 
 
 def best(n_zeta: int = 10) -> StackedClassifier:
@@ -67,7 +75,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             Component(
                 copied_diffusion(n_zeta),
                 0.25,
-                in_folds=copied_diffusion(min(n_zeta, 4)),
+                in_folds=copied_diffusion(min(n_zeta, 4), rounds=1),
                 prior=TemperaturePrior(-0.5),
             ),
             Component(features, 0.1, prior=TemperaturePrior(-0.7)),
