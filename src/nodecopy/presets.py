@@ -75,7 +75,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             Component(
                 copied_diffusion(n_zeta),
                 0.25,
-                in_folds=copied_diffusion(min(n_zeta, 4), rounds=1),
+                in_folds=copied_diffusion(min(n_zeta, 3), rounds=1),
                 prior=TemperaturePrior(-0.5),
             ),
             Component(features, 0.1, prior=TemperaturePrior(-0.7)),
