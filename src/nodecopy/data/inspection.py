@@ -168,6 +168,7 @@ def _mixing_warnings(mixing: Mixing, counts: NDArray[np.int64]) -> list[str]:
     if likely.adjusted < _HETEROPHILOUS:
         return [
             f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
-            f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help"
+            f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help, "
+            "features and block models can"
         ]
     return []
