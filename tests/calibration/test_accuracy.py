@@ -55,7 +55,7 @@ def test_the_formula() -> None:
 
 def test_bad_input_is_refused() -> None:
     p = np.full((2, 2), 0.5)
-    with pytest.raises(ModelError, match="level must be between 0 and 1; got 95"):
+    with pytest.raises(ModelError, match="level must be a number between 0 and 1; got 95"):
         estimate_accuracy(p, np.array([0, 1]), p, level=95)
     with pytest.raises(ModelError, match="there are no nodes"):
         estimate_accuracy(p, np.array([0, 1]), p[:0])

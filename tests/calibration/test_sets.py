@@ -87,5 +87,5 @@ def test_a_saved_value_answers_any_coverage() -> None:
 @pytest.mark.parametrize("asked", [0.0, 1.0, 90, float("nan")])
 def test_a_coverage_that_is_no_share_is_refused(asked: float) -> None:
     p, y = sample(10, "bad")
-    with pytest.raises(ModelError, match="coverage must be between 0 and 1; got"):
+    with pytest.raises(ModelError, match="coverage must be a number between 0 and 1; got"):
         fit_sets(p, y, p).sets(p, asked)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
+import json
 import os
 import re
 import shutil
@@ -25,7 +27,9 @@ FILES = {
     "predictions.csv",
     "predictions.parquet",
     "report.html",
+    "summary.json",
     "suspect_edges.csv",
+    "suspect_labels.csv",
 }
 QUICK = ["--n-zeta=2"]
 
@@ -46,6 +50,10 @@ def fit(*options: str) -> int:
 
 def read(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(path.read_text("utf-8"), newline="")))
+
+
+def read_pairs(path: str) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in read(Path(path))]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -71,6 +79,77 @@ def test_fit_writes_every_file_and_says_what_was_found(here, capsys):
     for row in rows:
         assert 0 <= sum(float(row[name]) for name in names) <= float(row["entropy"]) + 1e-5
     assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
+
+
+def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
+    rows = [("id", "label"), *read_pairs("labels.csv"), ("b4", "=red"), ("b5", "blue")]
+    Path("labels.csv").write_text("".join(f'"{a}",{b}\n' for a, b in rows), "utf-8")
+    assert fit("--coverage=0.8") == 0
+    out = capsys.readouterr().out
+    clf, predictions = NodeCopyClassifier.load("run/model"), read(here / "run" / "predictions.csv")
+    sets = clf.predict_set(0.8)
+    for row, held in zip(predictions, sets, strict=True):
+        names = row["set_80"].split("|")
+        assert names[0] == row["predicted"]
+        assert set(names) == set(clf.classes_[held])
+    ids = [row["id"] for row in predictions]
+    suspects = read(here / "run" / "suspect_labels.csv")
+    assert [tuple(row.values()) for row in suspects] == [
+        (ids[s.node], s.given, s.suggested, f"{s.probability:.6f}") for s in clf.suspect_labels()
+    ]
+    assert suspects[0]["id"] == "b4"
+    summary, estimate = json.loads(Path("run/summary.json").read_text()), clf.estimated_accuracy()
+    assert summary["estimated_accuracy"] == dataclasses.asdict(estimate)
+    without = np.array([row["known"] == "" for row in predictions])
+    mean = sets[without].sum(1).mean()
+    assert summary["sets"] == {"coverage": 0.8, "mean_size": pytest.approx(mean, abs=1e-6)}
+    wrong = sum(s.probability >= 0.5 for s in clf.suspect_labels())
+    assert summary["suspect_labels"] == {"contradicted": len(suspects), "probably_wrong": wrong}
+    interval = f"{estimate.low:.0%} to {estimate.high:.0%}"
+    assert f"accuracy    about {estimate.accuracy:.0%} (95 % interval {interval})" in out
+    assert f"80% sets    {mean:.2f} classes on average" in out
+    assert f"probably wrong, of {len(suspects)} that are contradicted  (run/suspect_labels" in out
+
+
+def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
+    assert fit("--no-calibrate") == 0
+    out = capsys.readouterr().out
+    assert "sets" not in out
+    assert "known label is probably" not in out
+    assert "set_90" not in read(here / "run" / "predictions.csv")[0]
+    assert Path("run/suspect_labels.csv").read_text() == "id,given,suggested,probability\n"
+    summary = json.loads(Path("run/summary.json").read_text())
+    assert summary["estimated_accuracy"] is summary["sets"] is summary["suspect_labels"] is None
+    predict = ["predict", "--model=run/model", "--edges=edges.csv", "--features=features.csv"]
+    assert cli.main([*predict, "--out=new.csv"]) == 0
+    assert "set_90" not in read(Path("new.csv"))[0]
+    capsys.readouterr()
+    assert cli.main([*predict, "--out=new.csv", "--coverage=0.9"]) == 2
+    err = capsys.readouterr().err
+    assert "known labels that were held out, and none were: fit with calibrate=True" in err
+    assert err.count("\n") == 1
+
+
+def test_predict_writes_sets_and_evaluate_scores_them(here, capsys):
+    assert fit() == 0
+    predict = ["predict", "--model=run/model", "--edges=edges.csv", "--features=features.csv"]
+    assert cli.main([*predict, "--out=same.csv"]) == 0
+    assert Path("same.csv").read_bytes() == Path("run/predictions.csv").read_bytes()
+    assert cli.main([*predict, "--out=wide.csv", "--coverage=0.99"]) == 0
+    assert all(len(row["set_99"].split("|")) == 2 for row in read(Path("wide.csv")))
+    labels = "".join(f"b{n},{'=red' if n == 9 else 'blue'}\n" for n in range(3, 10))
+    Path("truth.csv").write_text(f"id,label\n{labels}", "utf-8")
+    capsys.readouterr()
+    assert cli.main(["evaluate", "--predictions=wide.csv", "--truth=truth.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "99% sets    hold the label of 100.0% of the nodes; 2.00 classes on average\n" in out
+    rows = {row["id"]: row for row in read(Path("wide.csv"))}
+    confidence = np.mean([float(rows[f"b{n}"]["confidence"]) for n in range(3, 10)])
+    assert f"confidence  {confidence:.1%} on average, " in out
+    assert "points above the accuracy" in out
+    table = out.split("\n\n")[1].splitlines()
+    assert table[0].split() == ["confidence", "nodes", "mean", "right"]
+    assert sum(int(line.split()[1]) for line in table[1:]) == 7
 
 
 def test_parquet_holds_what_csv_holds(here):
@@ -165,6 +244,26 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
             "--out must be a file",
         ),
         (["evaluate", "--predictions=edges.csv", "--truth=labels.csv"], "not a table of predict"),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--coverage=90"],
+            "coverage must be a number from 0 to 1; got 90.0",
+        ),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--coverage=1"],
+            "coverage must be above 0 and below 1; got 1.0",
+        ),
+        (
+            [
+                *("fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run"),
+                *("--no-calibrate", "--coverage=0.8"),
+            ],
+            "--coverage needs labels that are held out: add --calibrate",
+        ),
+        (["fit", "cora", "--coverage=0.8"], "--coverage is for tables of one's own"),
+        (
+            ["predict", "--model=none", "--edges=edges.csv", "--out=x.csv", "--coverage=0"],
+            "coverage must be above 0 and below 1; got 0.0",
+        ),
     ],
 )
 def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, message):
@@ -358,10 +457,12 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(here, capsys):
     assert fit("--formulas=quote") == 0
     rows = read(here / "run" / "predictions.csv")
     assert {"'=1+1", "-7", "007"} <= {row["id"] for row in rows}
+    assert {row["set_90"] for row in rows} <= {"'=red", "blue", "'=red|blue", "blue|=red"}
+    assert any(row["set_90"].startswith("'=red") for row in rows)
     assert {row["predicted"] for row in rows} <= {"'=red", "blue"}
     assert "'=red" in {row["known"] for row in rows}
     texts = [path.read_text("utf-8") for path in (here / "run").glob("*.csv")]
-    assert len(texts) == 3
+    assert len(texts) == 4
     assert not re.search(r"(^|,)=", "\n".join(texts), re.MULTILINE)
     ids = duckdb.sql("SELECT id FROM 'run/predictions.parquet'").fetchnumpy()["id"]
     assert "=1+1" in ids.tolist()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodecopy.errors import DatasetError, FormatError
-from nodecopy.labelling.evaluation import ClassScore, evaluate_predictions, read_predictions
+from nodecopy.labelling.evaluation import (
+    ClassScore,
+    SetScore,
+    evaluate_predictions,
+    read_predictions,
+)
+from nodecopy.labelling.set_column import set_texts, split_set
 
 HEAD = ("id", "known", "predicted", "p_a", "p_b")
 ROWS = [
@@ -60,6 +69,38 @@ def test_labels_that_leave_nothing_to_evaluate_are_refused(predictions, rows_fil
 def test_a_file_that_is_no_table_of_predictions_is_refused(rows_file, rows, message):
     with pytest.raises(FormatError, match=message):
         read_predictions(rows_file("p.csv", rows))
+
+
+def test_confidence_stands_beside_accuracy(predictions, rows_file):
+    labels = [("2", "a"), ("3", "b"), ("4", "a"), ("5", "b")]
+    found = evaluate_predictions(predictions, rows_file("t.csv", [("id", "label"), *labels]))
+    assert found.confidence == pytest.approx((0.8 + 0.7 + 0.6 + 0.9) / 4)
+    assert found.reliability.count.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
+    assert found.reliability.accuracy[5:9].tolist() == [0, 1, 1, 1]
+    assert found.sets is None
+
+
+def test_sets_are_scored_and_hold_no_foreign_class(rows_file):
+    sets = ["a", "a|b", "b", "b", "'b|a"]
+    rows = [(*row, text) for row, text in zip(ROWS, sets, strict=True)]
+    file = rows_file("p.csv", [(*HEAD, "set_97.5"), *rows])
+    labels = [("1", "b"), ("2", "b"), ("3", "b"), ("4", "a"), ("5", "c")]
+    found = evaluate_predictions(file, rows_file("t.csv", [("id", "label"), *labels])).sets
+    assert found == SetScore(0.975, 2 / 4, (2 + 1 + 1 + 2) / 4)
+
+
+def test_a_set_of_something_else_than_classes_is_refused(rows_file):
+    rows = [(*row, text) for row, text in zip(ROWS, ["a", "a|x", "b", "b", "a"], strict=True)]
+    with pytest.raises(FormatError, match="row 2 has 'x' in its set, which is no class; classes"):
+        read_predictions(rows_file("p.csv", [(*HEAD, "set_90"), *rows]))
+
+
+@given(st.lists(st.text(min_size=1), min_size=2, max_size=5, unique=True), st.data())
+def test_any_names_of_classes_come_back_from_the_text_of_a_set(names, data):
+    held = np.array([data.draw(st.lists(st.booleans(), min_size=len(names), max_size=len(names)))])
+    p = np.arange(len(names), 0, -1)[None] / 100
+    (text,) = set_texts(held, p, names)
+    assert split_set(text) == [name for name, inside in zip(names, held[0], strict=True) if inside]
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, shown
 
 # What the mean confidence weighs, and what labels can at most tell, in labels drawn at random.
 _CONFIDENCE = 20.0
@@ -66,8 +66,8 @@ def estimate_accuracy(
     """
     from scipy.stats import beta
 
-    if not 0 < level < 1:
-        raise ModelError(f"level must be between 0 and 1; got {level}")
+    if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
+        raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
     if not len(probabilities):
         raise ModelError("there are no nodes to estimate the accuracy for")
     confidence = float(np.asarray(probabilities).max(1).mean())

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, shown
 from nodecopy.savable import savable
 
 # What the probabilities' own scores weigh, in labels.
@@ -53,8 +53,7 @@ class PredictionSets:
 
     def threshold(self, coverage: float = 0.9) -> float:
         """Return q: a class is in a set where 1 - p is at most q; infinite where all are."""
-        if not 0 < coverage < 1:
-            raise ModelError(f"coverage must be between 0 and 1; got {coverage}")
+        check_coverage(coverage)
         scores = np.concatenate([self.scores, self.own, [np.inf]])
         own = np.full(len(self.own), _OWN / max(len(self.own), 1))
         weights = np.concatenate([np.ones(len(self.scores)), own, [1.0]])
@@ -97,6 +96,12 @@ def fit_sets(
     """
     scores = 1.0 - np.asarray(held_out, np.float64)[np.arange(len(truth)), truth]
     return PredictionSets(np.sort(scores), _own_scores(probabilities))
+
+
+def check_coverage(coverage: object) -> None:
+    """Refuse what is no share of nodes, such as the nodes themselves."""
+    if not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
+        raise ModelError(f"coverage must be a number between 0 and 1; got {shown(coverage)}")
 
 
 def _own_scores(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:

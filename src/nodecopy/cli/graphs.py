@@ -1,22 +1,16 @@
-"""Commands on a graph: show it, fit it, predict, evaluate; a built-in one, or one's own."""
+"""Commands on a graph: inspect, fit, predict, evaluate; a built-in one, or one's own."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
 from nodecopy.cli.app import app
 from nodecopy.errors import InputError
 from nodecopy.interrupts import working
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from nodecopy.data.dataset import NodeDataset
 
 PANEL = "A graph"
 
@@ -127,6 +121,9 @@ def fit(
     suspicion: Annotated[
         float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
     ] = None,
+    coverage: Annotated[
+        float | None, _own("How often the label is in a node's set of classes. (default: 0.9)")
+    ] = None,
     formulas: Annotated[str | None, _own(_FORMULAS)] = None,
     max_memory: Annotated[
         str | None, _own("Refuse what needs more memory, e.g. 8G. (default: half of what there is)")
@@ -172,6 +169,7 @@ def fit(
         "folds": folds,
         "suggestions": suggestions,
         "suspicion": suspicion,
+        "coverage": coverage,
         "formulas": formulas,
         "max_memory": _bytes(max_memory),
     }
@@ -192,23 +190,35 @@ def predict(
     features: Features = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="How often the label is in a node's set of classes. (default: 0.9)",
+            show_default=False,
+        ),
+    ] = None,
     formulas: Annotated[str, typer.Option(help=_FORMULAS, show_default=False)] = "keep",
     max_memory: MaxMemory = None,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.labelling.model_folder import ModelFolder
-    from nodecopy.labelling.settings import Formulas, check_choice
+    from nodecopy.labelling.settings import Formulas, check_choice, check_coverage
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.tables import (
         check_predictions_file,
         predictions_table,
+        sets_of,
         write_predictions,
     )
 
     working()
     check_choice("formulas", formulas, get_args(Formulas))
+    if coverage is not None:
+        check_coverage(coverage)
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
+    if coverage is not None:
+        loaded.classifier.assessment()  # or say at once that there are no sets
     table, posterior = loaded.predict(
         edges,
         features,
@@ -217,7 +227,8 @@ def predict(
         max_memory=_bytes(max_memory),
     )
     classes = [str(value) for value in loaded.classifier.classes_]
-    written = predictions_table(table, posterior, classes)
+    sets = sets_of(loaded.classifier, posterior, coverage)
+    written = predictions_table(table, posterior, classes, sets)
     write_predictions(written, target, formulas)  # type: ignore[arg-type]  # checked above
     for line in listed_sentences("note", table.notes):
         print(line)
@@ -274,22 +285,6 @@ def inspect(
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
-@app.command(rich_help_panel=PANEL)
-def datasets(
-    classes: Annotated[bool, typer.Option("--classes", help="List the classes too.")] = False,
-) -> None:
-    """Show the built-in datasets and their counts."""
-    from rich.console import Console
-
-    from nodecopy.data import dataset_names, load_dataset
-
-    loaded = [load_dataset(name) for name in dataset_names()]
-    console = Console()
-    console.print(_counts_table(loaded))
-    if classes:
-        console.print(_classes_table(loaded))
-
-
 def _names(columns: str | None) -> tuple[str, ...] | None:
     """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
     if columns is None:
@@ -334,6 +329,8 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     for left in tidy_folder(folder):
         print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
+    if "coverage" in options and not settings.holds_out:
+        raise InputError("--coverage needs labels that are held out: add --calibrate")
     found = label_tables(settings, True, max_memory=max_memory)
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))
@@ -367,35 +364,3 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
     Console().print(table)
     folder = out or f"runs/{dataset}-{outcome.split.name}-seed-{seed}"
     print(f"report: {write_fit_report(outcome, folder)}")
-
-
-def _counts_table(loaded: Sequence[NodeDataset]) -> Table:
-    from rich.table import Table
-
-    table = Table("dataset")
-    for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
-        table.add_column(column, justify="right")
-    for dataset in loaded:
-        table.add_row(
-            dataset.name,
-            f"{dataset.num_nodes:,}",
-            f"{dataset.graph.num_edges:,}",
-            f"{dataset.num_features:,}",
-            f"{dataset.num_classes}",
-            f"{dataset.graph.homophily(dataset.labels):.3f}",
-            f"{(dataset.labels >= 0).sum():,}",
-        )
-    return table
-
-
-def _classes_table(loaded: Sequence[NodeDataset]) -> Table:
-    from rich.table import Table
-
-    table = Table("dataset", "class", "name")
-    table.add_column("nodes", justify="right")
-    for dataset in loaded:
-        for k, name in enumerate(dataset.class_names):
-            first = dataset.name if k == 0 else ""
-            table.add_row(first, str(k), name, f"{(dataset.labels == k).sum():,}")
-        table.add_section()
-    return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from collections.abc import Sequence
@@ -12,15 +11,17 @@ from typing import Any, Literal, Self, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.calibration import FittedStack, HeldOut
+from nodecopy.calibration import ClassShares, EstimatedAccuracy, FittedStack, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.dataset import sparse_where_cheaper
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
+from nodecopy.estimator.assessment import Assessment, SuspectLabel
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.method import PresetName, method_of
+from nodecopy.estimator.parameters import Parameters
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import FittedState, check_counts
 from nodecopy.estimator.scaling import Normalise, scaling_of
@@ -50,7 +51,7 @@ from nodecopy.weights import TrainConfig, WeightPosterior, WeightSamples
 MODEL_FILE = "model.safetensors"
 
 
-class NodeCopyClassifier:
+class NodeCopyClassifier(Parameters):
     """Label every node of a graph from a few labels, with probabilities.
 
     Args:
@@ -201,6 +202,55 @@ class NodeCopyClassifier:
         picked = node_numbers(nodes, len(self.posterior_.probabilities))
         return self.posterior_.take(picked)
 
+    def predict_set(
+        self, coverage: float = 0.9, nodes: ArrayLike | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which classes the prediction set of every node, or of some, holds [n, K].
+
+        Columns are as ``classes_``; ``clf.classes_[sets[i]]`` are the labels in set i, among which
+        the true one is as often as was asked for, over all nodes (what is promised, and what is
+        not: `nodecopy.calibration.sets`). The label of `predict` is in every set.
+        """
+        return self.assessment().sets.sets(self.predict_proba(nodes), coverage)
+
+    def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
+        """Return the share of nodes without a label that is predicted right, from labels alone.
+
+        It comes with an interval that holds the truth with probability ``level``.
+        """
+        return self.assessment().accuracy(level)
+
+    def suspect_labels(self) -> list[SuspectLabel]:
+        """Return the given labels that predictions made without them contradict.
+
+        The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
+        """
+        found, classes = self.assessment().suspects(), self.classes_
+        columns = (found.nodes, classes[found.given], classes[found.suggested], found.probability)
+        return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+    def class_shares(self) -> ClassShares:
+        """Return how frequent classes are among the labels, and among all nodes, estimated.
+
+        ``clf.class_shares().apply(clf.predict_proba())`` are probabilities for these shares, which
+        help on balance where labels are even and classes are not, but not on every graph.
+        """
+        return self.assessment().shares()
+
+    def assessment(self) -> Assessment:
+        """Return what labels that were held out tell about the fit; the four above are made of it.
+
+        On another graph: ``clf.assessment().sets.sets(clf.posterior_on(graph, X).probabilities)``.
+        """
+        self._check_fitted()
+        found = Assessment.of(self.model_, self.posterior_.probabilities)
+        if found is None:
+            raise ModelError(
+                "this needs known labels that were held out, and none were: fit with "
+                "calibrate=True (--calibrate), and with two labels at least of some class"
+            )
+        return found
+
     @property
     def posterior_(self) -> Posterior:
         """Probabilities and uncertainty of every node, calibrated where the method is."""
@@ -283,30 +333,6 @@ class NodeCopyClassifier:
         except (ValueError, OverflowError, RecursionError, MemoryError) as error:
             raise FormatError(f"{path} holds no model: {error}") from error
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments by name."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set constructor arguments by name."""
-        accepted = _parameters(type(self))
-        for name, value in parameters.items():
-            if name not in accepted:
-                raise ModelError(
-                    f"unknown parameter {name!r}; accepted: {', '.join(sorted(accepted))}"
-                )
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        """Show the arguments that differ from their defaults."""
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if repr(value) != repr(_parameters(type(self))[name].default)
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this is."""
         from sklearn.utils import ClassifierTags, Tags, TargetTags
@@ -381,8 +407,3 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
         raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
     return folder / MODEL_FILE
-
-
-def _parameters(kind: type) -> dict[str, inspect.Parameter]:
-    parameters = inspect.signature(kind).parameters
-    return {name: parameter for name, parameter in parameters.items() if name != "self"}

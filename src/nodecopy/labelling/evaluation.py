@@ -7,7 +7,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from nodecopy.data.tables import read_label_table
 from nodecopy.data.tables.wording import listed
-from nodecopy.errors import DatasetError, FormatError
-from nodecopy.metrics import Scores, score_predictions
+from nodecopy.errors import DatasetError, FormatError, shown
+from nodecopy.labelling.set_column import coverage_of, split_set
+from nodecopy.metrics import ReliabilityCurve, Scores, reliability_curve, score_predictions
 from nodecopy.regular_file import regular_file
 
 PROBABILITY = "p_"
 _ROUNDING = 0.01
 _SHOWN = 10
+_BINS = 10
 ID, KNOWN, PREDICTED = "id", "known", "predicted"
 
 
@@ -35,12 +37,16 @@ class PredictionTable:
         known: whether the label was known when the model was fitted [N].
         class_names: [K].
         probabilities: [N, K].
+        sets: which classes the prediction set of each node holds [N, K]; None without sets.
+        coverage: what the sets were asked for.
     """
 
     ids: NDArray[np.object_]
     known: NDArray[np.bool_]
     class_names: tuple[str, ...]
     probabilities: NDArray[np.float64]
+    sets: NDArray[np.bool_] | None = None
+    coverage: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,22 @@ class ClassScore:
     true: int
     predicted: int
     right: int
+
+
+@dataclass(frozen=True)
+class SetScore:
+    """How prediction sets fared.
+
+    Attributes:
+        asked: the coverage that they were made for.
+        coverage: the share of the nodes whose true class is in their set; one of a class that the
+            model does not know is in none.
+        size: how many classes a set holds on average.
+    """
+
+    asked: float
+    coverage: float
+    size: float
 
 
 @dataclass(frozen=True)
@@ -66,6 +88,9 @@ class Evaluation:
         foreign_classes: these classes.
         accuracy: the share of the nodes that are predicted right.
         classes: by class.
+        confidence: mean confidence of the nodes that ``scores`` are over.
+        reliability: how often these are right, in ten bins of their confidence.
+        sets: how prediction sets fared; None if the file has none.
         notes: remarks on the file of labels.
     """
 
@@ -76,6 +101,9 @@ class Evaluation:
     foreign_classes: tuple[str, ...]
     accuracy: float
     classes: tuple[ClassScore, ...]
+    confidence: float
+    reliability: ReliabilityCurve
+    sets: SetScore | None
     notes: tuple[str, ...]
 
 
@@ -119,14 +147,18 @@ def evaluate_predictions(
         )
         for k, name in enumerate(table.class_names)
     ]
+    p = table.probabilities[scored]
     return Evaluation(
-        score_predictions(table.probabilities[scored], label[scored]),
+        score_predictions(p, label[scored]),
         len(tested),
         len(given) - len(tested),
         len(tested) - len(scored),
         tuple(name for name in found.class_names if name not in number),
         float(np.mean(best[tested] == label[tested])),
         tuple(classes),
+        float(p.max(1).mean()),
+        reliability_curve(p, label[scored], n_bins=_BINS),
+        _set_score(table, tested, label),
         (*found.notes, *_namesakes(found.class_names, table.class_names)),
     )
 
@@ -137,6 +169,7 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     ids: list[str] = []
     known: list[bool] = []
     numbers: list[list[float]] = []
+    texts: list[str] = []
     with _opened(file) as (header, rows):
         columns = [name for name in header if name.startswith(PROBABILITY)]
         if ID not in header or PREDICTED not in header or not columns:
@@ -144,6 +177,7 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
                 f"{file} is not a table of predictions: it needs the columns {ID}, {PREDICTED} "
                 f"and {PROBABILITY}… for every class, as nodecopy fit writes them"
             )
+        held = next((name for name in header if coverage_of(name) is not None), None)
         for row in rows:
             try:
                 numbers.append([float(row[name]) for name in columns])
@@ -151,6 +185,8 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
                 raise FormatError(f"{file}: row {len(ids) + 1} is damaged: {error}") from error
             ids.append(str(row[ID]))
             known.append(bool(row.get(KNOWN)))
+            if held is not None:
+                texts.append(str(row[held] or ""))
     if not ids:
         raise FormatError(f"{file} has no rows")
     probabilities = np.array(numbers)
@@ -160,7 +196,39 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     ):
         raise FormatError(f"{file}: the probabilities of a node must add up to 1")
     names = tuple(name.removeprefix(PROBABILITY) for name in columns)
-    return PredictionTable(np.array(ids, object), np.array(known), names, probabilities / total)
+    table = PredictionTable(np.array(ids, object), np.array(known), names, probabilities / total)
+    if held is None:
+        return table
+    return replace(table, sets=_sets(file, texts, names), coverage=coverage_of(held))
+
+
+def _sets(file: Path, texts: Sequence[str], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which classes each text of a set names [N, K]."""
+    number = {name: k for k, name in enumerate(names)}
+    sets = np.zeros((len(texts), len(names)), bool)
+    for row, text in enumerate(texts):
+        for name in split_set(text):
+            # One that a spreadsheet would have run as a formula may have been quoted.
+            k = number.get(name, number.get(name.removeprefix("'")))
+            if k is None:
+                raise FormatError(
+                    f"{file}: row {row + 1} has {shown(name)} in its set, which is no class; "
+                    f"classes are {_some(names)}"
+                )
+            sets[row, k] = True
+    return sets
+
+
+def _set_score(
+    table: PredictionTable, tested: NDArray[np.int64], label: NDArray[np.int64]
+) -> SetScore | None:
+    """Return how the sets of the tested nodes fared; a label of K is of no class of the model."""
+    if table.sets is None or table.coverage is None:
+        return None
+    sets = table.sets[tested]
+    wider = np.pad(sets, ((0, 0), (0, 1)))  # no set holds a class that the model does not know
+    covered = wider[np.arange(len(tested)), label[tested]]
+    return SetScore(table.coverage, float(covered.mean()), float(sets.sum(1).mean()))
 
 
 def read_columns(file: Path) -> list[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.data.inspection import Inspection
 from nodecopy.data.tables import TableDataset
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.assessment import Assessment
 from nodecopy.labelling.acquisition import NextLabels
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
@@ -60,6 +63,32 @@ class LabelledGraph:
     def posterior(self) -> Posterior:
         """Probabilities and uncertainty of every node; columns are in the order of the classes."""
         return self.classifier.posterior_
+
+    @cached_property
+    def assessment(self) -> Assessment | None:
+        """What held-out labels tell about the predictions; None where none were held out."""
+        validation = self.validation
+        if validation is None:
+            return None
+        held = validation.nodes, validation.truth, validation.probabilities
+        return Assessment(*held, self.posterior.probabilities)
+
+    @cached_property
+    def accuracy(self) -> EstimatedAccuracy | None:
+        """The estimated accuracy on nodes without a label, with its 95 % interval."""
+        return None if self.assessment is None else self.assessment.accuracy()
+
+    @cached_property
+    def sets(self) -> NDArray[np.bool_] | None:
+        """Which classes the prediction set of each node holds [N, K]."""
+        if self.assessment is None:
+            return None
+        return self.assessment.sets.sets(self.posterior.probabilities, self.settings.coverage)
+
+    @cached_property
+    def suspect_labels(self) -> SuspectLabels | None:
+        """The known labels that predictions made without them contradict, most suspect first."""
+        return None if self.assessment is None else self.assessment.suspects()
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -56,6 +56,8 @@ class FitSettings:
             to sum 1; else leave them as they are.
         suggestions: how many nodes to suggest for labelling.
         suspicion: probability of different classes from which an edge is suspect.
+        coverage: how often the label of a node is to be in its prediction set; there are sets where
+            labels are held out.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
             of those that a spreadsheet would run as a formula.
     """
@@ -79,6 +81,7 @@ class FitSettings:
     standardise: bool = True
     suggestions: int = 20
     suspicion: float = 0.9
+    coverage: float = 0.9
     formulas: Formulas = "keep"
 
     def __post_init__(self) -> None:
@@ -92,6 +95,7 @@ class FitSettings:
                 _check_whole(key, getattr(self, key), least, most)
         for key in ("epsilon", "suspicion") if self.epsilon is not None else ("suspicion",):
             _check_share(key, getattr(self, key))
+        check_coverage(self.coverage)
         for key in ("standardise", "calibrate"):
             value = getattr(self, key)
             if not isinstance(value, bool) and (key, value) != ("calibrate", None):
@@ -222,6 +226,13 @@ def check_choice(key: str, value: object, accepted: Sequence[str]) -> None:
     """Refuse a word that is not one of those accepted."""
     if value not in accepted:
         raise SpecError(unknown_name(key, value, accepted))
+
+
+def check_coverage(value: object) -> None:
+    """Refuse what is no share, and those of none and of all."""
+    _check_share("coverage", value)
+    if not 0 < value < 1:  # type: ignore[operator]
+        raise SpecError(f"coverage must be above 0 and below 1; got {shown(value)}")
 
 
 def _check_path(key: str, value: object, *, optional: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
@@ -14,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 from nodecopy.labelling import LabelledGraph
 from nodecopy.report.labelled.page import labelled_page
 from tests.browser import NEEDED, ROWS, Page, browser
-from tests.report.labelled.fabricated import HOSTILE_IDS, SCRIPT, make_found
+from tests.report.labelled.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_found
 
 pytestmark = NEEDED
 
@@ -66,7 +67,7 @@ def test_everything_is_drawn_and_nothing_is_fetched(page, found):
     page.open()
     edges = str(found.table.dataset.graph.num_edges)
     assert [fact.text for fact in page.all("#facts .value")][:3] == ["61", edges, "24"]
-    assert len(page.all(".chart svg")) == 3
+    assert len(page.all(".chart svg")) == 4
     assert all(chart.size["height"] > 100 for chart in page.all(".chart svg"))
     assert "1 of 61 nodes have no edge" in page.one(".warning").text
     assert page.run("performance.getEntriesByType('resource').length") == 0
@@ -293,6 +294,54 @@ def test_many_classes_are_listed_on_demand(large):
     (more,) = [b for b in large.all("#panel button") if b.text == "Show all 40 classes"]
     more.click()
     assert len(large.all(".bars li")) == 40
+
+
+def test_sets_and_suspect_labels_are_shown_and_lead_to_their_nodes(driver, written):
+    found = make_found(60, validation=contradicted(6, 2))
+    page = Page(driver, written("suspect", found))
+    page.errors()
+    page.open()
+    sizes = found.sets[6:].sum(1)
+    page.one("#sets-table summary").click()
+    rows = [row.text.split() for row in page.all("#sets-table tbody tr")]
+    assert [(int(size), int(count)) for size, count, _ in rows] == [
+        (m, np.count_nonzero(sizes == m)) for m in (1, 2, 3) if np.any(sizes == m)
+    ]
+    assert len(page.all("#sets-chart svg")) == 1
+    first, second = page.all("#suspect-label-list tbody tr")
+    suspects = found.suspect_labels
+    cells = first.find_elements("css selector", "td")
+    assert [page.run("arguments[0].textContent", cell) for cell in cells] == [
+        f"n{suspects.nodes[0]}",
+        f"class {suspects.given[0]}",
+        f"class {suspects.suggested[0]}",
+        f"{100 * suspects.probability[0]:.1f}%",
+    ]
+    second.find_element("css selector", "button").click()
+    assert page.until(page.title) == f"n{suspects.nodes[1]}"
+    panel = page.one("#panel").text.replace("\n", " ")
+    assert f"wrong with a probability of {100 * suspects.probability[1]:.1f}%" in panel
+    assert "Its 90% set" in panel
+    shown = [page.run("arguments[0].textContent", item) for item in page.all("#panel .set li")]
+    order = np.argsort(-found.posterior.probabilities[suspects.nodes[1]], kind="stable")
+    assert shown == [f"class {k}" for k in order if found.sets[suspects.nodes[1], k]]
+    page.sort("Set size")
+    page.sort("Set size")
+    largest = [int(text) for text in page.column(len(page.all(".head > *")) - 1)]
+    assert largest == sorted(largest, reverse=True)
+    assert largest[0] == found.sets.sum(1).max()
+    assert page.errors() == []
+
+
+def test_rows_and_headings_have_the_same_columns(driver, written):
+    page = Page(driver, written("suspect", make_found(60, validation=contradicted(6, 2))))
+    for width in (1300, 420):
+        page.open(width=width)
+        lefts = "[...document.querySelector(arguments[0]).children].map(e => e.offsetLeft)"
+        head, row = page.run(lefts, ".row.head"), page.run(lefts, ROWS)
+        assert len(head) == 10
+        assert head == row == sorted(head)
+        assert len(set(head)) == 10
 
 
 def test_a_fit_with_nothing_to_show_says_so(driver, written):

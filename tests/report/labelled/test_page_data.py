@@ -14,7 +14,7 @@ from nodecopy.graph import Graph
 from nodecopy.labelling import LabelledGraph, Validation
 from nodecopy.report.labelled.page_data import page_data
 from nodecopy.report.labelled.page_nodes import choose_nodes, link_columns
-from tests.report.labelled.fabricated import HOSTILE_IDS, make_found
+from tests.report.labelled.fabricated import HOSTILE_IDS, contradicted, make_found
 
 
 def unpacked(text: str, kind: str) -> NDArray[Any]:
@@ -116,10 +116,54 @@ def test_few_validated_labels_are_said_to_be_few(labels, few):
 def test_without_validation_the_page_says_why():
     data = page_data(make_found(20))
     assert data["reliability"]["points"] == []
+    assert data["sets"]["counts"] == data["suspectLabels"]["nodes"] == []
+    assert data["nodes"]["sets"] is None
+    assert data["sets"]["sentence"].startswith("There are no prediction sets: no label was held")
+    assert data["suspectLabels"]["sentence"].startswith("Known labels were not checked: no label")
     assert "no label was held out, since the model is not calibrated" in data["summary"][1]
     asked = make_found(20)
     impossible = replace(asked, settings=replace(asked.settings, calibrate=True))
     assert "that takes a class with two labels" in page_data(impossible)["summary"][1]
+
+
+def test_the_estimate_of_accuracy_is_that_of_the_model(found, data):
+    estimate = found.classifier.estimated_accuracy()
+    assert found.accuracy == estimate
+    assert f"About {estimate.accuracy:.0%} of the predictions can be" in data["summary"][1]
+    assert data["facts"][3]["value"] == f"{estimate.accuracy:.0%}"
+    assert data["facts"][3]["remark"] == f"95% interval {estimate.low:.0%}–{estimate.high:.0%}"
+
+
+def test_sets_are_those_of_the_model_bit_by_bit(found, data):
+    nodes, sets = node_of(found, data), found.classifier.predict_set()
+    bits = unpacked(data["nodes"]["sets"], "u1").reshape(len(nodes), -1)
+    assert np.array_equal(np.unpackbits(bits, axis=1, count=3, bitorder="little"), sets[nodes])
+    unlabelled = found.table.dataset.labels < 0
+    sizes = sets[unlabelled].sum(1)
+    counts = data["sets"]["counts"]
+    assert sum(counts) == 37
+    assert counts == [np.count_nonzero(sizes == m + 1) for m in range(len(counts))]
+    assert "nothing is promised" in data["sets"]["sentence"]
+    assert "not promised for a single node" in data["sets"]["sentence"]
+
+
+def test_suspect_labels_are_listed_in_the_order_of_the_file():
+    found = make_found(40, validation=contradicted(6, 2))
+    data = page_data(found)
+    suspects = data["suspectLabels"]
+    assert node_of(found, data)[suspects["nodes"]].tolist() == found.suspect_labels.nodes.tolist()
+    assert sorted(found.suspect_labels.nodes.tolist()) == [4, 5]
+    assert suspects["suggested"] == [2, 0]
+    assert np.allclose(suspects["probability"], found.suspect_labels.probability, atol=0.0001)
+    assert "2 known labels, each predicted without itself, came out" in suspects["sentence"]
+    none = page_data(make_found(40, validation=contradicted(6, 0)))["suspectLabels"]
+    assert none["nodes"] == []
+    assert none["sentence"] == "Predicted without it, each known label came out as given."
+
+
+def test_a_suspect_label_is_on_the_page_however_many_labels_there_are():
+    found = make_found(3_000, validation=contradicted(2_900, 10))
+    assert set(range(2_890, 2_900)) <= set(choose_nodes(found, 100).tolist())
 
 
 def test_nodes_are_ordered_as_people_order_ids():
@@ -150,9 +194,9 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
 
 
 def test_many_classes_leave_room_for_fewer_nodes():
-    assert len(choose_nodes(make_found(2_000, 40), 50_000, 64_000)) == 1_600
+    assert len(choose_nodes(make_found(3_000, 40), 50_000, 100_000)) == 2_500
     # But never for less than the lists need.
-    assert len(choose_nodes(make_found(2_000, 40), 50_000, 400)) == 1_500
+    assert len(choose_nodes(make_found(3_000, 40), 50_000, 400)) == 2_000
 
 
 def test_hubs_keep_their_labelled_neighbours_when_links_are_many():

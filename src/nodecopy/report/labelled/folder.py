@@ -8,18 +8,32 @@ from pathlib import Path
 from nodecopy.errors import InputError, RunError
 from nodecopy.labelling import LabelledGraph, write_settings
 from nodecopy.labelling.model_folder import ModelFolder
+from nodecopy.report.labelled.figures import figures_json
 from nodecopy.report.labelled.page import labelled_page
 from nodecopy.report.labelled.replacement import clear_left_overs, replaced
 from nodecopy.report.labelled.tables import (
+    Sets,
     next_labels_table,
     predictions_table,
     suspect_edges_table,
+    suspect_labels_table,
 )
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
 NEXT_LABELS, SUSPECT_EDGES = "next_labels.csv", "suspect_edges.csv"
-_OURS = {CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET, NEXT_LABELS, SUSPECT_EDGES}
+SUSPECT_LABELS, SUMMARY = "suspect_labels.csv", "summary.json"
+_OURS = {
+    CONFIG,
+    MODEL,
+    NEXT_LABELS,
+    PARQUET,
+    PREDICTIONS,
+    REPORT,
+    SUMMARY,
+    SUSPECT_EDGES,
+    SUSPECT_LABELS,
+}
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
@@ -51,12 +65,15 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
     folder = check_folder(path)
     try:
         with replaced(Path(os.path.realpath(folder))) as fresh:
-            predictions = predictions_table(found.table, found.posterior, found.class_names)
+            sets = None if found.sets is None else Sets(found.sets, found.settings.coverage)
+            predictions = predictions_table(found.table, found.posterior, found.class_names, sets)
             formulas = found.settings.formulas
             _write(fresh / PREDICTIONS, predictions.csv(formulas))
             predictions.write_parquet(fresh / PARQUET)
             _write(fresh / NEXT_LABELS, next_labels_table(found).csv(formulas))
             _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv(formulas))
+            _write(fresh / SUSPECT_LABELS, suspect_labels_table(found).csv(formulas))
+            _write(fresh / SUMMARY, figures_json(found))
             _write(fresh / CONFIG, write_settings(found.settings, folder))
             _write(fresh / REPORT, labelled_page(found))
             (fresh / MODEL).mkdir()

@@ -9,6 +9,7 @@ import numpy as np
 from nodecopy.labelling import LabelledGraph, Validation
 from nodecopy.metrics import wilson_interval
 from nodecopy.report.labelled import page_words as words
+from nodecopy.report.labelled.figures import set_sizes
 from nodecopy.report.labelled.page_nodes import (
     MAX_LISTED,
     MAX_NODES,
@@ -44,7 +45,9 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
         "classes": _classes(found),
         "confidence": _confidence(found),
         "reliability": _reliability(found.validation),
+        "sets": _sets(found),
         "next": _next(found, nodes),
+        "suspectLabels": _suspect_labels(found, nodes),
         "suspects": _suspects(found, nodes),
         "nodes": node_columns(found, nodes),
         "links": link_columns(found.table.dataset.graph, nodes, labels >= 0),
@@ -88,6 +91,30 @@ def _points(validation: Validation) -> list[dict[str, float]]:
             point = {"confidence": confidence, "accuracy": accuracy, "low": low, "high": high}
             points.append({key: round(value, 4) for key, value in point.items()} | {"count": count})
     return points
+
+
+def _sets(found: LabelledGraph) -> dict[str, Any]:
+    """Return how many sets of nodes without a label hold one class, two, and so on."""
+    sizes = set_sizes(found)
+    counts = [] if sizes is None else np.bincount(sizes, minlength=2)[1:].tolist()
+    coverage = f"{100 * found.settings.coverage:.10g}%"
+    return {"sentence": words.sets(found), "coverage": coverage, "counts": counts}
+
+
+def _suspect_labels(
+    found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]
+) -> dict[str, Any]:
+    suspects, sentence = found.suspect_labels, words.suspect_labels(found)
+    if suspects is None:
+        return {"sentence": sentence, "total": 0, "nodes": [], "suggested": [], "probability": []}
+    place = place_of(nodes, len(found.table.ids))
+    return {
+        "sentence": sentence,
+        "total": len(suspects.nodes),
+        "nodes": place[suspects.nodes[:MAX_LISTED]].tolist(),
+        "suggested": suspects.suggested[:MAX_LISTED].tolist(),
+        "probability": suspects.probability[:MAX_LISTED].round(4).tolist(),
+    }
 
 
 def _next(found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ MAX_NODES = 50_000
 MAX_PROBABILITIES = 3_000_000  # 8 MB as text
 MAX_LINKS = 2_000_000  # 11 MB
 MAX_DONORS = 1_000_000  # 5 MB
-# Rows of the lists of suggestions and of suspect edges; the files beside the page hold all.
+# Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
 _MOST_LINKS = 512  # of one node
 
@@ -29,17 +29,20 @@ def choose_nodes(
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those that the page must be able to show (suggested
-    ones, ends of listed suspect edges), those with a label, and the least certain of the others.
+    ones, ends of listed suspect edges, those with a listed suspect label), those with a label, and
+    the least certain of the others.
     """
     p = found.posterior.probabilities
-    # Never so few that a listed suggestion or suspect edge has no node to show.
-    bound = min(max_nodes, max(3 * MAX_LISTED, max_probabilities // p.shape[1]))
+    # Never so few that a listed suggestion, suspect edge or suspect label has no node to show.
+    bound = min(max_nodes, max(4 * MAX_LISTED, max_probabilities // p.shape[1]))
     nodes = np.arange(len(p))
     if len(p) > bound:
         # The smaller, the sooner a node is taken.
         urgency = 3.0 + p.max(1)
         urgency[found.table.dataset.labels >= 0] = 2.0
         urgency[found.suspects.nodes[:MAX_LISTED].ravel()] = 1.0
+        if found.suspect_labels is not None:
+            urgency[found.suspect_labels.nodes[:MAX_LISTED]] = 1.0
         urgency[found.next_labels.nodes[:MAX_LISTED]] = 0.0
         nodes = np.argsort(urgency, kind="stable")[:bound]
     return np.array(sorted(nodes.tolist(), key=lambda node: natural(str(found.table.ids[node]))))
@@ -81,7 +84,13 @@ def node_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, An
         "fromWeights": packed(posterior.weight_information, np.float32),
         "fromModel": packed(posterior.model_information, np.float32),
         "degree": packed(found.table.dataset.graph.degrees[nodes], np.int32),
+        "sets": None if found.sets is None else _bits(found.sets[nodes]),
     }
+
+
+def _bits(sets: NDArray[np.bool_]) -> str:
+    """Return sets of classes with a bit for each class, in whole bytes a node."""
+    return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
 
 
 def link_columns(

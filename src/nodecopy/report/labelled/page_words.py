@@ -8,6 +8,7 @@ import numpy as np
 
 from nodecopy.data.tables.wording import counted
 from nodecopy.labelling import LabelledGraph, Validation
+from nodecopy.report.labelled.figures import probably_wrong, set_sizes
 
 # Below this many hidden labels, a reliability diagram shows chance more than calibration.
 FEW_VALIDATED = 100
@@ -40,31 +41,29 @@ def summary(found: LabelledGraph) -> list[str]:
 
 def accuracy(found: LabelledGraph) -> str:
     """Say how often predictions can be expected to be right, and how that is known."""
-    validation = found.validation
-    if validation is None:
+    validation, estimate = found.validation, found.accuracy
+    if validation is None or estimate is None:
         return f"How often predictions are right was not estimated: {found.why_not_validated}."
-    low, high = validation.interval
+    right = validation.scores.accuracy
     return (
-        f"About {validation.scores.accuracy:.0%} of the predictions can be expected to be right "
-        f"(95% interval: {low:.0%} to {high:.0%}). This was estimated by cross-validation: "
+        f"About {estimate.accuracy:.0%} of the predictions can be expected to be right "
+        f"(95% interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
         f"{counted(len(validation.nodes), 'known label')} in {validation.folds} parts, each part "
-        "hidden in turn and predicted from the others. Those fits saw fewer labels "
-        "than the final one, so the estimate leans to the pessimistic side; and it holds for "
-        "nodes like those that were labelled."
+        f"hidden in turn and predicted from the others, which was right in {right:.0%}, and from "
+        "the confidence of the predictions, which counts as much as 20 labels more. It holds for "
+        "nodes like those that were labelled, and if the known labels are right."
     )
 
 
 def facts(found: LabelledGraph) -> list[dict[str, str]]:
     """Return the figures of the summary, each with its name and a remark."""
     labels, graph = found.table.dataset.labels, found.table.dataset.graph
-    validation = found.validation
     isolated = int(np.count_nonzero(graph.degrees == 0))
     parts = len(found.inspection.components)
-    if validation is None:
-        estimate, remark = "unknown", "not estimated"
-    else:
-        low, high = validation.interval
-        estimate, remark = f"{validation.scores.accuracy:.0%}", f"95% interval {low:.0%}–{high:.0%}"
+    estimate, remark = "unknown", "not estimated"
+    if (accuracy := found.accuracy) is not None:
+        estimate = f"{accuracy.accuracy:.0%}"
+        remark = f"95% interval {accuracy.low:.0%}–{accuracy.high:.0%}"
     return [
         {
             "name": "Nodes",
@@ -158,6 +157,38 @@ def reliability(validation: Validation | None) -> str:
     return compared
 
 
+def sets(found: LabelledGraph) -> str:
+    """Say what a prediction set is, what is promised of it, and what is not."""
+    sizes = set_sizes(found)
+    if sizes is None:
+        return f"There are no prediction sets: {found.why_not_validated}."
+    coverage = f"{100 * found.settings.coverage:.10g}%"
+    return (
+        f"The set of a node holds its most probable classes, as many as it takes for {coverage} of "
+        f"all sets to hold the true class. They have {sizes.mean():.2f} classes on average; a set "
+        "of one is a clear case, one of many says that little is known. The rate is an average "
+        "over nodes, if labels were drawn at random: it is not promised for a single node, nor "
+        "for each class, and with few labels it may be off by several points. Where somebody "
+        "chose what to label, or drew as many labels of rare classes as of common ones, nothing "
+        "is promised."
+    )
+
+
+def suspect_labels(found: LabelledGraph) -> str:
+    """Say what the list of suspect labels is."""
+    if found.suspect_labels is None:
+        return f"Known labels were not checked: {found.why_not_validated}."
+    count, wrong = len(found.suspect_labels.nodes), probably_wrong(found)
+    if count == 0:
+        return "Predicted without it, each known label came out as given."
+    return (
+        f"{_labels(count)}, each predicted without itself, came out otherwise; {wrong:,} of them "
+        f"{'is' if wrong == 1 else 'are'} more likely wrong than right. The probability is that "
+        "the known label is wrong, not that the other one is right. Look before you change a "
+        "label: an odd node with a true label looks the same."
+    )
+
+
 def suggestions(found: LabelledGraph) -> str:
     """Say what the list of nodes to label next is."""
     if len(found.next_labels.nodes) == 0:
@@ -179,6 +210,10 @@ def suspicion(found: LabelledGraph) -> str:
         f"{count:,} {'edge joins' if count == 1 else 'edges join'} {kind} Such an edge may be an "
         "error in the file; it may as well be a true link between classes."
     )
+
+
+def _labels(count: int) -> str:
+    return "1 known label" if count == 1 else f"{count:,} known labels"
 
 
 def _classes(count: int) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import Evaluation
 from nodecopy.report.inspection import aligned, listed_sentences, printable
-from nodecopy.report.labelled.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES
+from nodecopy.report.labelled.figures import probably_wrong, set_sizes
+from nodecopy.report.labelled.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
 
 _SHOWN = 3
 _SURE = 0.9
@@ -36,8 +37,10 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                     f"median {np.median(confidence):.0%}; "
                     f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more",
                 ),
-                ("accuracy", _validated(found)),
+                ("accuracy", _estimated(found)),
+                *_sets(found),
                 ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
+                *_labels(found, folder),
                 (
                     "suspect",
                     f"{_edges(len(found.suspects.nodes))} to join different classes"
@@ -50,11 +53,13 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
 
 
 def evaluation_lines(found: Evaluation) -> list[str]:
-    """Return scores, then how each class fared."""
+    """Return scores, then confidence beside accuracy, then how each class fared."""
     scores = found.scores
     rows = [
         ("nodes", f"{found.nodes:,}{_left_out(found)}"),
         ("accuracy", f"{found.accuracy:.1%}"),
+        ("confidence", f"{found.confidence:.1%} on average, {_gap(found)}"),
+        *_set_rows(found),
         ("NLL", f"{scores.nll:.3f}"),
         ("Brier", f"{scores.brier:.3f}"),
         ("ECE", f"{scores.ece_width:.1%}"),
@@ -63,6 +68,8 @@ def evaluation_lines(found: Evaluation) -> list[str]:
     width = max(len("class"), *(len(printable(score.name)) for score in found.classes))
     lines = [
         *aligned(rows),
+        "",
+        *_reliability_lines(found),
         "",
         f"{'class':<{width}}  {'true':>7}  {'recall':>7}  {'precision':>9}",
     ]
@@ -73,19 +80,64 @@ def evaluation_lines(found: Evaluation) -> list[str]:
     return lines
 
 
+def _gap(found: Evaluation) -> str:
+    """Say how far mean confidence is from accuracy, both over classes that the model knows."""
+    points = 100 * (found.confidence - found.scores.accuracy)
+    of = " on classes that the model knows" if found.foreign else ""
+    return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
+
+
+def _set_rows(found: Evaluation) -> list[tuple[str, str]]:
+    sets = found.sets
+    if sets is None:
+        return []
+    held = f"hold the label of {sets.coverage:.1%} of the nodes"
+    return [(f"{100 * sets.asked:.10g}% sets", f"{held}; {sets.size:.2f} classes on average")]
+
+
+def _reliability_lines(found: Evaluation) -> list[str]:
+    """Return a row for each bin of confidence that is not empty."""
+    curve, bins = found.reliability, len(found.reliability.count)
+    lines = [f"{'confidence':<10}  {'nodes':>7}  {'mean':>7}  {'right':>7}"]
+    for number in range(bins):
+        count = int(curve.count[number])
+        if count:
+            name = f"{100 * number // bins}–{100 * (number + 1) // bins}%"
+            mean, right = curve.confidence[number], curve.accuracy[number]
+            lines.append(f"{name:<10}  {count:>7,}  {mean:>7.1%}  {right:>7.1%}")
+    return lines
+
+
 def _edges(count: int) -> str:
     return "1 edge seems" if count == 1 else f"{count:,} edges seem"
 
 
-def _validated(found: LabelledGraph) -> str:
-    validation = found.validation
-    if validation is None:
+def _estimated(found: LabelledGraph) -> str:
+    accuracy = found.accuracy
+    if accuracy is None:
         return f"not estimated: {found.why_not_validated}"
-    low, high = validation.interval
     return (
-        f"about {validation.scores.accuracy:.0%} (95 % interval {low:.0%} to {high:.0%}), from "
-        f"{len(validation.nodes):,} known labels, each hidden in turn"
+        f"about {accuracy.accuracy:.0%} (95 % interval {accuracy.low:.0%} to {accuracy.high:.0%}), "
+        f"from {accuracy.num_labels:,} known labels, each hidden in turn, and the confidence"
     )
+
+
+def _sets(found: LabelledGraph) -> list[tuple[str, str]]:
+    sizes = set_sizes(found)
+    if sizes is None:
+        return []
+    coverage = f"{100 * found.settings.coverage:.10g}% sets"
+    single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
+    return [(coverage, f"{sizes.mean():.2f} classes on average; {single}")]
+
+
+def _labels(found: LabelledGraph, folder: Path) -> list[tuple[str, str]]:
+    if found.suspect_labels is None:
+        return []
+    wrong, contradicted = probably_wrong(found), len(found.suspect_labels.nodes)
+    seem = "label is" if wrong == 1 else "labels are"
+    text = f"{wrong:,} known {seem} probably wrong, of {contradicted:,} that are contradicted"
+    return [("suspect", f"{text}  ({folder / SUSPECT_LABELS})")]
 
 
 def _left_out(found: Evaluation) -> str:

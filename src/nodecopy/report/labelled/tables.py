@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
 from nodecopy.errors import FormatError, InputError
-from nodecopy.labelling import LabelledGraph
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.labelling import FitSettings, LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
+from nodecopy.labelling.set_column import column_name, set_texts
 from nodecopy.labelling.settings import Formulas
 from nodecopy.posterior import Posterior
 from nodecopy.whole_file import replacing, write_whole
@@ -24,6 +26,29 @@ _DIGITS = 6
 _FORMULA = tuple("=+-@＝＋－＠")
 _SPECIAL = re.compile(r'[,"\r\n]')
 _FORMATS = (".csv", ".parquet")
+
+
+class Sets(NamedTuple):
+    """Prediction sets of nodes: which classes each holds [N, K], and the coverage asked for."""
+
+    held: NDArray[np.bool_]
+    coverage: float
+
+
+def sets_of(
+    classifier: NodeCopyClassifier, posterior: Posterior, coverage: float | None
+) -> Sets | None:
+    """Return the sets of nodes of a graph that a model was applied to.
+
+    Args:
+        classifier: the model.
+        posterior: what it says of the nodes.
+        coverage: of the sets; None takes 0.9, and gives none where no label was held out.
+    """
+    if coverage is None and classifier.held_out_ is None:
+        return None
+    asked = FitSettings.coverage if coverage is None else coverage
+    return Sets(classifier.assessment().sets.sets(posterior.probabilities, asked), asked)
 
 
 class Table(NamedTuple):
@@ -96,15 +121,22 @@ def _may_be_replaced(target: Path) -> bool:
 
 
 def predictions_table(
-    table: TableDataset, posterior: Posterior, class_names: Sequence[str]
+    table: TableDataset,
+    posterior: Posterior,
+    class_names: Sequence[str],
+    sets: Sets | None = None,
 ) -> Table:
     """Return a row for each node of a table of one's own."""
     own = np.array([*table.dataset.class_names, ""], object)
-    return node_predictions(table.ids, own[table.dataset.labels], posterior, class_names)
+    return node_predictions(table.ids, own[table.dataset.labels], posterior, class_names, sets)
 
 
 def node_predictions(
-    ids: NDArray[Any], known: NDArray[np.object_], posterior: Posterior, class_names: Sequence[str]
+    ids: NDArray[Any],
+    known: NDArray[np.object_],
+    posterior: Posterior,
+    class_names: Sequence[str],
+    sets: Sets | None = None,
 ) -> Table:
     """Return a row for each node: what is known, what is predicted, and how surely.
 
@@ -113,14 +145,19 @@ def node_predictions(
         known: the label that the model was given, "" where it was not [N].
         posterior: of the nodes.
         class_names: [K].
+        sets: prediction sets; None where there are none, and no column of them.
     """
     p = posterior.probabilities
+    held = {}
+    if sets is not None:
+        held = {column_name(sets.coverage): set_texts(sets.held, p, class_names)}
     return Table(
         {
             ID: ids,
             KNOWN: known,
             PREDICTED: np.array(class_names, object)[p.argmax(1)],
             "confidence": p.max(1),
+            **held,
             "entropy": posterior.entropy,
             "graph_information": posterior.graph_information,
             "weight_information": posterior.weight_information,
@@ -157,6 +194,25 @@ def suspect_edges_table(found: LabelledGraph) -> Table:
             "source_confidence": p[source].max(1),
             "target_confidence": p[target].max(1),
             "probability": found.suspects.probability,
+        }
+    )
+
+
+def suspect_labels_table(found: LabelledGraph) -> Table:
+    """Return the known labels that are contradicted, the most suspect first; none may be."""
+    suspects, names = found.suspect_labels, _classes(found)
+    none = np.zeros(0, np.int64)
+    nodes, given, suggested = (
+        (none, none, none)
+        if suspects is None
+        else (suspects.nodes, suspects.given, suspects.suggested)
+    )
+    return Table(
+        {
+            ID: found.table.ids[nodes],
+            "given": names[given],
+            "suggested": names[suggested],
+            "probability": np.zeros(0) if suspects is None else suspects.probability,
         }
     )
 

@@ -142,6 +142,32 @@ function confidenceOption() {
   };
 }
 
+function setsOption() {
+  const counts = data.sets.counts;
+  const total = counts.reduce((sum, n) => sum + n, 0) || 1;
+  return {
+    grid: { left: 8, right: 16, top: 30, bottom: 8, outerBoundsMode: "same" },
+    xAxis: across("classes in the set", {
+      type: "category",
+      data: counts.map((_, i) => whole(i + 1)),
+      splitLine: { show: false },
+    }),
+    yAxis: upwards("share of the nodes", inPercent),
+    tooltip: tooltip(({ dataIndex, value }) => [
+      `A set of ${counted(dataIndex + 1, "class", "classes")}`,
+      `${counted(counts[dataIndex], "node")}, ${percent(value)}`,
+    ]),
+    series: [
+      {
+        type: "bar",
+        data: counts.map((n) => n / total),
+        barMaxWidth: 64,
+        itemStyle: { color: ink("--fill-0") },
+      },
+    ],
+  };
+}
+
 function reliabilityOption() {
   const points = data.reliability.points;
   const share = { min: 0, max: 1, interval: 0.25, ...inPercent };

@@ -37,13 +37,23 @@ function unpackNodes(columns) {
     fromWeights: unpack(Float32Array, columns.fromWeights),
     fromModel: unpack(Float32Array, columns.fromModel),
     degree: unpack(Int32Array, columns.degree),
+    sets: columns.sets && unpack(Uint8Array, columns.sets),
   };
   const k = classNames.length;
   unpacked.confidence = Float32Array.from(
     unpacked.predicted,
     (c, i) => unpacked.probabilities[i * k + c] / 10000,
   );
+  unpacked.setSize = Int32Array.from(unpacked.predicted, (_, i) => setOf(i, unpacked.sets).length);
   return unpacked;
+}
+
+// The classes in the prediction set of a node: a bit for each, in whole bytes a node.
+function setOf(i, bits = nodes.sets) {
+  if (!bits) return [];
+  const width = Math.ceil(classNames.length / 8);
+  const held = (_, k) => (bits[i * width + (k >> 3)] >> (k & 7)) & 1;
+  return classNames.map((_, k) => k).filter(held);
 }
 
 function probabilitiesOf(i) {

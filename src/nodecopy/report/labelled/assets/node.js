@@ -15,7 +15,7 @@ function fillPanel(panel, node) {
   );
   panel.append(make("div", { class: "panel-top" }, title, close));
   panel.append(verdict(node));
-  panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node));
+  panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
   panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
   const around = make("div", {});
   panel.append(make("h3", {}, "Neighbourhood"), around);
@@ -36,7 +36,29 @@ function verdict(node) {
   text.append(`It has ${degree[node] ? counted(degree[node], "neighbour") : "no neighbours"}.`);
   const rank = data.next.nodes.indexOf(node) + 1;
   if (rank) text.append(` It is number ${rank} on the list of what to label next.`);
+  const suspect = data.suspectLabels.nodes.indexOf(node);
+  if (suspect >= 0) {
+    const probability = percent(data.suspectLabels.probability[suspect]);
+    text.append(` Its known label is wrong with a probability of ${probability}; without it, `);
+    text.append(className(data.suspectLabels.suggested[suspect]), " was predicted.");
+  }
   return text;
+}
+
+function setWords(node) {
+  if (!nodes.sets) return [];
+  const p = probabilitiesOf(node);
+  const members = setOf(node).sort((a, b) => p[b] - p[a] || a - b);
+  const shownFirst = members.slice(0, BARS_AT_FIRST).map((k) => make("li", {}, className(k)));
+  const more = members.length - shownFirst.length;
+  if (more) shownFirst.push(make("li", {}, `and ${whole(more)} more`));
+  const size = counted(members.length, "class", "classes");
+  const promise = `Over all nodes, about ${data.sets.coverage} of such sets hold the true class.`;
+  return [
+    make("h3", {}, `Its ${data.sets.coverage} set`),
+    make("p", {}, `${size}. ${promise}`),
+    make("ul", { class: "key set" }, ...shownFirst),
+  ];
 }
 
 function probabilityBars(node) {

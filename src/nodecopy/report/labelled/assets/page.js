@@ -26,7 +26,9 @@ function start() {
   showClasses();
   showConfidence();
   showReliability();
+  showSets();
   showNext();
+  showSuspectLabels();
   showSuspects();
   buildTable();
   addEventListener("hashchange", route);

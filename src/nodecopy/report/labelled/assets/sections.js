@@ -85,6 +85,25 @@ function showReliability() {
   );
 }
 
+function showSets() {
+  const { counts, coverage, sentence } = data.sets;
+  byId("sets-words").append(sentence);
+  if (counts.length === 0) {
+    byId("sets-chart").parentElement.remove();
+    byId("sets-table").remove();
+    return;
+  }
+  draw(byId("sets-chart"), `Sizes of ${coverage} prediction sets; a table follows`, setsOption);
+  const total = counts.reduce((sum, n) => sum + n, 0);
+  const rows = counts.map((n, i) => [whole(i + 1), whole(n), percent(n / total)]);
+  byId("sets-table").append(
+    plainTable(
+      ["#Classes in the set", "#Nodes", "#Share"],
+      rows.filter((_, i) => counts[i]),
+    ),
+  );
+}
+
 function showNext() {
   const { nodes: chosen, gain, total, sentence } = data.next;
   const rows = chosen.map((i, rank) => [
@@ -97,6 +116,20 @@ function showNext() {
   const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain"];
   byId("next-list").append(make("p", {}, sentence));
   if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
+}
+
+function showSuspectLabels() {
+  const { nodes: chosen, suggested, probability, total, sentence } = data.suspectLabels;
+  const rows = chosen.map((i, rank) => [
+    nodeButton(i),
+    className(nodes.known[i]),
+    className(suggested[rank]),
+    percent(probability[rank]),
+  ]);
+  const headings = ["Node", "Known label", "Predicted without it", "#Known one is wrong"];
+  const host = byId("suspect-label-list");
+  host.append(make("p", {}, sentence));
+  if (total) host.append(growingTable(headings, rows, total, "suspect_labels.csv"));
 }
 
 function showSuspects() {

@@ -2,23 +2,42 @@
 
 const SPARE = 8; // rows kept on either side of what is in sight
 const COLUMNS = [
-  { key: "id", title: "Node", cell: idText },
-  { key: "predicted", title: "Predicted", cell: (i) => className(nodes.predicted[i]) },
-  { key: "confidence", title: "Confidence", number: true, cell: confidenceCell },
-  { key: "known", title: "Known label", cell: knownCell },
-  { key: "entropy", title: "Entropy", number: true, cell: (i) => nats(nodes.entropy[i]) },
-  { key: "fromModel", title: "Between methods", number: true, cell: (i) => nats(nodes.fromModel[i]) },
-  { key: "fromGraph", title: "Between networks", number: true, cell: (i) => nats(nodes.fromGraph[i]) },
+  { key: "id", title: "Node", width: "minmax(7rem, 2fr)", narrow: "6.25rem", cell: idText },
   {
-    key: "fromWeights",
-    title: "Within a network",
-    number: true,
-    cell: (i) => nats(nodes.fromWeights[i]),
+    key: "predicted",
+    title: "Predicted",
+    width: "minmax(9.5rem, 1.2fr)",
+    narrow: "8.5rem",
+    cell: (i) => className(nodes.predicted[i]),
   },
-  { key: "degree", title: "Degree", number: true, cell: (i) => whole(nodes.degree[i]) },
-].filter(({ key }) => !key.startsWith("from") || nodes[key].some((part) => part > 0));
+  {
+    key: "confidence",
+    title: "Confidence",
+    number: true,
+    width: "8rem",
+    narrow: "6rem",
+    cell: confidenceCell,
+  },
+  { key: "known", title: "Known label", width: "minmax(8rem, 1.1fr)", cell: knownCell },
+  inNats("entropy", "Entropy", "5.5rem"),
+  inNats("fromModel", "Between methods", "9rem"),
+  inNats("fromGraph", "Between networks", "9.5rem"),
+  inNats("fromWeights", "Within a network", "9.5rem"),
+  inWhole("degree", "Degree", "5.5rem"),
+  inWhole("setSize", "Set size", "6rem"),
+].filter(({ key }) => !/^(from|set)/.test(key) || nodes[key].some((part) => part > 0));
 const wanted = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
 const grid = { found: new Uint32Array(0), active: 0, rows: new Map() };
+
+const tracks = (kind) => COLUMNS.map((column) => column[kind] ?? column.width).join(" ");
+
+function inNats(key, title, width) {
+  return { key, title, width, number: true, cell: (i) => nats(nodes[key][i]) };
+}
+
+function inWhole(key, title, width) {
+  return { key, title, width, number: true, cell: (i) => whole(nodes[key][i]) };
+}
 
 function confidenceCell(i) {
   const bar = make("i", { style: `width: ${100 * nodes.confidence[i]}%` });
@@ -67,6 +86,7 @@ function buildTable() {
     role: "grid",
     "aria-label": "All nodes",
     "aria-colcount": COLUMNS.length,
+    style: `--wide: ${tracks("width")}; --narrow: ${tracks("narrow")}`,
   });
   grid.body = make("div", { class: "rows", role: "rowgroup" });
   const head = make(

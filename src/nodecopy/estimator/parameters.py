@@ -1,0 +1,41 @@
+"""Arguments of an estimator by name, as scikit-learn reads and sets them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from nodecopy.errors import ModelError
+
+
+class Parameters:
+    """What scikit-learn's `BaseEstimator` gives: arguments are attributes of the same names."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments by name."""
+        return {name: getattr(self, name) for name in _parameters(type(self))}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set constructor arguments by name."""
+        accepted = _parameters(type(self))
+        for name, value in parameters.items():
+            if name not in accepted:
+                raise ModelError(
+                    f"unknown parameter {name!r}; accepted: {', '.join(sorted(accepted))}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        """Show the arguments that differ from their defaults."""
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(_parameters(type(self))[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _parameters(kind: type) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(kind).parameters
+    return {name: parameter for name, parameter in parameters.items() if name != "self"}

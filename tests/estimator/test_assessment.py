@@ -1,0 +1,167 @@
+"""What a classifier says of itself: sets, accuracy, suspect labels, shares; from a file, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.data import planted_partition
+from nodecopy.errors import ModelError
+from nodecopy.graph import Graph
+
+N = 300
+FULL = planted_partition(N, 3, seed=3).dataset
+NAMES = np.array(["apple", "fig", "pear"], object)
+KNOWN = np.arange(60)
+WRONG = 7
+NEEDS = r"fit with calibrate=True \(--calibrate\), and with two labels at least of some class"
+
+
+def labels_of(known: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    y = np.full(N, None, object)
+    y[known] = NAMES[FULL.labels[known]]
+    return y
+
+
+def fit(known: np.ndarray[Any, Any] = KNOWN, **parameters: Any) -> NodeCopyClassifier:
+    clf = NodeCopyClassifier(**({"preset": "fast", "random_state": 0} | parameters))
+    return clf.fit(FULL.graph, FULL.features, labels_of(known))
+
+
+@pytest.fixture(scope="module")
+def clf() -> NodeCopyClassifier:
+    """Fitted to 60 labels, one of which is wrong."""
+    y = labels_of(KNOWN)
+    y[WRONG] = NAMES[(FULL.labels[WRONG] + 1) % 3]
+    return NodeCopyClassifier("fast", random_state=0).fit(FULL.graph, FULL.features, y)
+
+
+@settings(max_examples=40, deadline=None)
+@given(coverage=st.floats(0.001, 0.999), more=st.floats(0, 0.999))
+def test_a_set_holds_what_is_predicted_and_grows_with_coverage(clf, coverage, more):
+    sets = clf.predict_set(coverage)
+    assert sets.shape == (N, 3)
+    assert sets.dtype == bool
+    assert np.all(sets[np.arange(N), np.searchsorted(clf.classes_, clf.predict())])
+    assert np.all(sets <= clf.predict_set(max(coverage, more)))
+
+
+def test_sets_hold_the_truth_about_as_often_as_asked_and_can_be_had_of_some_nodes(clf):
+    rest = np.arange(len(KNOWN), N)
+    sets = clf.predict_set(0.9, rest)
+    np.testing.assert_array_equal(sets, clf.predict_set()[rest])
+    covered = sets[np.arange(len(rest)), FULL.labels[rest]].mean()
+    assert 0.85 < covered <= 1
+    assert clf.predict_set(nodes=[]).shape == (0, 3)
+    truth = NAMES[FULL.labels[rest[0]]]
+    assert (truth in clf.classes_[sets[0]]) == sets[0, FULL.labels[rest[0]]]
+
+
+def test_the_estimated_accuracy_has_an_interval_around_it(clf):
+    found, wide = clf.estimated_accuracy(), clf.estimated_accuracy(0.99)
+    assert found.low < found.accuracy < found.high
+    assert (found.level, found.num_labels) == (0.95, 60)
+    assert wide.low < found.low
+    assert wide.high > found.high
+    rest = np.arange(len(KNOWN), N)
+    assert found.low < clf.score(rest, NAMES[FULL.labels[rest]].astype(str)) < found.high
+
+
+def test_a_wrong_label_is_the_most_suspect_and_rows_make_a_table(clf):
+    rows = clf.suspect_labels()
+    assert rows[0].node == WRONG
+    assert rows[0].given == NAMES[(FULL.labels[WRONG] + 1) % 3]
+    assert rows[0].suggested == NAMES[FULL.labels[WRONG]]
+    assert rows[0].probability > 0.5
+    assert [row.probability for row in rows] == sorted((r.probability for r in rows), reverse=True)
+    table = pd.DataFrame(rows)
+    assert list(table) == ["node", "given", "suggested", "probability"]
+    assert all(row.given != row.suggested for row in rows)
+
+
+def test_shares_are_estimated_where_labels_are_even_and_classes_are_not():
+    nodes = np.concatenate([np.flatnonzero(FULL.labels == 0)[:40]])
+    kept = np.concatenate(
+        [nodes, np.flatnonzero(FULL.labels == 1), np.flatnonzero(FULL.labels == 2)]
+    )
+    graph = Graph.from_scipy(FULL.graph.to_scipy()[kept][:, kept])
+    truth = FULL.labels[kept]
+    y = np.full(len(kept), -1)
+    for k in range(3):
+        y[np.flatnonzero(truth == k)[:15]] = k
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, FULL.features[kept], y)
+    shares = clf.class_shares()
+    np.testing.assert_allclose(shares.labelled, 1 / 3)
+    np.testing.assert_allclose(shares.estimated.sum(), 1)
+    assert np.mean(truth == 0) < shares.estimated[0] < shares.labelled[0]
+    corrected = shares.apply(clf.predict_proba())
+    np.testing.assert_allclose(corrected.sum(1), 1)
+    assert corrected[:, 0].mean() < clf.predict_proba()[:, 0].mean()
+
+
+def test_a_class_with_a_single_label_counts_once_among_the_shares():
+    lonely = np.flatnonzero(FULL.labels[:60] == 2)[0]
+    known = np.append(np.flatnonzero(FULL.labels[:60] != 2), lonely)
+    shares = fit(known).class_shares()
+    counts = np.bincount(FULL.labels[known]) + 0.5
+    np.testing.assert_allclose(shares.labelled, counts / counts.sum())
+
+
+def test_where_every_node_has_a_label_there_is_an_answer():
+    clf = fit(np.arange(N))
+    assert 0.9 < clf.estimated_accuracy().accuracy <= 1
+    assert clf.predict_set().any(1).all()
+
+
+def test_everything_survives_a_file(clf, tmp_path: Path):
+    clf.save(tmp_path / "m.safetensors")
+    loaded = NodeCopyClassifier.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.predict_set(0.8), clf.predict_set(0.8))
+    assert loaded.estimated_accuracy() == clf.estimated_accuracy()
+    assert loaded.suspect_labels() == clf.suspect_labels()
+    np.testing.assert_array_equal(loaded.class_shares().estimated, clf.class_shares().estimated)
+
+
+def test_sets_of_a_grown_graph(clf):
+    edges = [*FULL.graph.edges().tolist(), [N, 0], [N, 1]]
+    grown, features = Graph.from_edges(N + 1, edges), FULL.features[[*range(N), 0]]
+    p = clf.posterior_on(grown, features).probabilities
+    sets = clf.assessment().sets.sets(p, 0.9)
+    assert sets.shape == (N + 1, 3)
+    assert sets[np.arange(N + 1), p.argmax(1)].all()
+
+
+USES: list[Callable[[NodeCopyClassifier], object]] = [
+    lambda clf: clf.predict_set(),
+    lambda clf: clf.estimated_accuracy(),
+    lambda clf: clf.suspect_labels(),
+    lambda clf: clf.class_shares(),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_without_labels_held_out_one_line_says_what_to_do(use, tmp_path: Path):
+    one = np.array([np.flatnonzero(FULL.labels == k)[0] for k in range(3)])
+    cheap = {"preset": "paper", "n_zeta": 1, "n_weights": 1}
+    for known, parameters in ((KNOWN, {"calibrate": False}), (one, {}), (KNOWN, cheap)):
+        with pytest.raises(ModelError, match=NEEDS) as caught:
+            use(fit(known, **parameters))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ModelError, match="not fitted yet; call fit first"):
+        use(NodeCopyClassifier())
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 90, float("nan"), "0.9", None, [150, 151]])
+def test_a_coverage_that_is_none_is_one_line(clf, coverage):
+    with pytest.raises(ModelError, match="coverage must be a number between 0 and 1; got"):
+        clf.predict_set(coverage)
+    with pytest.raises(ModelError, match="level must be a number between 0 and 1; got"):
+        clf.estimated_accuracy(coverage)
