@@ -137,6 +137,8 @@ def _labels(found: LabelledGraph, folder: Path) -> list[tuple[str, str]]:
     wrong, contradicted = probably_wrong(found), len(found.suspect_labels.nodes)
     seem = "label is" if wrong == 1 else "labels are"
     text = f"{wrong:,} known {seem} probably wrong, of {contradicted:,} that are contradicted"
+    if contradicted == 0:
+        text = "no known label is contradicted"
     return [("suspect", f"{text}  ({folder / SUSPECT_LABELS})")]
 
 
