@@ -51,7 +51,7 @@ EDGES = b"source,target\na,b\nb,c\nc,a\nc,d\nd,e\ne,f\nf,d\n"
 LABELS = b"id,label\na,x\nb,x\nd,y\ne,y\n"
 FEATURES = b"id,f1,f2\na,1,0\nb,1,0\nc,1,1\nd,0,1\ne,0,1\nf,0,1\n"
 GOOD = {"edges": EDGES, "labels": LABELS, "features": FEATURES}
-COMPLETE = 7  # files of a whole folder
+COMPLETE = 9  # files of a whole folder
 
 
 @st.composite
