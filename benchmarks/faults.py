@@ -34,7 +34,10 @@ LIMIT = 120.0
 TRIALS = 30
 SEEDS = (1, 2)
 KEPT = ("predictions.csv", "config.toml", "model/model.safetensors", "model/tables.json")
-OTHERS = ("report.html", "predictions.parquet", "next_labels.csv", "suspect_edges.csv")
+OTHERS = (
+    *("report.html", "summary.json", "predictions.parquet"),
+    *("next_labels.csv", "suspect_edges.csv", "suspect_labels.csv"),
+)
 SPEC = f"""title = "Faults"
 datasets = ["cora"]
 splits = ["fixed"]
