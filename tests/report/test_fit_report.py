@@ -11,11 +11,12 @@ import pytest
 from nodecopy import cli
 from nodecopy.data.task import Task
 from nodecopy.errors import DatasetError, SplitError
+from nodecopy.estimator.assessment import Assessment
 from nodecopy.experiment.fit import FitOutcome, fit_builtin
 from nodecopy.labelling.evaluation import evaluate_predictions
 from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import fast
-from nodecopy.report.fit import score_rows, write_fit_report
+from nodecopy.report.fit import assessment_lines, score_rows, write_fit_report
 from nodecopy.weights import MCDropout, TrainConfig
 
 QUICK = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(TrainConfig(epochs=30)))
@@ -65,9 +66,24 @@ def test_the_page_and_the_table(outcome: FitOutcome, tmp_path: Path) -> None:
         assert sum(shares) == pytest.approx(1, abs=1e-4)
         for name in ("entropy", "graph_information", "weight_information", "model_information"):
             assert float(row[name]) == pytest.approx(getattr(posterior, name)[node], abs=1e-5)
+        assert row["set_90"].split("|")[0] == row["predicted"]
     known = [node for node, row in enumerate(rows) if row["known"]]
     assert known == outcome.split.train.tolist()
     assert sorted(p.name for p in page.parent.iterdir()) == ["predictions.csv", "report.md"]
+
+
+def test_a_calibrated_fit_says_what_it_estimates_beside_the_truth(outcome: FitOutcome) -> None:
+    fitted, test = outcome.fits[-1].fitted, outcome.split.test
+    found = Assessment.of(fitted, fitted.probabilities)
+    assert found is not None
+    first, second = assessment_lines(outcome)
+    assert f"estimated as {found.accuracy().accuracy:.0%} (95 % interval" in first
+    assert first.endswith(f"; it is {outcome.fits[-1].scores.accuracy:.0%}.")
+    sets = found.sets.sets(fitted.probabilities, 0.9)[test]
+    covered = sets[np.arange(len(test)), outcome.dataset.labels[test]].mean()
+    assert f"{covered:.0%} hold the true class" in second
+    assert f"have {sets.sum(1).mean():.2f} classes" in second
+    assert assessment_lines(outcome._replace(fits=outcome.fits[:-1])) == []  # the paper's
 
 
 def test_the_predictions_can_be_evaluated(

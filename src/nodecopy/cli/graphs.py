@@ -345,7 +345,7 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.experiment.fit import fit_builtin
     from nodecopy.posterior import BayesianGCN
-    from nodecopy.report.fit import score_rows, write_fit_report
+    from nodecopy.report.fit import assessment_lines, score_rows, write_fit_report
 
     working()
     labels, split = options.get("labels_per_class", 20), options.get("split", "fixed")
@@ -362,5 +362,7 @@ def _fit_builtin(dataset: str, options: dict[str, Any], out: str | None) -> None
     for row in score_rows(outcome):
         table.add_row(*row)
     Console().print(table)
+    for line in assessment_lines(outcome):
+        print(line)
     folder = out or f"runs/{dataset}-{outcome.split.name}-seed-{seed}"
     print(f"report: {write_fit_report(outcome, folder)}")

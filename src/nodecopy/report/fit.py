@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from nodecopy.data.tables.wording import counted
+from nodecopy.estimator.assessment import Assessment
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
-from nodecopy.report.labelled.tables import node_predictions
+from nodecopy.report.labelled.tables import Sets, node_predictions
 from nodecopy.whole_file import write_whole
 
 _LEAST_SURE = 10
+_COVERAGE = 0.9
 
 
 def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Path:
@@ -29,6 +31,31 @@ def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Pat
 def score_rows(outcome: FitOutcome) -> list[tuple[str, ...]]:
     """Return (method, accuracy, NLL, ECE, CPU seconds) of every fit."""
     return [(fit.title, *_cells(fit.scores), f"{fit.cpu_seconds:.1f}") for fit in outcome.fits]
+
+
+def assessment_lines(outcome: FitOutcome) -> list[str]:
+    """Return what the last fit says of itself beside the truth; nothing if none were held out."""
+    found = _assessment(outcome)
+    if found is None:
+        return []
+    test, truth = outcome.split.test, outcome.dataset.labels[outcome.split.test]
+    sets, estimate = _sets(found).held[test], found.accuracy()
+    covered = sets[np.arange(len(test)), truth].mean()
+    return [
+        f"From {estimate.num_labels:,} labels alone, the accuracy was estimated as "
+        f"{estimate.accuracy:.0%} (95 % interval {estimate.low:.0%} to {estimate.high:.0%}); it is "
+        f"{outcome.fits[-1].scores.accuracy:.0%}.",
+        f"Of the {_COVERAGE:.0%} sets of the test nodes, {covered:.0%} hold the true class; they "
+        f"have {sets.sum(1).mean():.2f} classes on average.",
+    ]
+
+
+def _assessment(outcome: FitOutcome) -> Assessment | None:
+    return Assessment.of(outcome.fits[-1].fitted, outcome.posterior.probabilities)
+
+
+def _sets(found: Assessment) -> Sets:
+    return Sets(found.sets.sets(found.probabilities, _COVERAGE), _COVERAGE)
 
 
 def _cells(scores: Scores) -> tuple[str, str, str]:
@@ -55,7 +82,7 @@ def _page(outcome: FitOutcome) -> str:
 
 The rest is about {outcome.fits[-1].title}: {counted(posterior.num_members, "network")},
 {counted(posterior.num_draws, "weight draw")} each.
-
+{"".join(f"{line}{chr(10)}" for line in assessment_lines(outcome))}
 ## Where the uncertainty of the test nodes comes from
 
 Mean predictive entropy {total:.3f} nats, of which
@@ -95,5 +122,6 @@ def _predictions(outcome: FitOutcome) -> str:
     dataset, names = outcome.dataset, np.array(outcome.dataset.class_names, object)
     known = np.full(dataset.num_nodes, "", object)
     known[outcome.split.train] = names[dataset.labels[outcome.split.train]]
-    ids, posterior = np.arange(dataset.num_nodes), outcome.posterior
-    return node_predictions(ids, known, posterior, dataset.class_names).csv()
+    ids, posterior, found = np.arange(dataset.num_nodes), outcome.posterior, _assessment(outcome)
+    sets = None if found is None else _sets(found)
+    return node_predictions(ids, known, posterior, dataset.class_names, sets).csv()
