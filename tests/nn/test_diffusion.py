@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
-from nodecopy.nn.diffusion import Diffused, Diffusion
+from nodecopy.nn.diffusion import Diffused, Diffusion, Features, Identity, Propagator
 from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.propagation import adjacency_rows
 from tests.problems import make_task
@@ -68,6 +69,24 @@ def test_members_on_one_graph_and_on_several_agree() -> None:
     (mixed,) = laid_out(network, same[0], Reading(COPIED, 1, (None,)), same[2])
     torch.testing.assert_close(mixed.times(w)[2], together.times(w)[2])
     assert not torch.allclose(mixed.times(w)[1], together.times(w)[1])
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense", "identity"])
+def test_rows_of_many_nodes_are_those_of_each(kind: str) -> None:
+    n, device = 50_000, torch.device("cpu")
+    path = Graph.from_edges(n, np.stack([np.arange(n - 1), np.arange(1, n)], 1))
+    x = sp.random_array((n, 6), density=0.2, rng=np.random.default_rng(0), dtype=np.float32).tocsr()
+    parts = {
+        "sparse": Features(x, device),
+        "dense": Features(x.toarray(), device),
+        "identity": Identity(n),
+    }
+    propagator = Propagator(Diffusion(0.2, 3).coefficients, path, parts[kind], device)
+    nodes = np.arange(0, n, 1_300)  # 39 of them: more than are followed at a time
+    together = propagator.rows(nodes)
+    assert together.shape == (39, parts[kind].num_columns)
+    for row, node in zip(together, nodes, strict=True):
+        torch.testing.assert_close(row, propagator.rows(np.array([node]))[0])
 
 
 def test_coefficients_add_up_to_one_and_alpha_one_keeps_the_features() -> None:

@@ -32,6 +32,9 @@ from nodecopy.savable import savable
 
 # Features above this have squares that single precision may not hold.
 _SQUARABLE = 1e15
+# Walks are followed from so few nodes at a time that their columns stay in the processor's cache:
+# entries of these columns, and the width of its vectors.
+_ENTRIES, _WIDTH = 2**18, 16
 
 
 @savable
@@ -173,10 +176,18 @@ class Propagator:
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes."""
+        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
+        blocks = [nodes[i : i + width] for i in range(0, max(len(nodes), 1), width)]
+        columns = map(self._columns, blocks)
+        if self._x.dense:  # products of other widths would be rounded otherwise
+            return self._x.transposed_times(torch.cat(list(columns), 1)).T
+        return torch.cat([self._x.transposed_times(each) for each in columns], 1).T
+
+    def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
+        """Return the columns Πᵀ e_i of some nodes [N, n]."""
         starts = torch.zeros(self._operator.shape[0], len(nodes), device=self._device)
         starts[torch.tensor(nodes), torch.arange(len(nodes))] = 1.0
-        operator = self._operator if self._symmetric else self._operator.flipped
-        return self._x.transposed_times(self.spread(starts, operator)).T
+        return self.spread(starts, self._operator if self._symmetric else self._operator.flipped)
 
     def spread(self, h: Tensor, operator: SparseOperator | None = None) -> Tensor:
         """Return Π h = Σ_t c_t Âᵗ h [N, F]; of another operator, its walks."""
@@ -200,6 +211,11 @@ class Features:
         else:
             self._dense = torch.as_tensor(np.asarray(features, np.float32), device=device)
 
+    @property
+    def dense(self) -> bool:
+        """Whether zeros are stored, too."""
+        return self._sparse is None
+
     def times(self, w: Tensor) -> Tensor:
         """Return X W [N, K]."""
         return self._dense @ w if self._sparse is None else self._sparse.matmul(w.contiguous())
@@ -218,6 +234,8 @@ class Features:
 
 class Identity:
     """X = I [N, N], and its products with narrow matrices."""
+
+    dense = False
 
     def __init__(self, num_columns: int) -> None:
         self.num_columns = num_columns
