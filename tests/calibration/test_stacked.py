@@ -51,6 +51,14 @@ def test_the_parts_of_a_pool_add_up_to_its_entropy() -> None:
     assert (found.num_members, found.num_draws) == (3, 2)
 
 
+@pytest.mark.parametrize("least", [0.0, 5e-324, 1e-309, 1e-300, 1e-12])
+def test_parts_are_finite_where_a_component_is_all_but_certain(least: float) -> None:
+    sure = np.array([[1.0, least], [least, 1.0]])
+    pool = Pool((0.5, 0.5), (0.6, 1.5), 0.8)
+    with np.errstate(over="raise", invalid="raise"):
+        check_parts(pooled(pool, [Posterior.undivided(sure), Posterior.undivided(sure[::-1])]))
+
+
 def test_one_component_at_temperature_one_keeps_its_own_parts() -> None:
     own = drawn(3, 2)
     found = pooled(Pool((1.0,), (1.0,), 1.0), [own])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from nodecopy.data.task import Task
 from nodecopy.errors import InputError
@@ -47,3 +48,9 @@ def test_labels_outside_training_and_validation_are_hidden() -> None:
 def test_contradictions_are_refused(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         task(**parts)
+
+
+@pytest.mark.parametrize("features", [np.zeros((4, 0), np.float32), sp.csr_array((4, 0))])
+def test_features_without_a_column_are_refused(features: Any) -> None:
+    with pytest.raises(InputError, match=r"no column, \[4, 0\]; where there are none, leave them"):
+        Task.of(GRAPH, features, [0, 1, 0, 1], [0, 1])

@@ -34,6 +34,9 @@ from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
 
+# Entropies below this have no parts: dividing by them would overflow.
+_LEAST_ENTROPY = 1e-300
+
 
 @savable
 @dataclass(frozen=True)
@@ -253,5 +256,5 @@ def pooled(pool: Pool, parts: Sequence[Posterior]) -> Posterior:
 
 
 def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return above / below; where nothing is uncertain there are no parts to scale."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+    """Return above / below; where (next to) nothing is uncertain there are no parts to scale."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > _LEAST_ENTROPY)

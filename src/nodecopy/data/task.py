@@ -69,6 +69,11 @@ class Task:
                 f"the graph has {graph.num_nodes} nodes, but there are {features.shape[0]} feature "
                 f"rows and {len(y)} labels"
             )
+        if not features.shape[1]:
+            raise ModelError(
+                f"the features have no column, {list(features.shape)}; where there are none, leave "
+                "them out"
+            )
         nodes = NodeSets(np.asarray(train), np.asarray(val), np.zeros(0, np.int64))
         nodes.check_range(graph.num_nodes)
         if len(nodes.train) == 0:
