@@ -62,7 +62,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     of neighbours' neighbours, each for graphs on which the others mislead. What they say together
     starts an annotated block model, which learns from the unlabelled nodes, too; it is a component
     like them, and so is what it learnt of the features, spread over the graph. Dense numeric
-    columns are seen through a kernel.
+    columns are seen through a kernel; edge weights may be in any unit.
 
     Args:
         n_zeta: V, copied graphs in each round.

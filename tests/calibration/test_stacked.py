@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nodecopy.calibration import Component, Pool, StackedClassifier, TemperaturePrior
 from nodecopy.calibration.stacked import pooled
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation
+from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
@@ -132,3 +134,22 @@ def test_nothing_held_out_leaves_the_priors() -> None:
     fitted = StackedClassifier(stack.components).fit(few, progress=lambda *at: seen.append(at))
     assert fitted.pool.weights == (0.75, 0.25)
     assert seen[-1][0] == seen[-1][1]
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e4])
+def test_the_unit_of_edge_weights_plays_no_part(task: Task, unit: float) -> None:
+    pairs = task.graph.edges()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(pairs))
+    one, other = (Graph.from_edges(90, pairs, scale * weights) for scale in (1.0, unit))
+    parts = Component(DiffusionClassifier()), Component(AnnotatedBlocks(), on=0)
+    stack = StackedClassifier(parts, folds=2)
+    fitted = stack.fit(replace(task, graph=other))
+    assert fitted.mean_weight == pytest.approx(unit * weights.mean())
+    wanted = stack.fit(replace(task, graph=one)).probabilities
+    np.testing.assert_allclose(fitted.probabilities, wanted, atol=1e-3)
+    again = fitted.predict_proba(other, task.features)
+    np.testing.assert_allclose(again, fitted.probabilities, atol=1e-6)
+    raw = replace(stack, scale_weights=False).fit(replace(task, graph=other))
+    assert np.abs(raw.probabilities - wanted).max() > 0.05
+    weightless = Graph.from_edges(90, pairs, np.zeros(len(pairs)))
+    assert stack.fit(replace(task, graph=weightless)).mean_weight == 1.0

@@ -212,6 +212,8 @@ def test_every_array_of_a_stack_is_checked(stacked: Path, tmp_path: Path, change
         (("pool", "fields", "temperatures"), {"tuple": [1.0] * 6 + [-1.0]}),
         (("pool",), None),
         (("held_out",), None),
+        (("mean_weight",), 0.0),
+        (("mean_weight",), float("inf")),
         (("components",), {"tuple": []}),
         (("components",), {"tuple": [{"type": "Pool", "fields": {}}]}),
     ],

@@ -27,7 +27,7 @@ from nodecopy.classifiers import (
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown
-from nodecopy.graph import RowGraph
+from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.posterior.averaging import entropy
 from nodecopy.progress import Progress
@@ -77,12 +77,15 @@ class StackedClassifier:
             priors alone decide on weights and temperatures.
         pool_prior: of the temperature of the pool.
         features: what components see in place of dense numeric columns; None is what there is.
+        scale_weights: whether edge weights are divided by their mean first; else their unit counts,
+            since the tie of a node to itself has weight one, whatever the others have.
     """
 
     components: tuple[Component, ...]
     folds: int = 5
     pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.3))
     features: KernelMap | None = None
+    scale_weights: bool = True
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -96,6 +99,8 @@ class StackedClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
         """Fit every classifier to all labels, and to all but a fold of them."""
+        mean = _mean_weight(task.graph) if self.scale_weights else 1.0
+        task = replace(task, graph=_scaled(task.graph, mean).built)
         mapped = None
         if self.features is not None:
             mapped = self.features.fit(task.features, child_seed(seed, "features"))
@@ -108,7 +113,7 @@ class StackedClassifier:
             if progress is not None:
                 progress(done + 1, len(self.components))
         held_out, pool = fits.pooled()
-        return FittedStack(tuple(fits.full), held_out, pool, mapped)
+        return FittedStack(tuple(fits.full), held_out, pool, mapped, mean)
 
 
 class _Fits:
@@ -192,12 +197,21 @@ def _check_start(component: Component, earlier: Sequence[Component]) -> None:
 @savable
 @dataclass(frozen=True, eq=False)
 class FittedStack:
-    """Fitted classifiers, what they predicted for held-out labels, and how they are pooled."""
+    """Fitted classifiers, what they predicted for held-out labels, and how they are pooled.
+
+    Attributes:
+        components: fitted to all labels.
+        held_out: what they predicted for labels that were hidden.
+        pool: how their predictions become one.
+        features: what they see in place of dense numeric columns.
+        mean_weight: what edge weights are divided by.
+    """
 
     components: tuple[Fitted, ...]
     held_out: HeldOut
     pool: Pool
     features: FittedKernelMap | None = None
+    mean_weight: float = 1.0
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
@@ -214,6 +228,7 @@ class FittedStack:
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
         """
+        graph = _scaled(graph, self.mean_weight)
         if self.features is not None:
             features = self.features.apply(features)
         return pooled(self.pool, [predicted_by(part, graph, features) for part in self.components])
@@ -221,6 +236,19 @@ class FittedStack:
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features).probabilities
+
+
+def _mean_weight(graph: Graph) -> float:
+    """Return the mean weight of an edge; one where no edge has any."""
+    mean = 1.0 if graph.weights is None else float(np.mean(graph.weights, dtype=np.float64))
+    return mean if mean > 0 else 1.0
+
+
+def _scaled(graph: RowGraph, mean: float) -> RowGraph:
+    """Return a graph with its weights divided by their mean."""
+    if mean == 1.0 or graph.built.weights is None:
+        return graph
+    return replace(graph.built, weights=graph.built.weights / mean)
 
 
 def pooled(pool: Pool, parts: Sequence[Posterior]) -> Posterior:

@@ -90,7 +90,7 @@ def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClass
     if not isinstance(method, StackedClassifier):
         if not wanted:
             return method
-        method = StackedClassifier((Component(method),))
+        method = StackedClassifier((Component(method),), scale_weights=False)
     if not wanted:
         return replace(method, folds=0)
     return method if folds is None else replace(method, folds=folds)
