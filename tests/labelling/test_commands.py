@@ -108,14 +108,15 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
     interval = f"{estimate.low:.0%} to {estimate.high:.0%}"
     assert f"accuracy    about {estimate.accuracy:.0%} (95 % interval {interval})" in out
     assert f"80% sets    {mean:.2f} classes on average" in out
-    assert f"probably wrong, of {len(suspects)} that are contradicted  (run/suspect_labels" in out
+    known = f"{len(suspects)} known label{' is' if len(suspects) == 1 else 's are'} contradicted"
+    assert f"{known}, {wrong} of them probably wrong  (run/suspect_labels.csv)" in out
 
 
 def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
     assert fit("--no-calibrate") == 0
     out = capsys.readouterr().out
     assert "sets" not in out
-    assert "known label is probably" not in out
+    assert "contradicted" not in out
     assert "set_90" not in read(here / "run" / "predictions.csv")[0]
     assert Path("run/suspect_labels.csv").read_text() == "id,given,suggested,probability\n"
     summary = json.loads(Path("run/summary.json").read_text())

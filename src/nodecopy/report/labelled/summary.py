@@ -134,10 +134,10 @@ def _sets(found: LabelledGraph) -> list[tuple[str, str]]:
 def _labels(found: LabelledGraph, folder: Path) -> list[tuple[str, str]]:
     if found.suspect_labels is None:
         return []
-    wrong, contradicted = probably_wrong(found), len(found.suspect_labels.nodes)
-    seem = "label is" if wrong == 1 else "labels are"
-    text = f"{wrong:,} known {seem} probably wrong, of {contradicted:,} that are contradicted"
-    if contradicted == 0:
+    count = len(found.suspect_labels.nodes)
+    known = "label is" if count == 1 else "labels are"
+    text = f"{count:,} known {known} contradicted, {probably_wrong(found):,} of them probably wrong"
+    if count == 0:
         text = "no known label is contradicted"
     return [("suspect", f"{text}  ({folder / SUSPECT_LABELS})")]
 
