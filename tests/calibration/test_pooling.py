@@ -49,6 +49,13 @@ def test_the_temperature_that_spoilt_probabilities_is_found_again(temperature: f
     assert fit_temperature(spoilt, y, WEAK) == pytest.approx(temperature, rel=0.05)
 
 
+def test_single_precision_is_tempered_in_double() -> None:
+    p = np.random.default_rng(0).dirichlet(np.full(4, 0.2), 50).astype(np.float32)
+    wanted = tempered(p.astype(np.float64), 0.3)
+    assert wanted.dtype == np.float64
+    np.testing.assert_array_equal(tempered(p, 0.3), wanted)
+
+
 def test_the_prior_decides_without_labels_and_gives_way_to_many() -> None:
     p, y = sample(5000)
     spoilt = tempered(p, 1 / 3.0)

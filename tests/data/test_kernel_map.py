@@ -73,6 +73,14 @@ def test_a_linear_classifier_learns_an_interaction_from_it() -> None:
     assert right[0] < 0.7 < 0.8 < right[1]
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_feature_that_is_no_number_is_refused(value: float) -> None:
+    x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    x[4, 1] = value
+    with pytest.raises(ModelError, match="not finite"):
+        KernelMap().fit(x)
+
+
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="landmarks must be at least 1"):
         KernelMap(landmarks=0)

@@ -60,8 +60,8 @@ def estimate_accuracy(
         level: of the interval.
 
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
-    >>> found = estimate_accuracy(p, np.array([0, 1, 1]), p)
-    >>> round(found.accuracy, 3), round(found.low, 2), round(found.high, 2)
+    >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
+    >>> round(estimate.accuracy, 3), round(estimate.low, 2), round(estimate.high, 2)
     (0.783, 0.58, 0.92)
     """
     from scipy.stats import beta

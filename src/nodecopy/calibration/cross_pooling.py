@@ -5,6 +5,7 @@ good. For what is learnt from them about the pool itself, its accuracy for insta
 by pools that were each fitted without one fold. Held-out fits saw fewer labels than the final one,
 which makes their predictions somewhat too bad: the two nearly cancel for the sets and the accuracy
 of a pool (docs/decisions/0025-honest-outputs.md), and these predictions are on the safe side.
+Components that start from the pool of others (`Component.on`) were fitted before, from one pool.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def suspect_labels(
         prior: of the share of wrong labels.
 
     >>> p = np.array([[0.9, 0.1]] * 9 + [[0.05, 0.95]] + [[0.4, 0.6]])
-    >>> found = suspect_labels(np.arange(11), np.zeros(11, int), p)
-    >>> found.nodes.tolist(), found.suggested.tolist(), bool(found.probability[0] > 0.5)
+    >>> suspect = suspect_labels(np.arange(11), np.zeros(11, int), p)
+    >>> suspect.nodes.tolist(), suspect.suggested.tolist(), bool(suspect.probability[0] > 0.5)
     ([9, 10], [1, 1], True)
     """
     p = np.asarray(held_out, np.float64)

@@ -77,8 +77,8 @@ def estimate_shares(
     if not len(p) or np.median(counts) < least:
         return shares
     for _ in range(_ITERATIONS):
-        found = shares.apply(p).mean(0)
-        estimated = (found + damping * labelled) / (1.0 + damping)
+        expected = shares.apply(p).mean(0)
+        estimated = (expected + damping * labelled) / (1.0 + damping)
         if np.abs(estimated - shares.estimated).max() < 1e-9:
             break
         shares = ClassShares(labelled, estimated)

@@ -51,7 +51,10 @@ class Component:
             instance; None is the classifier itself.
         prior: of its temperature.
         on: for a `Refiner`, where it starts: the number of an earlier component, from its fit;
-            "pool", from the calibrated pool of all components before it.
+            "pool", from the calibrated pool of all components before it. In each fold, too, that is
+            the one pool fitted to all held-out labels: weights and temperatures, two for each
+            component, have seen the labels of the fold, the predictions they pool have not. The
+            effect is small (docs/decisions/0027-the-best-preset.md).
     """
 
     classifier: NodeClassifier

@@ -47,7 +47,7 @@ def tempered(probabilities: NDArray[np.floating], temperature: float) -> NDArray
     >>> tempered(np.array([[0.8, 0.2]]), 0.5).round(3).tolist()
     [[0.941, 0.059]]
     """
-    scores = np.log(np.maximum(probabilities, _LEAST)) / temperature
+    scores = _scores(probabilities) / temperature
     scores -= scores.max(-1, keepdims=True)
     powers = np.exp(scores)
     result: NDArray[np.float64] = powers / powers.sum(-1, keepdims=True)
@@ -61,14 +61,15 @@ def fit_temperature(
 ) -> float:
     """Return T for held-out probabilities [n, K] and their labels [n].
 
-    The likelihood has one maximum in 1/T, and the prior one in log T: a bounded search finds it.
+    The likelihood has one maximum in 1/T and the prior one in log T, and that of their product lies
+    between the two: a bounded search finds it.
     """
     from scipy.optimize import minimize_scalar
 
     prior = prior or TemperaturePrior()
     if len(truth) == 0:
         return float(np.exp(prior.location))
-    scores = np.log(np.maximum(probabilities, _LEAST))
+    scores = _scores(probabilities)
     doubt = _DOUBT / (len(truth) + 2)
 
     def loss(log_temperature: float) -> float:
@@ -81,3 +82,9 @@ def fit_temperature(
     around = prior.location - _REACH, prior.location + _REACH
     best = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-6})
     return float(np.exp(best.x))
+
+
+def _scores(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return log p in double precision, none below the least that counts."""
+    scores: NDArray[np.float64] = np.log(np.maximum(np.asarray(probabilities, np.float64), _LEAST))
+    return scores

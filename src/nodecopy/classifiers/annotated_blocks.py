@@ -5,11 +5,15 @@ degree-corrected blocks of Karrer and Newman (2011), "Stochastic blockmodels and
 in networks". Given class probabilities q of every node, the rounds of an EM algorithm
 
     W  = argmin Σ_j CE(q_j, softmax(x_j W)) + λ/2 ‖W‖²          what features say, from all nodes
-    Ω  = m_kl / (κ_k κ_l / Σκ),   m = ĈᵀAĈ, κ = m 1, Ĉ of argmax q     how often classes meet
-    q_j ∝ softmax(x_j W) · Π_{i ∈ N(j)} (Ω q_i)^η                 a damped mean-field sweep
+    Ω  = (m_kl + K) / (κ_k κ_l / Σκ + K),   m = ĈᵀAĈ, κ = m 1, Ĉ of argmax q      how classes meet
+    q_j ∝ softmax(x_j W) · Π_i (Ω q_i)^(η A_ji)                   a damped sweep over all nodes
 
-learn from the unlabelled nodes, too. Ω may be of any kind: neighbours that differ are evidence like
-neighbours that agree, so this holds where smoothing over the graph does not.
+learn from the unlabelled nodes, too. K is added to the meetings and to those expected, so that
+classes of few edges are not thought to avoid each other. Pairs without an edge say about the same
+of every class where degrees are corrected for, d_j of node j, and are left out. The sweep is that
+of belief propagation, with q in place of messages that leave out their receiver. Ω may be of any
+kind: neighbours that differ are evidence like neighbours that agree, so this holds where smoothing
+over the graph does not.
 
 A fit is applied to a grown graph with W, Ω and what it found of its own nodes kept: only q of new
 nodes is swept, from what their features say. Without new nodes that is the fit again.
@@ -56,7 +60,7 @@ class AnnotatedBlocks:
         base: gives the first q.
         sharpness: q is raised to this power first, where the base is under-confident.
         rounds: of EM.
-        sweeps: of the mean field in each round.
+        sweeps: over all nodes in each round.
         edge_weight: η, how much the edges count; below one, since they are not independent.
         prior_precision: λ of the classifier on features.
     """
@@ -248,7 +252,10 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
 
 
 def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give."""
+    """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give.
+
+    Both are K larger, so that classes of few edges are near one.
+    """
     classes = q.shape[2]
     likeliest = np.eye(classes)[q.argmax(2)]  # [M, N, K]
     around = _beside(adjacency, likeliest)
@@ -263,7 +270,7 @@ def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[n
 def edge_evidence(
     adjacency: sp.csr_array, q: NDArray[np.float64], affinity: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K]."""
+    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]; weights count as that many edges."""
     return _beside(adjacency, np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST)))
 
 

@@ -57,10 +57,16 @@ class KernelMap:
             )
 
     def fit(self, features: FeatureMatrix, seed: int = 0) -> FittedKernelMap | None:
-        """Return the map for some features [N, D], or None where they stay as they are."""
+        """Return the map for some features [N, D], or None where they stay as they are.
+
+        Raises:
+            ModelError: a feature is not finite.
+        """
         if not has_units(features) or features.shape[1] > self.most_columns:
             return None
         values = np.asarray(features, np.float64)
+        if not np.all(np.isfinite(values)):
+            raise ModelError("a feature is not finite; a kernel needs numbers in every column")
         mean, deviation = values.mean(0), values.std(0)
         deviation = np.where(deviation > 0, deviation, 1.0)
         skewness = (((values - mean) / deviation) ** 3).mean(0)

@@ -99,8 +99,8 @@ def welch_test(first: Summary, second: Summary) -> WelchTest:
 def paired_mean(first: ArrayLike, second: ArrayLike) -> PairedMean:
     """Return the mean of first - second, [n] each, with Student's interval.
 
-    >>> found = paired_mean([3.0, 5.0, 4.0], [2.0, 3.0, 1.0])
-    >>> found.mean, round(found.low, 2), round(found.high, 2)
+    >>> gap = paired_mean([3.0, 5.0, 4.0], [2.0, 3.0, 1.0])
+    >>> gap.mean, round(gap.low, 2), round(gap.high, 2)
     (2.0, -0.48, 4.48)
     """
     from scipy.special import stdtrit
