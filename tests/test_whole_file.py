@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,21 @@ def test_a_file_appears_whole_and_a_failure_leaves_the_old_one(tmp_path: Path) -
     assert target.read_text() == "old"
     write_whole(target, b"new")
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file.txt", "new")]
+
+
+def test_a_write_that_fails_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    write_whole(target, "old")
+    script = (
+        "import resource, sys; from pathlib import Path;"
+        "from nodecopy.whole_file import write_whole;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+        "write_whole(Path(sys.argv[1]), 'x' * 2000)"
+    )
+    command = [sys.executable, "-c", script, str(target)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.stderr.splitlines()[-1].endswith(f"File too large: {str(target)!r}")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file.txt", "old")]
 
 
 def test_a_new_file_has_the_permissions_of_any_other(tmp_path: Path) -> None:

@@ -36,4 +36,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name, then rename it."""
     with replacing(path) as temporary:
-        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        try:
+            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            # A full disk is reported without a name, and a refused name is the temporary one.
+            raise OSError(error.errno, error.strerror, str(path)) from error
