@@ -227,6 +227,25 @@ def test_wrong_settings_of_a_stack_are_refused(
         NodeCopyClassifier.load(tampered(tmp_path / "m.safetensors", text, arrays))
 
 
+def test_every_array_of_a_kernel_is_checked(tmp_path: Path) -> None:
+    rng, task = np.random.default_rng(0), make_task()
+    y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
+    x = rng.lognormal(0, 2, (90, 3))
+    fitted = NodeCopyClassifier("fast").fit(task.graph, x, y)
+    fitted.save(tmp_path / "kernel.safetensors")
+    settings, arrays = read_model(tmp_path / "kernel.safetensors")
+    names = [name for name in arrays if name.startswith("model.features.")]
+    assert len(names) == 6
+    assert arrays["model.features.quantiles"].shape[0] > 0  # some columns are skewed
+    for name in names:
+        for wrong in (arrays[name][..., :0], np.concatenate([arrays[name]] * 2), np.array(0.0)):
+            held = arrays | {name: np.ascontiguousarray(wrong)}
+            with pytest.raises(FormatError, match="m.safetensors"):
+                NodeCopyClassifier.load(
+                    tampered(tmp_path / "m.safetensors", json.dumps(settings), held)
+                )
+
+
 def test_steps_that_nobody_would_wait_for_are_refused(stacked: Path, tmp_path: Path) -> None:
     settings, arrays = read_model(stacked)
     text = json.dumps(settings)

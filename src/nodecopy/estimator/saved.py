@@ -181,7 +181,8 @@ def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:
     _check(f"{name}.deviation", fitted.deviation, (d,))
     _check_numbers(f"{name}.skewed", fitted.skewed, (skewed,), d)
     quantiles, whitening = fitted.quantiles, fitted.whitening
-    _check(f"{name}.quantiles", quantiles, (skewed, quantiles.shape[-1]))
+    # A column goes by one quantile at least.
+    _check(f"{name}.quantiles", quantiles, (skewed, max(quantiles.shape[-1], min(skewed, 1))))
     _check(f"{name}.landmarks", fitted.landmarks, (landmarks, d))
     _check(f"{name}.whitening", whitening, (landmarks, whitening.shape[-1]))
     if not np.all(fitted.deviation > 0):

@@ -72,10 +72,10 @@ class Workers:
             self._none_since = None
         elif self._none_since is None:
             self._none_since = now, datetime.now().strftime("%H:%M:%S")
-        self._judge(count, now)
+        self._check_workers(count, now)
         self._count = count
 
-    def _judge(self, count: int, now: float) -> None:
+    def _check_workers(self, count: int, now: float) -> None:
         if self._address is None:
             if self._none_since is not None and now - self._none_since[0] >= NO_WORKER:
                 raise RunError(

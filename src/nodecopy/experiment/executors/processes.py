@@ -92,10 +92,10 @@ class _Pool:
             return
         nearest = min(worker.deadline for worker in self._workers)
         seconds = None if nearest == math.inf else max(0.0, nearest - time.monotonic())
-        heard = wait([sign for worker in self._workers for sign in worker.signs], seconds)
+        signalled = wait([sign for worker in self._workers for sign in worker.signs], seconds)
         for worker in list(self._workers):
-            if any(sign in heard for sign in worker.signs):
-                yield from self._hear(worker)
+            if any(sign in signalled for sign in worker.signs):
+                yield from self._receive(worker)
             elif worker.late:
                 yield from self._give_up(worker)
 
@@ -104,7 +104,7 @@ class _Pool:
         while self._workers:
             self._workers.pop().stop()
 
-    def _hear(self, worker: Worker) -> Iterator[Outcome]:
+    def _receive(self, worker: Worker) -> Iterator[Outcome]:
         try:
             outcome = worker.receive()
         except EOFError:
