@@ -9,6 +9,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -54,6 +56,17 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def read_pairs(path: str) -> list[tuple[str, ...]]:
     return [tuple(row.values()) for row in read(Path(path))]
+
+
+def limited(largest_file: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that cannot write files of more bytes, as on a full disk."""
+    script = (
+        "import resource, sys; from nodecopy.cli import main;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({largest_file}, {largest_file}));"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def hidden(folder: Path) -> list[str]:
@@ -260,6 +273,17 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
             ],
             "--coverage needs labels that are held out: add --calibrate",
         ),
+        *(
+            (
+                ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--folds=3", word],
+                "--folds needs labels that are held out: add --calibrate",
+            )
+            for word in ("--no-calibrate", "--preset=paper")
+        ),
+        (
+            ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--folds=5000"],
+            "folds must be a whole number from 2 to 1,000; got 5000",
+        ),
         (["fit", "cora", "--coverage=0.8"], "--coverage is for tables of one's own"),
         (
             ["predict", "--model=none", "--edges=edges.csv", "--out=x.csv", "--coverage=0"],
@@ -381,17 +405,31 @@ def test_a_link_to_a_folder_is_followed(here):
     assert set(os.listdir("disk")) == FILES
 
 
-def test_a_full_disk_is_one_line_without_the_word_internal(here, capsys, monkeypatch):
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet"])
+def test_predict_on_a_full_disk_is_one_line_that_names_the_file(here, capsys, name):
     assert fit() == 0
-    capsys.readouterr()
-
-    def full(self: Path, data: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
     tables = ["--edges=edges.csv", "--features=features.csv"]
-    assert cli.main(["predict", "--model=run/model", *tables, "--out=new.csv"]) == 1
-    assert capsys.readouterr().err == "error: [Errno 28] No space left on device\n"
+    result = limited(100, "predict", "--model=run/model", *tables, f"--out={name}")
+    assert result.returncode == 1
+    assert re.fullmatch(rf"error: .*{here / name}.*\n", result.stderr)
+    assert "File too large" in result.stderr
+    assert not Path(name).exists()
+    assert not hidden(here)
+
+
+def test_fit_on_a_full_disk_names_the_parquet_file(here):
+    assert fit() == 0
+    text, parquet = (
+        Path("run", f"predictions.{kind}").stat().st_size for kind in ("csv", "parquet")
+    )
+    assert text < parquet - 2
+    files = ["--edges=edges.csv", "--labels=labels.csv", "--features=features.csv"]
+    result = limited(parquet - 1, "fit", *files, *QUICK, "--out=new")
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert last == f"error: cannot write {Path('new/predictions.parquet')}: File too large"
+    assert not Path("new").exists()
+    assert not hidden(here)
 
 
 def test_without_features_and_with_whole_number_ids(tmp_path, monkeypatch, capsys):

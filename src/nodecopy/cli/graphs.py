@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from dataclasses import replace
 from typing import Annotated, Any, get_args
 
 import typer
@@ -328,9 +329,11 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     folder = check_folder(out)
     for left in tidy_folder(folder):
         print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
+    of_held_out: dict[str, Any] = {name: options.pop(name, None) for name in ("folds", "coverage")}
     settings = FitSettings(**options) if config is None else read_settings(config, **options)
-    if "coverage" in options and not settings.holds_out:
-        raise InputError("--coverage needs labels that are held out: add --calibrate")
+    if not settings.holds_out:
+        _refuse(of_held_out, "needs labels that are held out: add --calibrate")
+    settings = replace(settings, **_given(of_held_out))
     found = label_tables(settings, True, max_memory=max_memory)
     write_folder(found, folder)
     print("\n".join(fit_lines(found, folder)))

@@ -69,7 +69,7 @@ def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
             predictions = predictions_table(found.table, found.posterior, found.class_names, sets)
             formulas = found.settings.formulas
             _write(fresh / PREDICTIONS, predictions.csv(formulas))
-            predictions.write_parquet(fresh / PARQUET)
+            predictions.write_parquet(fresh / PARQUET, folder / PARQUET)
             _write(fresh / NEXT_LABELS, next_labels_table(found).csv(formulas))
             _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv(formulas))
             _write(fresh / SUSPECT_LABELS, suspect_labels_table(found).csv(formulas))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
-from nodecopy.errors import FormatError, InputError
+from nodecopy.errors import FormatError, InputError, RunError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling import FitSettings, LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
@@ -70,8 +70,13 @@ class Table(NamedTuple):
         rows = [head, *zip(*cells, strict=True)]
         return "".join(",".join(row) + "\n" for row in rows)
 
-    def write_parquet(self, path: Path) -> None:
-        """Write the table as Parquet: numbers as numbers, an empty text as missing."""
+    def write_parquet(self, path: Path, name: Path | None = None) -> None:
+        """Write the table as Parquet: numbers as numbers, an empty text as missing.
+
+        Args:
+            path: the file.
+            name: what it is called in the end, for messages, where it is renamed afterwards.
+        """
         import duckdb
 
         names = list(self.columns)
@@ -84,7 +89,12 @@ class Table(NamedTuple):
         target = "'" + str(path).replace("'", "''") + "'"
         with duckdb.connect() as connection:
             connection.register("plain", plain)
-            connection.execute(f"COPY (SELECT {picked} FROM plain) TO {target} (FORMAT parquet)")
+            try:
+                connection.execute(
+                    f"COPY (SELECT {picked} FROM plain) TO {target} (FORMAT parquet)"
+                )
+            except duckdb.IOException as error:
+                raise RunError(f"cannot write {name or path}: {_reason(error)}") from error
 
 
 def check_predictions_file(path: str) -> Path:
@@ -105,7 +115,7 @@ def write_predictions(table: Table, target: Path, formulas: Formulas = "keep") -
         write_whole(target, table.csv(formulas))
         return
     with replacing(target) as part:
-        table.write_parquet(part)
+        table.write_parquet(part, target)
 
 
 def _may_be_replaced(target: Path) -> bool:
@@ -215,6 +225,12 @@ def suspect_labels_table(found: LabelledGraph) -> Table:
             "probability": np.zeros(0) if suspects is None else suspects.probability,
         }
     )
+
+
+def _reason(error: Exception) -> str:
+    """Return what the system said to DuckDB, which stands behind the name of a file."""
+    said = re.search(r'": ([A-Z][\w ,-]+)', str(error))
+    return said[1] if said else str(error)
 
 
 def _classes(found: LabelledGraph) -> NDArray[np.object_]:
