@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from benchmarks.compared import Problem
 from nodecopy.data import Task
-from nodecopy.data.dataset import sparse_where_cheaper
+from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.structural import structural_features
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.graph import Graph
@@ -53,7 +53,7 @@ def as_problem(name: str, per_class: int, trial: int) -> Problem:
         features = structural_features(made.graph).values
     scaled = scaling_of(features, "auto").apply(made.graph, features)
     task = Task.of(
-        made.graph, sparse_where_cheaper(scaled), shown, np.sort(train), num_classes=classes
+        made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes
     )
     return Problem(task, truth, np.sort(rest[:TESTED]))
 

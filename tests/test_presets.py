@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from nodecopy.data import planted_partition
+from nodecopy.data.structural import structural_features
 from nodecopy.data.task import Task
+from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best, copied_diffusion, paper
 from tests.problems import true_labels
@@ -29,3 +32,15 @@ def test_the_best_preset_labels_and_is_the_same_for_the_same_seed(task: Task) ->
     again = best().fit(task, seed=1)
     np.testing.assert_array_equal(fitted.probabilities, again.probabilities)
     assert len(fitted.held_out.nodes) == len(task.train)
+
+
+def test_nothing_is_claimed_of_nodes_that_no_label_reaches() -> None:
+    data = planted_partition(120, 3, seed=2).dataset
+    edges = np.asarray(data.graph.edges())
+    graph = Graph.from_edges(240, np.concatenate([edges, edges + 120]))  # and a copy without labels
+    features = structural_features(graph).values
+    labels = np.concatenate([data.labels, np.full(120, -1)])
+    train = np.concatenate([np.flatnonzero(data.labels == k)[:5] for k in range(3)])
+    p = best(3).fit(Task.of(graph, features, labels, train)).probabilities
+    np.testing.assert_allclose(p[120:], 1 / 3, atol=1e-6)
+    assert np.mean(p[:120].argmax(1) == data.labels) > 0.8

@@ -11,7 +11,7 @@ from dataclasses import replace
 from nodecopy.calibration import Component, StackedClassifier, TemperaturePrior
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
 from nodecopy.data.kernel_map import KernelMap
-from nodecopy.graph_models import NodeCopying
+from nodecopy.graph_models import HardClass, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MaximumPosterior
@@ -38,7 +38,7 @@ def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
     """
     copied = BayesianGCN(
         base=diffusion(),
-        graph_model=NodeCopying(EPSILON),
+        graph_model=NodeCopying(EPSILON, donors=HardClass(set_apart=True)),
         weights=MaximumPosterior(PRECISION),
         n_zeta=n_zeta,
         n_weights=1,

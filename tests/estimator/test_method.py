@@ -13,7 +13,7 @@ from sklearn.base import clone
 from nodecopy import BayesianGCN, NodeCopyClassifier, NodeCopying, TrainConfig
 from nodecopy.calibration import Component, FittedStack, StackedClassifier
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
-from nodecopy.data.dataset import sparse_where_cheaper
+from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.estimator.method import method_of
@@ -91,7 +91,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(
 def test_the_paper_preset_is_the_paper_to_the_letter() -> None:
     clf = fitted("paper", normalise=False)
     task = Task.of(
-        TASK.graph, sparse_where_cheaper(TASK.features), Y, np.sort(TASK.train), num_classes=3
+        TASK.graph, stored_by_density(TASK.features), Y, np.sort(TASK.train), num_classes=3
     )
     expected = BayesianGCN().fit(task, seed=0)
     np.testing.assert_array_equal(clf.predict_proba(), expected.probabilities)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from nodecopy import BayesianGCN, NodeCopyClassifier
 from nodecopy.classifiers import LabelPropagation
+from nodecopy.data import planted_partition
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import scaling_of
@@ -125,3 +126,14 @@ def test_dense_features_that_are_mostly_zero_are_kept_sparse(normalise, monkeypa
     dense = dataclasses.replace(task, features=task.features.toarray())
     answers = [BayesianGCN(n_zeta=2).fit(one).probabilities for one in (task, dense)]
     np.testing.assert_allclose(*answers, atol=1e-5)
+
+
+def test_dense_columns_in_sparse_storage_are_dense_columns() -> None:
+    data = planted_partition(120, 2, seed=0).dataset
+    columns = np.random.default_rng(0).normal(size=(120, 3)) * [1e4, 1.0, 1e-3]
+    y = np.where(np.arange(120) < 30, data.labels, -1)
+    p = [
+        NodeCopyClassifier(preset="fast", random_state=0).fit(data.graph, x, y).predict_proba()
+        for x in (columns, sp.csr_array(columns))
+    ]
+    np.testing.assert_array_equal(*p)

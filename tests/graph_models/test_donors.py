@@ -234,3 +234,15 @@ def test_neighbours_are_searched_once_for_a_task(
     found = NearestNeighbours(4).donors(other, first).candidates
     assert not np.array_equal(found, NearestNeighbours(4).donors(task, first).candidates)
     assert NearestNeighbours(5).donors(task, first).candidates.shape == (90, 5)
+
+
+def test_nodes_of_which_nothing_is_known_are_set_apart(task: Task) -> None:
+    p = np.eye(3)[np.arange(90) % 3].astype(float)
+    p[:10] = 1 / 3
+    first = HardClass().donors(task, p).sets
+    assert first.labels[:10].tolist() == [0] * 10  # where a tie falls
+    apart = HardClass(set_apart=True).donors(task, p)
+    zeta = apart.sample(np.random.default_rng(0))
+    assert set(zeta[:10]) <= set(range(10))
+    assert not set(zeta[10:]) & set(range(10))
+    np.testing.assert_array_equal(apart.sets.labels[10:], first.labels[10:])

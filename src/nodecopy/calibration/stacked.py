@@ -80,8 +80,8 @@ class StackedClassifier:
             priors alone decide on weights and temperatures.
         pool_prior: of the temperature of the pool.
         features: what components see in place of dense numeric columns; None is what there is.
-        scale_weights: whether edge weights are divided by their mean first; else their unit counts,
-            since the tie of a node to itself has weight one, whatever the others have.
+        scale_weights: whether edge weights are divided by their median first; else their unit
+            counts, since the tie of a node to itself has weight one, whatever the others have.
     """
 
     components: tuple[Component, ...]
@@ -102,8 +102,8 @@ class StackedClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
         """Fit every classifier to all labels, and to all but a fold of them."""
-        mean = _mean_weight(task.graph) if self.scale_weights else 1.0
-        task = replace(task, graph=_scaled(task.graph, mean).built)
+        unit = _median_weight(task.graph) if self.scale_weights else 1.0
+        task = replace(task, graph=_scaled(task.graph, unit).built)
         mapped = None
         if self.features is not None:
             mapped = self.features.fit(task.features, child_seed(seed, "features"))
@@ -116,7 +116,7 @@ class StackedClassifier:
             if progress is not None:
                 progress(done + 1, len(self.components))
         held_out, pool = fits.pooled()
-        return FittedStack(tuple(fits.full), held_out, pool, mapped, mean)
+        return FittedStack(tuple(fits.full), held_out, pool, mapped, unit)
 
 
 class _Fits:
@@ -207,14 +207,14 @@ class FittedStack:
         held_out: what they predicted for labels that were hidden.
         pool: how their predictions become one.
         features: what they see in place of dense numeric columns.
-        mean_weight: what edge weights are divided by.
+        weight_unit: what edge weights are divided by.
     """
 
     components: tuple[Fitted, ...]
     held_out: HeldOut
     pool: Pool
     features: FittedKernelMap | None = None
-    mean_weight: float = 1.0
+    weight_unit: float = 1.0
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
@@ -231,7 +231,7 @@ class FittedStack:
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
         """
-        graph = _scaled(graph, self.mean_weight)
+        graph = _scaled(graph, self.weight_unit)
         if self.features is not None:
             features = self.features.apply(features)
         return pooled(self.pool, [predicted_by(part, graph, features) for part in self.components])
@@ -241,17 +241,18 @@ class FittedStack:
         return self.predict(graph, features).probabilities
 
 
-def _mean_weight(graph: Graph) -> float:
-    """Return the mean weight of an edge; one where no edge has any."""
-    mean = 1.0 if graph.weights is None else float(np.mean(graph.weights, dtype=np.float64))
-    return mean if mean > 0 else 1.0
+def _median_weight(graph: Graph) -> float:
+    """Return the median of the positive weights, which no single edge moves; one without any."""
+    if graph.weights is None or not np.any(graph.weights > 0):
+        return 1.0
+    return float(np.median(graph.weights[graph.weights > 0]))
 
 
-def _scaled(graph: RowGraph, mean: float) -> RowGraph:
-    """Return a graph with its weights divided by their mean."""
-    if mean == 1.0 or graph.built.weights is None:
+def _scaled(graph: RowGraph, unit: float) -> RowGraph:
+    """Return a graph with its weights divided by their unit."""
+    if unit == 1.0 or graph.built.weights is None:
         return graph
-    return replace(graph.built, weights=graph.built.weights / mean)
+    return replace(graph.built, weights=graph.built.weights / unit)
 
 
 def pooled(pool: Pool, parts: Sequence[Posterior]) -> Posterior:

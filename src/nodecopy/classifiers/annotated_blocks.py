@@ -47,6 +47,8 @@ _STUDENT_ITERATIONS = 20
 # Scores are bounded, far from where they matter, so that their powers are finite.
 _LARGEST = 60.0
 _DAMPING = 0.5
+# Probabilities that differ by less say nothing.
+_ALIKE = 1e-6
 # When the new nodes of a grown graph have settled, and how long that may take.
 _SETTLED, _MOST_SWEEPS = 1e-4, 50
 
@@ -254,10 +256,12 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
 def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give.
 
-    Both are K larger, so that classes of few edges are near one.
+    Both are K larger, so that classes of few edges are near one. Nodes whose classes are all
+    equally probable do not count.
     """
     classes = q.shape[2]
     likeliest = np.eye(classes)[q.argmax(2)]  # [M, N, K]
+    likeliest[np.ptp(q, axis=2) < _ALIKE] = 0.0
     around = _beside(adjacency, likeliest)
     meetings = likeliest.transpose(0, 2, 1) @ around  # m [M, K, K]
     ends = meetings.sum(2)  # κ [M, K]
@@ -270,8 +274,10 @@ def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[n
 def edge_evidence(
     adjacency: sp.csr_array, q: NDArray[np.float64], affinity: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]; weights count as that many edges."""
-    return _beside(adjacency, np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST)))
+    """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K]; nodes of which nothing is known say nothing."""
+    said = np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST))
+    said[np.ptp(q, axis=2) < _ALIKE] = 0.0
+    return _beside(adjacency, said)
 
 
 def _spread(

@@ -210,17 +210,16 @@ class NodeDataset:
         return f"NodeDataset({self.name!r}, {counts})"
 
 
-def sparse_where_cheaper(features: Features) -> Features:
-    """Return dense features as CSR if less than a quarter of them is not zero.
+def stored_by_density(features: Features) -> Features:
+    """Return features as CSR if less than a quarter of them is not zero, else dense.
 
     A network gives the same predictions, but for the order of sums, and its cost goes by the
-    entries that are stored.
+    entries that are stored. How features came says nothing of what they are.
     """
-    if not isinstance(features, np.ndarray):
-        return features
-    if np.count_nonzero(features) >= DENSE_SHARE * features.size:
-        return features
-    return _sparse_features(features)
+    least = DENSE_SHARE * np.prod(features.shape, dtype=float)
+    if isinstance(features, np.ndarray):
+        return features if np.count_nonzero(features) >= least else _sparse_features(features)
+    return features if features.count_nonzero() < least else features.toarray()
 
 
 def _features(values: Any, num_nodes: int) -> Features:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.dataset import NodeDataset, sparse_where_cheaper
+from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import one_per_node
 from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.splits import Split
@@ -106,7 +106,7 @@ class Task:
         (35, 535)
         """
         split.check(dataset)
-        features = sparse_where_cheaper(dataset.row_normalised())
+        features = stored_by_density(dataset.row_normalised())
         k = dataset.num_classes
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k

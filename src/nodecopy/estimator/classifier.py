@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.calibration import ClassShares, EstimatedAccuracy, FittedStack, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier
-from nodecopy.data.dataset import sparse_where_cheaper
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError
@@ -151,8 +150,8 @@ class NodeCopyClassifier(Parameters):
 
         Args:
             graph: see `nodecopy.data.convert.read_graph`.
-            X: features [N, D], dense or sparse, a row per node; dense ones that are mostly zero are
-                kept sparse, which gives the same, faster. Nodes of a networkx graph are in the
+            X: features [N, D], dense or sparse, a row per node; they are kept sparse where most are
+                zero, and dense elsewhere, however they came. Nodes of a networkx graph are in the
                 order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or, where
                 there are none, `structural_features` of the graph, with a warning.
             y: one label per node [N] of any type; -1, None, NaN or '' where unknown. From a PyTorch
@@ -171,7 +170,7 @@ class NodeCopyClassifier(Parameters):
             warnings.warn(NO_FEATURES, stacklevel=2)
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, self.normalise)
-        features = sparse_where_cheaper(scaling.apply(given.graph, features))
+        features = scaling.apply(given.graph, features)
         encoded = encode_labels(labels)
         held = node_numbers(validation, given.graph.num_nodes, "validation")
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
@@ -304,7 +303,7 @@ class NodeCopyClassifier(Parameters):
             )
         sizes = Sizes(features.shape[0], features.shape[1], len(self.classes_), 0)
         check_application(self.model_, sizes, self.max_memory)
-        features = sparse_where_cheaper(self.scaling_.apply(given.graph, features))
+        features = self.scaling_.apply(given.graph, features)
         return predicted_by(self.model_, given.graph, features)
 
     def save(self, path: str | os.PathLike[str]) -> None:

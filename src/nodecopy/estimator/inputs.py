@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.alignment import aligned_labels, aligned_rows, counts_rows
 from nodecopy.data.convert import GraphInput, read_graph
-from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -47,7 +47,7 @@ def read_described(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInp
     features = aligned_rows(features, given.graph.num_nodes, given.names)
     if hasattr(features, "detach"):
         features = features.detach().cpu().numpy()
-    return given._replace(features=checked(given.graph, features).features)
+    return given._replace(features=stored_by_density(checked(given.graph, features).features))
 
 
 def checked(graph: Graph, X: Any) -> NodeDataset:

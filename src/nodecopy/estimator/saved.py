@@ -171,8 +171,8 @@ def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
         or not np.isclose(sum(pool.weights), 1.0)
     ):
         raise FormatError(f"{name}.pool is not that of {count} components: {shown(pool)}")
-    if not 0 < fitted.mean_weight < np.inf:
-        raise FormatError(f"{name}.mean_weight must be positive; got {fitted.mean_weight}")
+    if not 0 < fitted.weight_unit < np.inf:
+        raise FormatError(f"{name}.weight_unit must be positive; got {fitted.weight_unit}")
 
 
 def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:

@@ -50,6 +50,10 @@ class DonorRule(Protocol):
         ...
 
 
+# Probabilities that differ by less say nothing.
+_ALIKE = 1e-6
+
+
 @savable
 @dataclass(frozen=True)
 class HardClass:
@@ -58,16 +62,22 @@ class HardClass:
     Args:
         clamp_labels: use the known label instead of the predicted one where there is one; the paper
             uses ĉ for every node.
+        set_apart: nodes whose classes are all equally probable form a set of their own; else they
+            fall to the first class. There are such nodes where no walk leads to a label.
     """
 
     clamp_labels: bool = False
+    set_apart: bool = False
 
     def donors(self, task: Task, probabilities: NDArray[np.floating]) -> HardDonors:
         """Form the class sets."""
-        labels = np.asarray(probabilities).argmax(1)
+        given = np.asarray(probabilities)
+        labels = given.argmax(1)
+        if self.set_apart:
+            labels[np.ptp(given, axis=1) < _ALIKE] = task.num_classes
         if self.clamp_labels:
             labels[task.train] = task.labels[task.train]
-        return HardDonors(class_sets(labels, task.num_classes))
+        return HardDonors(class_sets(labels, task.num_classes + self.set_apart))
 
 
 @dataclass(frozen=True, eq=False)
