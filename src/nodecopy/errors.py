@@ -6,6 +6,7 @@ NodecopyError
 │   ├── DatasetError
 │   ├── SplitError
 │   ├── ModelError      an impossible setting of a model
+│   │   └── NotFittedError
 │   ├── FormatError     a file that is not what it should be
 │   └── SpecError       an experiment that cannot be run as it is written
 ├── TrainingError       training itself failed, e.g. a loss that is not a number
@@ -40,6 +41,13 @@ class SplitError(InputError):
 
 class ModelError(InputError):
     """An impossible setting, or data that a model cannot be fitted to."""
+
+
+class NotFittedError(ModelError, AttributeError):
+    """A model that must be fitted before it can answer.
+
+    It is an AttributeError, too, so that ``hasattr(model, "posterior_")`` is False until then.
+    """
 
 
 class FormatError(InputError):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
 from nodecopy.data import planted_partition
 from nodecopy.data.structural import structural_features, ties_to
-from nodecopy.errors import FormatError, GraphError, InputError, ModelError
+from nodecopy.errors import FormatError, GraphError, InputError, ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier, progress
 from nodecopy.graph import Graph
 from nodecopy.graph_models import ObservedGraph
@@ -60,8 +60,12 @@ def test_scikit_learns_conventions(fitted: NodeCopyClassifier) -> None:
         clf.set_params(zeta=1)
     check_is_fitted(fitted)
     for use in (clf.predict, clf.predict_proba, clf.uncertainty, lambda: clf.save("nowhere")):
-        with pytest.raises(ModelError, match="not fitted yet"):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
             use()
+    for name in ("posterior_", "held_out_", "base_proba_", "samples_", "graphs_"):
+        with pytest.raises(NotFittedError, match="this NodeCopyClassifier is not fitted yet"):
+            getattr(clf, name)
+        assert not hasattr(clf, name)
     assert not [name for name in vars(clf) if name.endswith("_")]
 
 
@@ -262,6 +266,10 @@ def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message
         ),
         ({"predict_on": "observd"}, "did you mean 'observed'"),
         ({"normalise": "yes"}, "normalise must be 'auto', 'rows', 'columns', True or"),
+        *(
+            ({"max_memory": wrong}, "max_memory must be a whole number of bytes, or None; got ")
+            for wrong in ("8G", 1.5, True)
+        ),
         ({"random_state": "zero"}, "random_state must be an integer, None or a NumPy Generator"),
     ],
 )
@@ -277,6 +285,9 @@ def test_wrong_nodes_are_refused(fitted: NodeCopyClassifier) -> None:
         fitted.predict(["a"])
     with pytest.raises(ModelError, match="2 nodes but 1 true labels"):
         fitted.score([0, 1], [0])
+    for truth, shape in ((0, r"\[\]"), ([[0], [1]], r"\[2, 1\]")):
+        with pytest.raises(ModelError, match=f"one label for each node; got shape {shape}"):
+            fitted.score([0, 1], truth)
 
 
 def test_new_nodes(fitted: NodeCopyClassifier) -> None:

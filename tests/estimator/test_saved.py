@@ -209,6 +209,9 @@ def test_every_array_of_a_stack_is_checked(stacked: Path, tmp_path: Path, change
         (("pool", "fields", "weights"), {"tuple": [-1.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]}),
         (("pool", "fields", "temperature"), 0.0),
         (("pool", "fields", "temperature"), float("nan")),
+        (("pool", "fields", "temperature"), 1e-320),
+        (("pool", "fields", "temperature"), 10**400),
+        (("pool", "fields", "temperatures"), {"tuple": [1.0] * 6 + [1e-320]}),
         (("pool", "fields", "temperatures"), {"tuple": [1.0] * 6 + [-1.0]}),
         (("pool",), None),
         (("held_out",), None),
@@ -255,6 +258,17 @@ def test_steps_that_nobody_would_wait_for_are_refused(stacked: Path, tmp_path: P
     for place in places:
         wrong = text[:place] + re.sub(r"\d+", str(10**9), text[place:], count=1)
         with pytest.raises(FormatError, match="steps must be at most 1,000,000"):
+            NodeCopyClassifier.load(tampered(tmp_path / "m.safetensors", wrong, arrays))
+
+
+def test_devices_that_do_not_exist_are_refused(saved: Path, tmp_path: Path) -> None:
+    settings, arrays = read_model(saved)
+    text = json.dumps(settings)
+    places = [at.start() for at in re.finditer('"device": "cpu"', text)]
+    assert len(places) >= 2  # of the arguments, and of the fit
+    for place in places:
+        wrong = text[:place] + text[place:].replace("cpu", "gpu", 1)
+        with pytest.raises(FormatError, match="m.safetensors.*unknown device 'gpu';.* accepted: "):
             NodeCopyClassifier.load(tampered(tmp_path / "m.safetensors", wrong, arrays))
 
 

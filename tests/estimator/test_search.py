@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier, on_nodes
 from nodecopy.presets import best
 from nodecopy.weights.descent import TrainConfig
@@ -31,6 +31,13 @@ def test_fitting_on_nodes_is_fitting_with_the_other_labels_hidden() -> None:
     np.testing.assert_array_equal(rows.predict_proba(np.arange(90)), direct.predict_proba())
     np.testing.assert_array_equal(rows.predict([[3], [4]]), direct.predict([3, 4]))
     assert not hasattr(CLF, "posterior_")
+
+
+def test_a_node_may_be_given_twice_with_one_label() -> None:
+    rows = on_nodes(CLF, TASK.graph, TASK.features)
+    once = rows.fit(TASK.train, TRUTH[TASK.train]).predict_proba([0, 1])
+    twice = np.concatenate([TASK.train, TASK.train[::-1]])
+    np.testing.assert_array_equal(rows.fit(twice, TRUTH[twice]).predict_proba([0, 1]), once)
 
 
 def test_grid_search_and_cross_validation_run_as_they_are() -> None:
@@ -67,5 +74,14 @@ def test_errors() -> None:
     rows = on_nodes(CLF, TASK.graph, TASK.features)
     with pytest.raises(ModelError, match="2 nodes but 1 labels"):
         rows.fit([0, 1], [0])
+    with pytest.raises(ModelError, match=r"y must be one label for each node; got shape \[\]"):
+        rows.fit([0, 1], 0)
+    for use in (rows.predict, rows.predict_proba, lambda nodes: rows.score(nodes, [0])):
+        with pytest.raises(NotFittedError, match="this NodeIndexClassifier is not fitted yet"):
+            use([0])
+    with pytest.raises(ModelError, match="node 0 has two labels, 0 and 1; accepted: one for each"):
+        rows.fit([0, 0, 1, 2], [0, 1, 1, 0])
+    with pytest.raises(ModelError, match="node 5 has two labels, 'a' and None"):
+        rows.fit([5, 1, 2, 5], np.array(["a", "b", "a", None], object))
     with pytest.raises(ModelError, match="unknown parameter 'epsilon'"):
         rows.set_params(epsilon=1)

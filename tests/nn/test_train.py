@@ -14,7 +14,7 @@ from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.memory import chunks_within, field_bytes
-from nodecopy.nn.network import Network
+from nodecopy.nn.network import Computing, Network
 from nodecopy.nn.receptive import receptive_field
 from nodecopy.rng import stream
 from nodecopy.weights.descent import TrainConfig, train
@@ -140,6 +140,9 @@ def test_impossible_settings_are_refused(task: Task) -> None:
     for make, message in [
         (lambda: TrainConfig(epochs=-1), "epochs must not be negative; got -1"),
         (lambda: TrainConfig(learning_rate=0), "learning_rate must be positive"),
+        (lambda: TrainConfig(device="gpu"), "unknown device 'gpu';.* accepted: cpu"),
+        (lambda: Computing(device="gpu"), "unknown device 'gpu';.* accepted: cpu"),
+        (lambda: Computing(device="cuda:99"), "unknown device 'cuda:99';.* accepted: cpu"),
         (lambda: GCN(dropout=1.0), "dropout must be at least 0 and below 1; got 1.0"),
         (lambda: GCN(hidden=(0,)), "positive sizes"),
         (lambda: ChebNet(degree=0), "degree must be at least 1"),

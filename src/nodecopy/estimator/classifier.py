@@ -15,7 +15,7 @@ from nodecopy.calibration import ClassShares, EstimatedAccuracy, FittedStack, He
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
-from nodecopy.errors import FormatError, ModelError
+from nodecopy.errors import FormatError, ModelError, NotFittedError
 from nodecopy.estimator.assessment import Assessment, SuspectLabel
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
@@ -253,12 +253,13 @@ class NodeCopyClassifier(Parameters):
     @property
     def posterior_(self) -> Posterior:
         """Probabilities and uncertainty of every node, calibrated where the method is."""
-        return posterior_of(self.model_)
+        return posterior_of(self._check_fitted())
 
     @property
     def held_out_(self) -> HeldOut | None:
         """What each component predicted for labels held out; None where none were."""
-        held = self.model_.held_out if isinstance(self.model_, FittedStack) else None
+        model = self._check_fitted()
+        held = model.held_out if isinstance(model, FittedStack) else None
         return held if held is not None and len(held.nodes) else None
 
     @property
@@ -279,6 +280,8 @@ class NodeCopyClassifier(Parameters):
     def score(self, nodes: ArrayLike, y_true: ArrayLike) -> float:
         """Return the share of ``nodes`` whose predicted label is that of ``y_true`` [n]."""
         predicted, truth = self.predict(nodes), np.asarray(y_true)
+        if truth.ndim != 1:
+            raise ModelError(f"y_true must be one label for each node; got shape {[*truth.shape]}")
         if predicted.shape != truth.shape:
             raise ModelError(f"{len(predicted)} nodes but {len(truth)} true labels")
         return float(np.mean(predicted == truth))
@@ -377,7 +380,7 @@ class NodeCopyClassifier(Parameters):
 
     def _bayesian(self, attribute: str) -> FittedBayesianGCN:
         """Return the first Bayesian GCN that was fitted."""
-        model: Fitted = self.model_
+        model = self._check_fitted()
         for part in model.components if isinstance(model, FittedStack) else (model,):
             if isinstance(part, FittedBayesianGCN):
                 return part
@@ -393,9 +396,10 @@ class NodeCopyClassifier(Parameters):
         kind = type(self.random_state).__name__
         raise ModelError(f"random_state must be an integer, None or a NumPy Generator; got {kind}")
 
-    def _check_fitted(self) -> None:
+    def _check_fitted(self) -> Fitted:
         if not hasattr(self, "model_"):
-            raise ModelError("this NodeCopyClassifier is not fitted yet; call fit first")
+            raise NotFittedError("this NodeCopyClassifier is not fitted yet; call fit first")
+        return self.model_
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

@@ -37,6 +37,9 @@ from nodecopy.weights import WeightSamples
 # More members, draws or steps than this are no setting of anyone, and would be computed for ever.
 _MOST = 1_000_000
 
+# Temperatures by which log-probabilities can be divided without overflow; no fit is near the ends.
+_TEMPERATURES = (1e-100, 1e100)
+
 _NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
 
 
@@ -162,11 +165,16 @@ def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
     _check_numbers(f"{name}.held_out.truth", held.truth, (m,), sizes.classes)
     _check_numbers(f"{name}.held_out.folds", held.folds, (m,), max(m, 1))
     _check(f"{name}.held_out.probabilities", held.probabilities, (count, m, sizes.classes))
-    positive = (*pool.temperatures, pool.temperature)
+    least, most = _TEMPERATURES
+    for temperature in (*pool.temperatures, pool.temperature):
+        if not least <= temperature <= most:
+            raise FormatError(
+                f"a temperature of {name}.pool must be from {least} to {most}; got "
+                f"{shown(temperature)}"
+            )
     if (
         len(pool.weights) != count
         or len(pool.temperatures) != count
-        or not np.all(np.isfinite(positive) & (np.array(positive) > 0))
         or not all(weight >= 0 for weight in pool.weights)
         or not np.isclose(sum(pool.weights), 1.0)
     ):

@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.label_values import one_per_node
-from nodecopy.errors import ModelError
+from nodecopy.data.label_values import is_known, one_per_node
+from nodecopy.errors import ModelError, NotFittedError, shown
 from nodecopy.estimator.classifier import NodeCopyClassifier
 from nodecopy.estimator.inputs import node_numbers, read_described
 from nodecopy.graph import Graph
@@ -68,8 +68,11 @@ class NodeIndexClassifier:
         """Fit with the labels ``y`` [n] of ``nodes`` [n] or [n, 1] known, all others unknown."""
         num_nodes = self.data.graph.num_nodes
         picked, labels = _nodes(nodes, num_nodes), np.asarray(y)
+        if labels.ndim != 1:
+            raise ModelError(f"y must be one label for each node; got shape {[*labels.shape]}")
         if len(picked) != len(labels):
             raise ModelError(f"{len(picked)} nodes but {len(labels)} labels")
+        _refuse_contradictions(picked, labels)
         known = np.full(num_nodes, None, dtype=object)
         known[picked] = labels.tolist()
         self.classifier_ = NodeCopyClassifier(**self.classifier.get_params())
@@ -79,15 +82,15 @@ class NodeIndexClassifier:
 
     def predict(self, nodes: ArrayLike) -> NDArray[Any]:
         """Return the labels of ``nodes``."""
-        return self.classifier_.predict(_nodes(nodes, self.data.graph.num_nodes))
+        return self._fitted().predict(_nodes(nodes, self.data.graph.num_nodes))
 
     def predict_proba(self, nodes: ArrayLike) -> NDArray[np.float64]:
         """Return the class probabilities of ``nodes`` [n, K]."""
-        return self.classifier_.predict_proba(_nodes(nodes, self.data.graph.num_nodes))
+        return self._fitted().predict_proba(_nodes(nodes, self.data.graph.num_nodes))
 
     def score(self, nodes: ArrayLike, y: ArrayLike) -> float:
         """Return the accuracy on ``nodes``."""
-        return self.classifier_.score(_nodes(nodes, self.data.graph.num_nodes), y)
+        return self._fitted().score(_nodes(nodes, self.data.graph.num_nodes), y)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments, and with ``deep`` those of the classifier as ``classifier__…``."""
@@ -113,6 +116,24 @@ class NodeIndexClassifier:
         """Tell scikit-learn what this is."""
         return self.classifier.__sklearn_tags__()
 
+    def _fitted(self) -> NodeCopyClassifier:
+        if not hasattr(self, "classifier_"):
+            raise NotFittedError("this NodeIndexClassifier is not fitted yet; call fit first")
+        return self.classifier_
+
 
 def _nodes(nodes: ArrayLike, num_nodes: int) -> NDArray[np.int64]:
     return node_numbers(one_per_node(np.asarray(nodes)), num_nodes)
+
+
+def _refuse_contradictions(nodes: NDArray[np.int64], labels: NDArray[Any]) -> None:
+    """Refuse a node that is given twice, with different labels; the same one may be repeated."""
+    repeated = np.isin(nodes, np.flatnonzero(np.bincount(nodes, minlength=1) > 1))
+    first: dict[int, Any] = {}
+    for node, label in zip(nodes[repeated].tolist(), labels[repeated].tolist(), strict=True):
+        earlier = first.setdefault(node, label)
+        if earlier != label and (is_known(earlier) or is_known(label)):
+            raise ModelError(
+                f"node {node} has two labels, {shown(earlier)} and {shown(label)}; accepted: one "
+                "for each node"
+            )

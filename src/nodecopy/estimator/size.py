@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from nodecopy.calibration import FittedStack, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
@@ -13,12 +15,13 @@ from nodecopy.classifiers import (
     NetworkClassifier,
     NodeClassifier,
 )
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, shown
 from nodecopy.machine import size_text, usable_memory
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
 from nodecopy.posterior import BayesianGCN
 from nodecopy.rng import stream
+from nodecopy.typed import fits
 
 # Copies of the weights of one network while it is trained; every other network keeps one.
 _TRAINING_COPIES = 5
@@ -70,6 +73,10 @@ def check_application(fitted: Fitted, sizes: Sizes, max_memory: int | None) -> N
 
 def check_need(need: Need, sizes: Sizes, max_memory: int | None) -> None:
     """Refuse to take so much memory."""
+    if not (max_memory is None or isinstance(max_memory, np.integer) or fits(max_memory, int)):
+        raise ModelError(
+            f"max_memory must be a whole number of bytes, or None; got {shown(max_memory)}"
+        )
     most = usable_memory() // 2 if max_memory is None else max_memory
     by_feature, by_node, networks = need
     if by_feature + by_node <= most:

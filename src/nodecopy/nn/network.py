@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import RowGraph
 from nodecopy.savable import savable
 
@@ -26,7 +26,7 @@ class Computing:
     """Where to compute, and within what bounds.
 
     Attributes:
-        device: "cpu", "cuda", …
+        device: "cpu", "cuda", …; one that this machine has.
         memory: bytes that a chunk of members may take; None is a quarter of the machine's.
         prune: compute only the rows that the outputs need; False gives the same, slowly.
     """
@@ -34,6 +34,22 @@ class Computing:
     device: str = "cpu"
     memory: int | None = None
     prune: bool = True
+
+    def __post_init__(self) -> None:
+        """Check the device."""
+        check_device(self.device)
+
+
+def check_device(device: object) -> None:
+    """Refuse a device that PyTorch does not find on this machine."""
+    if device == "cpu":
+        return
+    found = ["cpu"]
+    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    for kind, count in (counts | {"xpu": torch.xpu.device_count()}).items():
+        found += [kind, *(f"{kind}:{number}" for number in range(count))] if count else []
+    if str(device) not in found:
+        raise ModelError(unknown_name("device", device, found))
 
 
 class Reading(NamedTuple):

@@ -21,7 +21,7 @@ from torch import Tensor
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, TrainingError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Network, Reading, Weights
+from nodecopy.nn.network import Computing, Network, Reading, Weights, check_device
 from nodecopy.progress import Progress
 from nodecopy.rng import key64, stream
 from nodecopy.savable import savable
@@ -62,6 +62,7 @@ class TrainConfig:
             raise ModelError(f"epochs must not be negative; got {self.epochs}")
         if self.learning_rate <= 0 or self.weight_decay < 0:
             raise ModelError("learning_rate must be positive and weight_decay not negative")
+        check_device(self.device)
 
     @property
     def computing(self) -> Computing:
