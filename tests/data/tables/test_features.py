@@ -60,6 +60,36 @@ def test_mostly_zero_columns_are_kept_sparse(read):
     assert isinstance(read(features="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
 
 
+def test_true_and_false_are_one_and_zero(read):
+    table = read(features="id,f,g\nc,True,0.5\na,False,1\nb, TRUE,2\n")
+    assert rows_of(table) == [[0, 1], [1, 2], [1, 0.5]]
+    table = read(features="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n")
+    assert rows_of(table) == [[0.25, 1], [0, 2.5], [1, 0.5]]
+    content = "node,f,g\nc,True,5\na,False,1\nb,True,2\n"
+    table = read(features=content, feature_columns=("node", "f", "g"))
+    assert rows_of(table) == [[0, 1], [1, 2], [1, 5]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "id,f\nc,True\na,yes\nb,False\n",
+            "1 line cannot be read: line 3 has 'yes' for 'f', which",
+        ),
+        (
+            "id,f\nc,True\na,\nb,False\n",
+            "1 row with a feature that is empty or not .*: .a. .line 3.;",
+        ),
+        ("id,f,g\nc,True,1\na,False,nan\nb,True,2\n", "1 row with a feature .*: .a. .line 3.;"),
+        ("id,f,g\nc,True,x\na,False,1\nb,1,2\n", "1 line cannot be read: line 2 has 'x' for 'g'"),
+    ],
+)
+def test_other_words_than_true_and_false_are_refused(read, content, message):
+    with pytest.raises((DatasetError, FormatError), match=message):
+        read(features=content)
+
+
 def test_features_in_parquet(read, parquet):
     rows = "(VALUES ('c', 5, true), ('a', 1, false), ('b', 2.5, true)) AS t(id, f, g)"
     table = read(features=parquet("x.parquet", f"SELECT * FROM {rows}"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.kinds import is_number
+from nodecopy.data.tables.kinds import is_number, is_truth
 from nodecopy.errors import DatasetError
 
 
@@ -75,11 +75,11 @@ def _chosen_features(table: TableFile) -> FeatureColumns:
 
 
 def _is_text(table: TableFile, place: int) -> bool:
-    """Tell whether a column holds anything but numbers, as far as can be seen."""
+    """Tell whether a column holds anything but numbers, True and False, as far as can be seen."""
     if table.is_parquet:
         return table.types[place].startswith(("VARCHAR", "ENUM", "UUID"))
     cells = [row[place] for row in table.sample if place < len(row)]
-    return not all(is_number(table.number(cell)) for cell in cells)
+    return not all(is_number(table.number(cell)) or is_truth(cell) for cell in cells)
 
 
 def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] = ()) -> list[int]:

@@ -21,6 +21,7 @@ from nodecopy.data.tables.features import (
     where_in_table,
 )
 from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.kinds import is_truth
 from nodecopy.data.tables.places import offenders
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import counted
@@ -50,7 +51,11 @@ class DenseTable:
         """Read the file into ``features``."""
         if not self.columns.features:
             raise DatasetError(f"{self.path} has an id in each row, but no feature")
-        numbers = [Column(f"x{n}", at, number=True) for n, at in enumerate(self.columns.features)]
+        truths = self._truths
+        numbers = [
+            Column(f"x{n}", at, number=True, truths=at in truths)
+            for n, at in enumerate(self.columns.features)
+        ]
         try:
             db.load("features", self.table, [Column("id", self.columns.id), *numbers])
         except FormatError as error:
@@ -80,6 +85,12 @@ class DenseTable:
     def _places(self) -> tuple[int, ...]:
         return self.columns.features
 
+    @property
+    def _truths(self) -> set[int]:
+        """Places of the columns that say True or False in the first rows of a text."""
+        rows = [row for row in self.table.sample if len(row) == len(self.table.names)]
+        return {at for at in self._places if any(is_truth(row[at]) for row in rows)}
+
     def _values(self, db: Database, num_nodes: int) -> NDArray[np.float32]:
         """Fetch some columns at a time, so that they are not in memory twice."""
         width = len(self._places)
@@ -99,8 +110,13 @@ class DenseTable:
         count = int(np.count_nonzero(wrong.any(axis=1)))
         example = self.table.named(self._places[int(np.flatnonzero(wrong.any(axis=0))[0])])
 
+        truths = self._truths
+
         def is_wrong(row: Sequence[str]) -> bool:
-            return not all(is_feature(self.table.number(row[at])) for at in self._places)
+            return not all(
+                is_feature(self.table.number(row[at])) or (at in truths and is_truth(row[at]))
+                for at in self._places
+            )
 
         where = offenders(db, self.table, is_wrong, count, show=(self.columns.id,))
         return DatasetError(

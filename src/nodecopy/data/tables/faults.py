@@ -10,11 +10,11 @@ import csv
 import itertools
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nodecopy.data.tables.files import TableFile, open_lines
-from nodecopy.data.tables.kinds import is_number
+from nodecopy.data.tables.kinds import is_number, is_truth
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import SHOWN, counted, shortened
 from nodecopy.errors import FormatError
@@ -66,7 +66,7 @@ def brief(error: Exception) -> str:
 
 
 def _faults(table: TableFile, columns: Sequence[Column]) -> Iterator[Fault]:
-    numbers = [column.place for column in columns if column.number]
+    numbers = {column.place: column.truths for column in columns if column.number}
     with open_lines(table.path, packed=table.packed) as lines:
         rows = itertools.islice(lines, table.skip, None)
         reader = csv.reader(rows, delimiter=table.delimiter, strict=True)
@@ -83,13 +83,18 @@ def _faults(table: TableFile, columns: Sequence[Column]) -> Iterator[Fault]:
                 yield Fault(line, what)
 
 
-def _fault(table: TableFile, numbers: Sequence[int], row: Sequence[str]) -> str:
-    """Return what is wrong with a row; nothing where nothing is."""
+def _fault(table: TableFile, numbers: Mapping[int, bool], row: Sequence[str]) -> str:
+    """Return what is wrong with a row; nothing where nothing is.
+
+    ``numbers`` are the places of numbers, and whether True and False are some of them there.
+    """
     if not all(cell.isascii() or _is_utf8(cell) for cell in row):
         return "is not UTF-8"
     if row and len(row) != len(table.names):
         return f"has {counted(len(row), 'cell')} instead of {len(table.names)}"
-    for place in numbers:
+    for place, truths in numbers.items():
+        if truths and row and is_truth(row[place]):
+            continue
         if row and row[place] and not is_number(table.number(row[place])):
             name, mark = table.named(place), "point" if table.decimal == "." else "comma"
             swapped = row[place].replace(",", ".")

@@ -138,3 +138,8 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_truth(cell: str) -> bool:
+    """Tell whether a cell reads True or False, in any case."""
+    return cell.strip().casefold() in ("true", "false")

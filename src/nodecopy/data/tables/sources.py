@@ -19,18 +19,20 @@ _NUMBER_TYPES = (*_WHOLE, *(f"U{name}" for name in _WHOLE), "FLOAT", "DOUBLE", "
 class Column:
     """A column to load: its name in the database, its place in the file, and what it holds.
 
-    ``number`` asks for numbers; ``fractions`` accepts them where text is asked for.
+    ``number`` asks for numbers; ``fractions`` accepts them where text is asked for. ``truths``
+    reads True as 1 and False as 0 where numbers are asked for, in a text.
     """
 
     name: str
     place: int
     number: bool = False
     fractions: bool = False
+    truths: bool = False
 
     @property
     def type(self) -> str:
-        """Its type in the database."""
-        return "DOUBLE" if self.number else "VARCHAR"
+        """What a text is read as."""
+        return "DOUBLE" if self.number and not self.truths else "VARCHAR"
 
 
 def parquet_source(table: TableFile, *, row_numbers: bool = False) -> str:
@@ -49,7 +51,7 @@ def load_statement(name: str, table: TableFile, columns: Sequence[Column]) -> st
     held = {place: (f"unused{place}", "VARCHAR") for place in range(len(table.names))}
     held |= {column.place: (column.name, column.type) for column in columns}
     types = ", ".join(f"{held_as}: '{kind}'" for held_as, kind in held.values())
-    picked = ", ".join(column.name for column in columns)
+    picked = ", ".join(_truth(c.name, table.decimal) if c.truths else c.name for c in columns)
     return (
         f"CREATE TEMP TABLE {name} AS SELECT {picked} FROM read_csv({_path(table)}, "
         f"auto_detect = false, header = false, skip = {table.skip}, "
@@ -68,6 +70,12 @@ def identifier(name: str) -> str:
 def _value(name: str, column: Column) -> str:
     # An empty text is a missing value in a Parquet file as it is in a CSV file.
     return f"CAST({name} AS DOUBLE)" if column.number else f"nullif(CAST({name} AS VARCHAR), '')"
+
+
+def _truth(name: str, decimal: str) -> str:
+    number = f"CAST(replace({name}, '{decimal}', '.') AS DOUBLE)"
+    words = "WHEN 'true' THEN 1 WHEN 'false' THEN 0"
+    return f"CASE lower(trim({name})) {words} ELSE {number} END AS {name}"
 
 
 def _path(table: TableFile) -> str:
