@@ -153,12 +153,12 @@ def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
     p = np.asarray(fitted.probabilities, np.float64)[problem.test]
     seconds = time.process_time() - start
     p /= p.sum(1, keepdims=True)
-    found = score_predictions(p, problem.truth[problem.test])
+    measured = score_predictions(p, problem.truth[problem.test])
     return {
-        "accuracy": round(found.accuracy, 5),
-        "nll": round(found.nll, 5),
-        "ece": round(found.ece_width, 5),
-        "gap": round(float(p.max(1).mean()) - found.accuracy, 5),
+        "accuracy": round(measured.accuracy, 5),
+        "nll": round(measured.nll, 5),
+        "ece": round(measured.ece_width, 5),
+        "gap": round(float(p.max(1).mean()) - measured.accuracy, 5),
         "seconds": round(seconds, 3),
     }
 

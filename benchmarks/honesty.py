@@ -105,10 +105,10 @@ def measured(fit: Fit) -> Mapping[str, float]:
     result["NLL"] = negative_log_likelihood(p, y)
     result["NLL with shares"] = negative_log_likelihood(shares.apply(p), y)
     wrong = given != fit.labels[fit.nodes]
-    found = suspect_labels(fit.nodes, given, fit.held_out)
-    guilty = fit.given[found.nodes] != fit.labels[found.nodes]
-    result["share said wrong"] = 100 * found.share
-    result["suspected"] = float((found.probability > 0.5).sum())
+    suspects = suspect_labels(fit.nodes, given, fit.held_out)
+    guilty = fit.given[suspects.nodes] != fit.labels[suspects.nodes]
+    result["share said wrong"] = 100 * suspects.share
+    result["suspected"] = float((suspects.probability > 0.5).sum())
     if count := int(wrong.sum()):
         result["precision in the top k"] = 100 * float(guilty[:count].mean())
         result["in the top k/2"] = 100 * float(guilty[: max(count // 2, 1)].mean())

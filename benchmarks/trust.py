@@ -91,14 +91,14 @@ class PlantedErrors:
         labels.flags.writeable = False
         fitted = self.stack.fit(replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
-        found = suspect_labels(held.nodes, held.truth, held_out_pool(fitted))
-        right = np.isin(found.nodes, wrong)
+        suspects = suspect_labels(held.nodes, held.truth, held_out_pool(fitted))
+        right = np.isin(suspects.nodes, wrong)
         return {
             "planted": count,
             "found among planted": int(right[:count].sum()),
             "first": len(right[: min(FIRST, count)]),
             "right among first": int(right[: min(FIRST, count)].sum()),
-            "share": round(found.share, 5),
+            "share": round(suspects.share, 5),
         }
 
 
