@@ -1,10 +1,10 @@
 """One's own graph: from tables to labels, how far to trust them, and what to label next.
 
-Reading order: ``settings`` (what is asked for), ``run`` (the whole job), ``validation``,
-``acquisition`` and ``suspects`` (its parts), ``outcome`` (what it gives).
+Reading order: ``settings`` (what is asked for), ``run`` (the whole job), ``validation`` and
+``suspects`` (its parts; what to label next is `nodecopy.acquisition`), ``outcome`` (what it gives).
 """
 
-from nodecopy.labelling.acquisition import NextLabels, next_labels
+from nodecopy.acquisition import NextLabels, next_labels
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.labelling.run import label_tables
 from nodecopy.labelling.settings import FitSettings, read_settings, write_settings

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.acquisition import NextLabels
 from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.data.inspection import Inspection
 from nodecopy.data.tables import TableDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment
-from nodecopy.labelling.acquisition import NextLabels
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
 from nodecopy.labelling.validation import Validation

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nodecopy.acquisition import next_labels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.inspection import inspect_dataset
 from nodecopy.data.tables import TableDataset, read_tables
@@ -13,7 +14,6 @@ from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
-from nodecopy.labelling.acquisition import next_labels
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges

@@ -44,6 +44,7 @@ def next_labels(
     *,
     allowed: ArrayLike | None = None,
     seed: int = 0,
+    seen: NDArray[np.float32] | None = None,
 ) -> NextLabels:
     """Choose nodes that are like many others whose label is in doubt, and unlike each other.
 
@@ -66,12 +67,17 @@ def next_labels(
         count: how many to choose; fewer come back if there are fewer candidates.
         allowed: a mask of the nodes that may be chosen [N]; None allows all.
         seed: of the samples on large graphs.
+        seen: `embedding` of this graph and these features, from ``stream(seed, "acquisition")``, if
+            it was computed before; None computes it.
     """
     known = np.asarray(labelled, np.int64)
     free = np.ones(graph.num_nodes, bool) if allowed is None else np.array(allowed, bool)
     free[known] = False
     rng = stream(seed, "acquisition")
-    seen = embedding(graph, features, rng)
+    if seen is None:
+        seen = embedding(graph, features, rng)
+    else:
+        _test_matrix(features, rng)  # so that the samples below are the same ones
     points = _some(np.arange(graph.num_nodes), _MAX_POINTS, rng)
     candidates = _some(np.flatnonzero(free), _MAX_CANDIDATES, rng)
     doubt = posterior.entropy[points] * (graph.num_nodes / max(len(points), 1))
@@ -92,7 +98,6 @@ def embedding(
     directions (a randomised singular value decomposition, Halko et al. 2011).
     """
     X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
-    width = min(_DIRECTIONS, *X.shape)
     walk = _walk(graph)
 
     def forth(columns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -101,7 +106,7 @@ def embedding(
     def back(rows: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(X.T @ (walk.T @ (walk.T @ rows)))
 
-    basis = np.linalg.qr(forth(rng.standard_normal((X.shape[1], width))))[0]
+    basis = np.linalg.qr(forth(_test_matrix(features, rng)))[0]
     directions = np.linalg.qr(back(basis))[0]
     seen = forth(directions)
     length = np.linalg.norm(seen, axis=1, keepdims=True)
@@ -139,6 +144,11 @@ def _greedy(
         gains.append(now)
         covered = np.maximum(covered, S[:, column])
     return chosen, gains
+
+
+def _test_matrix(features: FeatureMatrix, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return random directions that the decomposition starts from [D, 64]."""
+    return rng.standard_normal((features.shape[1], min(_DIRECTIONS, *features.shape)))
 
 
 def _some(nodes: NDArray[np.int64], most: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from nodecopy import acquisition
+from nodecopy.acquisition import embedding, next_labels, similarity
 from nodecopy.graph import Graph
-from nodecopy.labelling import acquisition
-from nodecopy.labelling.acquisition import embedding, next_labels, similarity
 from nodecopy.posterior import Posterior
+from nodecopy.rng import stream
 
 
 def posterior(entropy: list[float] | np.ndarray) -> Posterior:
@@ -108,3 +109,14 @@ def test_on_large_graphs_a_sample_stands_for_all(monkeypatch):
     assert np.array_equal(found.nodes, again.nodes)
     other = next_labels(graph, X, posterior(H), range(15), 12, seed=1)
     assert not np.array_equal(found.nodes, other.nodes)
+
+
+def test_what_was_computed_before_gives_the_same_choice(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 20)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 10)
+    graph, X, H = random_problem()
+    seen = embedding(graph, X, stream(3, "acquisition"))
+    fresh = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3)
+    again = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3, seen=seen)
+    assert again.nodes.tolist() == fresh.nodes.tolist()
+    assert again.gain.tolist() == fresh.gain.tolist()
