@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
@@ -17,6 +17,7 @@ from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError, NotFittedError
 from nodecopy.estimator.assessment import Assessment, SuspectLabel
+from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.method import PresetName, method_of
@@ -163,26 +164,51 @@ class NodeCopyClassifier(Parameters):
         nodes, else it must name them (by number, or as a networkx graph does); a Series may then
         leave nodes out, whose labels are unknown.
         """
-        method = method_of(self.get_params())
+        method_of(self.get_params())  # refuses what is wrong with them before anything is read
         given, labels = read_labelled(graph, X, y)
         features, hubs = given.features, None
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=2)
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, self.normalise)
-        features = scaling.apply(given.graph, features)
-        encoded = encode_labels(labels)
         held = node_numbers(validation, given.graph.num_nodes, "validation")
-        train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), held)
-        task = Task.of(
-            given.graph, features, encoded.numbers, train, held, num_classes=len(encoded.classes)
-        )
-        sizes = Sizes(features.shape[0], features.shape[1], len(encoded.classes), len(train))
-        check_size(method, sizes, self.max_memory)
-        with progress_bar("fitting", self.progress) as progress:
-            fitted = method.fit(task, self._seed(), progress)
-        state = FittedState(encoded.classes, sizes.features, scaling, hubs, fitted)
-        return self._take(state)
+        nodes = DescribedNodes(given.graph, features, hubs, scaling)
+        return self._fit(GivenNodes(nodes, labels, held))
+
+    def add_labels(self, labels: Mapping[int, Any]) -> Self:
+        """Fit again with more labels; graph and features are not read again.
+
+        The result is that of a new `fit` with all labels. A node that has a label gets the new one;
+        None, or anything else that means unknown, takes its label away.
+
+        Args:
+            labels: by node number, from 0 in the order of the graph's nodes.
+
+        >>> from nodecopy.data import planted_partition
+        >>> data = planted_partition(200, 2, seed=0).dataset
+        >>> y = np.where(np.arange(200) < 4, data.labels, -1)
+        >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
+        >>> for _ in range(2):  # whoever knows the labels is asked for two at a time
+        ...     asked = clf.suggest(2)
+        ...     clf = clf.add_labels({node: data.labels[node] for node in asked})
+        >>> len(clf.held_out_.nodes)
+        8
+        """
+        return self._fit(self._given("add_labels").with_labels(labels))
+
+    def suggest(self, n: int = 1, *, exclude: ArrayLike = ()) -> NDArray[np.int64]:
+        """Return the n nodes that are most worth labelling next, the best first.
+
+        They are like many nodes whose label is in doubt, and unlike each other:
+        `nodecopy.acquisition.next_labels`. Fewer come back where fewer have no label.
+
+        Args:
+            n: how many.
+            exclude: nodes that are not to be suggested: their numbers, or a mask [N].
+        """
+        given, state = self._given("suggest"), self.random_state
+        seed = int(state) if isinstance(state, (int, np.integer)) else 0
+        return given.suggest(self.posterior_, n, exclude, seed)
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -364,6 +390,36 @@ class NodeCopyClassifier(Parameters):
                 f"{error}{spared if name in ('base', 'graph_model') else ''}"
             ) from error
         return encoded
+
+    def _fit(self, given: GivenNodes) -> Self:
+        """Fit to what was read and checked."""
+        method, nodes = method_of(self.get_params()), given.described
+        features, encoded = nodes.scaled(), encode_labels(given.labels)
+        train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), given.held)
+        task = Task.of(
+            nodes.graph,
+            features,
+            encoded.numbers,
+            train,
+            given.held,
+            num_classes=len(encoded.classes),
+        )
+        sizes = Sizes(features.shape[0], features.shape[1], len(encoded.classes), len(train))
+        check_size(method, sizes, self.max_memory)
+        with progress_bar("fitting", self.progress) as progress:
+            fitted = method.fit(task, self._seed(), progress)
+        state = FittedState(encoded.classes, sizes.features, nodes.scaling, nodes.hubs, fitted)
+        self._fitted_to: GivenNodes | None = given
+        return self._take(state)
+
+    def _given(self, asked: str) -> GivenNodes:
+        self._check_fitted()
+        given = getattr(self, "_fitted_to", None)
+        if given is None:
+            raise ModelError(
+                f"{asked} needs the graph, which a model from a file does not hold: call fit first"
+            )
+        return given
 
     def _take(self, state: FittedState) -> Self:
         self.classes_ = state.classes

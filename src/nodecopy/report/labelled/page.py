@@ -13,6 +13,7 @@ from nodecopy.labelling import LabelledGraph
 from nodecopy.report.labelled.page_data import page_data
 
 _SCRIPTS = (
+    "text",
     "data",
     "marks",
     "charts",

@@ -1,6 +1,5 @@
-// The data of the page as typed columns, and how values are written.
+// The data of the page as typed columns.
 
-const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const classNames = data.classes.names;
 const manyClasses = classNames.length > 15;
@@ -67,37 +66,4 @@ function neighboursOf(i) {
 
 function linkKey(u, v) {
   return Math.min(u, v) * data.nodes.ids.length + Math.max(u, v);
-}
-
-// Control characters would vanish: show a sign in their place.
-function shown(text) {
-  const signs = { "\n": "↵", "\t": "⇥", "\u007f": "␡" };
-  const picture = (c) => String.fromCharCode(0x2400 + c.charCodeAt(0));
-  return text.replace(/[\u0000-\u001f\u007f]/g, (c) => signs[c] ?? picture(c));
-}
-
-// The end of an id often tells more than its middle: customer-north-000123.
-function abridged(text, length) {
-  const signs = Array.from(shown(text));
-  if (signs.length <= length) return signs.join("");
-  const half = Math.floor((length - 1) / 2);
-  return `${signs.slice(0, half).join("")}…${signs.slice(-half).join("")}`;
-}
-
-function shortened(text, length) {
-  const signs = Array.from(shown(text).slice(0, 2 * length + 2));
-  return signs.length > length ? signs.slice(0, length - 1).join("") + "…" : signs.join("");
-}
-
-const whole = (n) => n.toLocaleString("en");
-const percent = (share) => `${(100 * share).toFixed(1)}%`;
-const nats = (value) => value.toFixed(3);
-const counted = (n, one, many) => `${whole(n)} ${n === 1 ? one : (many ?? one + "s")}`;
-
-// Texts become text nodes: nothing from the data is ever read as markup.
-function make(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
 }
