@@ -15,7 +15,7 @@ import pytest
 
 from nodecopy.report.labelled import folder as folder_module
 from nodecopy.report.labelled import replacement
-from nodecopy.report.labelled.replacement import clear_left_overs, replaced
+from nodecopy.report.labelled.replacement import Kept, clear_left_overs, replaced
 from tests.waiting import wait_until
 
 OURS = {"config.toml", "model"}
@@ -192,3 +192,35 @@ def test_a_mount_point_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setattr(Path, "is_mount", lambda self: True)
     with pytest.raises(folder_module.InputError, match="is a mount point"):
         folder_module.check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_kept_files_move_to_the_new_folder_as_they_are_then(
+    folder: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    (folder / "labels.csv").write_text("a,red\n")
+    moments: list[str] = []
+
+    @contextmanager
+    def exchanging() -> Iterator[None]:
+        with (folder / "labels.csv").open("a") as file:  # the last that is written to the old one
+            file.write("b,blue\n")
+        yield
+        moments.append(str(content(folder)))
+
+    with (folder / "labels.csv").open("a") as before:
+        kept = Kept(("labels.csv", "missing"), exchanging())
+        with replaced(folder, kept) as fresh:
+            fresh.rmdir()
+            write(fresh, "new")
+        before.write("c,red\n")
+    assert moments == ["new"]
+    expected = "a,red\nb,blue\n" + ("c,red\n" if links else "")
+    assert (folder / "labels.csv").read_text() == expected
+    assert not (folder / "missing").exists()
+
+
+def refused(*names: Any) -> None:
+    raise OSError("this disk gives a file one name")

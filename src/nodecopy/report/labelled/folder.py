@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from nodecopy.errors import InputError, RunError
@@ -10,7 +11,7 @@ from nodecopy.labelling import LabelledGraph, write_settings
 from nodecopy.labelling.model_folder import ModelFolder
 from nodecopy.report.labelled.figures import figures_json
 from nodecopy.report.labelled.page import labelled_page
-from nodecopy.report.labelled.replacement import clear_left_overs, replaced
+from nodecopy.report.labelled.replacement import Kept, clear_left_overs, replaced
 from nodecopy.report.labelled.tables import (
     Sets,
     next_labels_table,
@@ -23,8 +24,12 @@ CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
 NEXT_LABELS, SUSPECT_EDGES = "next_labels.csv", "suspect_edges.csv"
 SUSPECT_LABELS, SUMMARY = "suspect_labels.csv", "summary.json"
+# What `nodecopy label` keeps there: a fit never changes them.
+LABELS, ANSWERS = "labels.csv", "answers.jsonl"
 _OURS = {
+    ANSWERS,
     CONFIG,
+    LABELS,
     MODEL,
     NEXT_LABELS,
     PARQUET,
@@ -60,11 +65,22 @@ def tidy_folder(path: str | os.PathLike[str]) -> list[Path]:
     return clear_left_overs(path, _OURS)
 
 
-def write_folder(found: LabelledGraph, path: str | os.PathLike[str]) -> Path:
-    """Write everything into a folder; an earlier fit in it is replaced once all is written."""
+def write_folder(
+    found: LabelledGraph,
+    path: str | os.PathLike[str],
+    exchanging: AbstractContextManager[None] | None = None,
+) -> Path:
+    """Write everything into a folder; an earlier fit in it is replaced once all is written.
+
+    Args:
+        found: what to write.
+        path: the folder.
+        exchanging: entered for the moment in which the new folder takes the place of the old one.
+    """
     folder = check_folder(path)
+    kept = Kept((LABELS, ANSWERS), exchanging or nullcontext())
     try:
-        with replaced(Path(os.path.realpath(folder))) as fresh:
+        with replaced(Path(os.path.realpath(folder)), kept) as fresh:
             sets = None if found.sets is None else Sets(found.sets, found.settings.coverage)
             predictions = predictions_table(found.table, found.posterior, found.class_names, sets)
             formulas = found.settings.formulas

@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 if sys.platform != "win32":
     import fcntl
@@ -31,20 +32,50 @@ _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EX
 _YOUNG = 3600.0
 
 
+class Kept(NamedTuple):
+    """What the new folder takes over from the old one, as it is when they are exchanged.
+
+    Attributes:
+        names: of files; they stay the same files where the disk can give one two names.
+        exchanging: entered for the moment of the exchange.
+    """
+
+    names: Collection[str] = ()
+    exchanging: AbstractContextManager[None] = nullcontext()
+
+
+_NOTHING_KEPT = Kept()
+
+
 @contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
+def replaced(folder: Path, kept: Kept = _NOTHING_KEPT) -> Iterator[Path]:
     """Yield an empty folder that takes the place of ``folder`` if all goes well."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _workspace(folder) as aside:
         fresh = aside / _NEW
         yield fresh
         _write_through(fresh)
-        if not folder.exists():
-            fresh.rename(folder)
-        elif not _exchange(fresh, folder):
-            token = aside.name.removeprefix(_prefix(folder))
-            _rename_both(fresh, folder, folder.with_name(f"{folder.name}{_BEFORE}{token}"), aside)
-        _keep_names(folder.parent)  # before the earlier one is removed
+        with kept.exchanging:
+            for name in kept.names:
+                _take_over(folder / name, fresh / name)
+            if not folder.exists():
+                fresh.rename(folder)
+            elif not _exchange(fresh, folder):
+                token = aside.name.removeprefix(_prefix(folder))
+                before = folder.with_name(f"{folder.name}{_BEFORE}{token}")
+                _rename_both(fresh, folder, before, aside)
+            _keep_names(folder.parent)  # before the earlier one is removed
+
+
+def _take_over(old: Path, new: Path) -> None:
+    """Give a file a second name, or, where the disk cannot, copy it."""
+    if not old.exists():
+        return
+    try:
+        os.link(os.path.realpath(old), new)
+    except OSError:
+        shutil.copy2(old, new)
+        _sync(new, os.O_RDWR)
 
 
 def clear_left_overs(path: str | os.PathLike[str], ours: Collection[str]) -> list[Path]:

@@ -1,0 +1,13 @@
+"""Label, refit, repeat: answers one by one, and fits that follow them.
+
+Reading order: ``label_file`` and ``answers`` (what is kept), ``journal`` (both together), ``fits``
+(in the background), ``forecast`` (when to stop), ``session`` (everything a page needs), ``opening``
+(where it begins).
+"""
+
+from nodecopy.annotation.forecast import Forecast, forecast
+from nodecopy.annotation.journal import Journal
+from nodecopy.annotation.opening import open_run
+from nodecopy.annotation.session import Session
+
+__all__ = ["Forecast", "Journal", "Session", "forecast", "open_run"]

@@ -1,0 +1,74 @@
+"""From a run folder, or from tables, to a labelling session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nodecopy.annotation.session import Session
+from nodecopy.data.tables import TableDataset, read_label_table, read_tables
+from nodecopy.errors import InputError
+from nodecopy.labelling import FitSettings, read_settings, write_settings
+from nodecopy.report.labelled import check_folder
+from nodecopy.report.labelled.folder import CONFIG, LABELS
+from nodecopy.whole_file import write_whole
+
+
+def open_run(
+    folder: str | os.PathLike[str],
+    settings: FitSettings | None = None,
+    classes: Sequence[str] = (),
+    max_memory: int | None = None,
+) -> Session:
+    """Begin or go on labelling in a run folder.
+
+    The labels are those of the folder's labels.csv. Labels that the settings name elsewhere are
+    taken over once, and the folder's settings then name labels.csv.
+
+    Args:
+        folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
+        settings: the tables, and how to fit; None takes those of the folder.
+        classes: names of classes that may be chosen before any node has them.
+        max_memory: bytes that tables may take, see `read_tables`.
+    """
+    run = check_folder(folder)
+    if settings is None:
+        if not (run / CONFIG).is_file():
+            raise InputError(
+                f"{run} has no {CONFIG}: name a folder that nodecopy fit wrote, or say "
+                "nodecopy label --edges FILE --out FOLDER to begin a new one"
+            )
+        settings = read_settings(run / CONFIG)
+    table = _read(settings, max_memory)
+    given = _given(settings, table, run / LABELS)
+    run.mkdir(parents=True, exist_ok=True)
+    settings = replace(settings, labels=str(run / LABELS), label_columns=None)
+    session = Session(settings, table, run, classes, given)
+    write_whole(run / CONFIG, write_settings(settings, run))
+    return session
+
+
+def _read(settings: FitSettings, max_memory: int | None) -> TableDataset:
+    return read_tables(
+        settings.edges,
+        None,
+        settings.features,
+        edge_columns=settings.edge_columns,
+        feature_columns=settings.feature_columns,
+        repeated_edges=settings.repeated_edges,
+        max_memory=max_memory,
+    )
+
+
+def _given(settings: FitSettings, table: TableDataset, own: Path) -> Mapping[str, str]:
+    """Return the labels of another file than the folder's own, by id."""
+    if os.path.realpath(settings.labels) == os.path.realpath(own):
+        return {}
+    found = read_label_table(settings.labels, table.ids, settings.label_columns)
+    return {
+        str(table.ids[node]): found.class_names[k]
+        for node, k in enumerate(found.labels.tolist())
+        if k >= 0
+    }
