@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import acquisition
-from nodecopy.acquisition import embedding, next_labels, similarity
+from nodecopy.acquisition import embedding, embedding_of, next_labels, similarity
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
 from nodecopy.rng import stream
@@ -120,3 +120,31 @@ def test_what_was_computed_before_gives_the_same_choice(monkeypatch):
     again = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3, seen=seen)
     assert again.nodes.tolist() == fresh.nodes.tolist()
     assert again.gain.tolist() == fresh.gain.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_on_large_graphs_the_choice_is_the_same_where_all_directions_are_kept(
+    monkeypatch, weighted
+):
+    graph, X, H = random_problem()
+    if weighted:
+        weights = 1 + np.arange(len(graph.edges()), dtype=float)
+        graph = Graph.from_edges(40, graph.edges(), weights)
+    whole = next_labels(graph, X, posterior(H), [3, 30], 10)
+    monkeypatch.setattr(acquisition, "_LARGE", 39)
+    monkeypatch.setattr(acquisition, "_COLUMNS", 2)
+    for features in (X.astype(np.float32), sp.csr_array(X)):
+        some = next_labels(graph, features, posterior(H), [3, 30], 10)
+        assert some.nodes.tolist() == whole.nodes.tolist()
+        assert np.allclose(some.gain, whole.gain, rtol=1e-4)
+
+
+def test_on_large_graphs_directions_are_those_of_the_nodes(monkeypatch):
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(300, rng.integers(300, size=(900, 2)))
+    X = sp.csr_array(rng.standard_normal((300, 3)) @ rng.standard_normal((3, 90)))
+    nodes = np.arange(0, 300, 7)
+    whole = embedding(graph, X, stream(0, "acquisition"))[nodes]
+    some = embedding_of(graph, X, nodes, stream(1, "acquisition"))
+    assert some.shape == whole.shape
+    assert np.allclose(some @ some.T, whole @ whole.T, atol=1e-4)

@@ -19,6 +19,8 @@ _DIRECTIONS = 64
 _SHARPNESS = 4
 # Beyond these numbers a random sample stands for all, drawn once.
 _MAX_POINTS, _MAX_CANDIDATES = 8192, 4096
+# Beyond so many nodes, only those that are compared are embedded, so many columns at a time.
+_LARGE, _COLUMNS = 100_000, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +76,27 @@ def next_labels(
     free = np.ones(graph.num_nodes, bool) if allowed is None else np.array(allowed, bool)
     free[known] = False
     rng = stream(seed, "acquisition")
-    if seen is None:
-        seen = embedding(graph, features, rng)
-    else:
+    large = seen is None and graph.num_nodes > _LARGE
+    if seen is not None:
         _test_matrix(features, rng)  # so that the samples below are the same ones
+    elif not large:
+        seen = embedding(graph, features, rng)
     points = _some(np.arange(graph.num_nodes), _MAX_POINTS, rng)
     candidates = _some(np.flatnonzero(free), _MAX_CANDIDATES, rng)
+    rows = np.unique(np.concatenate([points, candidates, known])) if large else None
+    look = seen if rows is None else embedding_of(graph, features, rows, rng)
+    assert look is not None
+
+    def seen_at(nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        return look[nodes if rows is None else np.searchsorted(rows, nodes)]
+
     doubt = posterior.entropy[points] * (graph.num_nodes / max(len(points), 1))
     covered = np.zeros(len(points), np.float32)
     for nodes in np.array_split(known, len(known) // _MAX_CANDIDATES + 1):
-        best = similarity(seen[points], seen[nodes]).max(1, initial=0.0)
+        best = similarity(seen_at(points), seen_at(nodes)).max(1, initial=0.0)
         covered = np.maximum(covered, best)
-    chosen, gains = _greedy(similarity(seen[points], seen[candidates]), doubt, covered, count)
+    alike = similarity(seen_at(points), seen_at(candidates))
+    chosen, gains = _greedy(alike, doubt, covered, count)
     return NextLabels(candidates[chosen], np.array(gains))
 
 
@@ -108,7 +119,59 @@ def embedding(
 
     basis = np.linalg.qr(forth(_test_matrix(features, rng)))[0]
     directions = np.linalg.qr(back(basis))[0]
-    seen = forth(directions)
+    return _of_unit_length(forth(directions))
+
+
+def embedding_of(
+    graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return what `embedding` says of some nodes of a large graph [n, 64], in bounded memory.
+
+    Where there are 64 features or fewer, all directions are kept, which gives the same cosines.
+    Else they are those of PX at a sample of nodes, so that all of the graph is passed through once
+    for each direction, in single precision, and not six times.
+    """
+    X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
+    walk = _Steps(graph)
+    directions = np.eye(X.shape[1])
+    if X.shape[1] > _DIRECTIONS:
+        some = _some(np.arange(graph.num_nodes), _MAX_CANDIDATES, rng)
+        near = walk.rows_to(some) @ X  # [n, D]
+        basis = np.linalg.qr(np.asarray(near @ _test_matrix(features, rng)))[0]
+        directions = np.linalg.qr(np.asarray(near.T @ basis))[0]
+    last, seen = walk.rows_to(nodes), np.empty((len(nodes), directions.shape[1]))
+    for start in range(0, directions.shape[1], _COLUMNS):
+        block = slice(start, start + _COLUMNS)
+        seen[:, block] = last @ walk.step(np.asarray(X @ directions[:, block].astype(np.float32)))
+    return _of_unit_length(seen)
+
+
+class _Steps:
+    """P, a step of a random walk on the graph with self-loops, in single precision."""
+
+    def __init__(self, graph: Graph) -> None:
+        count = len(graph.indices)
+        ties = np.ones(count, np.float32) if graph.weights is None else graph.weights
+        indptr = graph.indptr.astype(np.int32) if count < 2**31 else graph.indptr
+        arrays = ties.astype(np.float32, copy=False), graph.indices, indptr
+        self._ties = sp.csr_array(arrays, shape=(graph.num_nodes,) * 2)
+        self._scale = (1 / (graph.strengths() + 1)).astype(np.float32)[:, None]
+
+    def step(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return P times columns [N, C]."""
+        moved: NDArray[np.float32] = np.asarray(self._ties @ columns)
+        moved += columns
+        moved *= self._scale
+        return moved
+
+    def rows_to(self, nodes: NDArray[np.int64]) -> sp.csr_array[np.float32]:
+        """Return rows of P [n, N]."""
+        own = np.ones(len(nodes), np.float32), nodes, np.arange(len(nodes) + 1)
+        rows = self._ties[nodes] + sp.csr_array(own, shape=(len(nodes), self._ties.shape[1]))
+        return sp.csr_array(rows.multiply(self._scale[nodes]))
+
+
+def _of_unit_length(seen: NDArray[np.float64]) -> NDArray[np.float32]:
     length = np.linalg.norm(seen, axis=1, keepdims=True)
     return np.divide(seen, length, out=np.zeros_like(seen), where=length > 0).astype(np.float32)
 

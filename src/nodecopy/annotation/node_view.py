@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.annotation.fits import Found
+from nodecopy.data.tables.nodes import Ids
 from nodecopy.graph import Graph
 
 # Neighbours, and nodes two steps away, that travel to the page; it draws fewer.
@@ -44,7 +45,7 @@ class Shown(NamedTuple):
         return known, predicted.tolist(), found.confidence[members].round(4).tolist()
 
 
-def around(graph: Graph, node: int, ids: NDArray[Any], shown: Shown) -> dict[str, Any]:
+def around(graph: Graph, node: int, ids: Ids, shown: Shown) -> dict[str, Any]:
     """Return the nodes around one as columns, itself first, in the form of the report's pages.
 
     Args:

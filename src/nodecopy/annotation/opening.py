@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from nodecopy.annotation.session import Session
+from nodecopy.data.stored import open_graph
 from nodecopy.data.tables import TableDataset, read_label_table, read_tables
 from nodecopy.errors import InputError
 from nodecopy.labelling import FitSettings, read_settings, write_settings
@@ -51,6 +54,9 @@ def open_run(
 
 
 def _read(settings: FitSettings, max_memory: int | None) -> TableDataset:
+    if settings.graph is not None:
+        return open_graph(settings.graph, verify=True)
+    assert settings.edges is not None  # or the settings would have been refused
     return read_tables(
         settings.edges,
         None,
@@ -63,12 +69,14 @@ def _read(settings: FitSettings, max_memory: int | None) -> TableDataset:
 
 
 def _given(settings: FitSettings, table: TableDataset, own: Path) -> Mapping[str, str]:
-    """Return the labels of another file than the folder's own, by id."""
-    if os.path.realpath(settings.labels) == os.path.realpath(own):
-        return {}
-    found = read_label_table(settings.labels, table.ids, settings.label_columns)
+    """Return the labels of another file than the folder's own, or of the graph, by id."""
+    labels, names = table.dataset.labels, table.dataset.class_names
+    if settings.labels is not None:
+        if os.path.realpath(settings.labels) == os.path.realpath(own):
+            return {}
+        found = read_label_table(settings.labels, table.ids, settings.label_columns)
+        labels, names = found.labels, found.class_names
+    known = np.flatnonzero(labels >= 0)
     return {
-        str(table.ids[node]): found.class_names[k]
-        for node, k in enumerate(found.labels.tolist())
-        if k >= 0
+        str(id): names[k] for id, k in zip(table.ids[known], labels[known].tolist(), strict=True)
     }

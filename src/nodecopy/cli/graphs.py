@@ -30,6 +30,12 @@ FeatureColumns = Annotated[
     str | None, typer.Option(help="Names of the columns of --features to read: the id, features.")
 ]
 _REPEATED = "Weight of an edge with several rows: largest or sum. (default: largest)"
+OptionalEdges = Annotated[
+    str | None, typer.Option(help="CSV, TSV or Parquet: two ids, perhaps a weight.")
+]
+GraphFolder = Annotated[
+    str | None, typer.Option(help="Folder that nodecopy import wrote, instead of tables.")
+]
 RepeatedRows = Annotated[str, typer.Option(help=_REPEATED, show_default=False)]
 MaxMemory = Annotated[
     str | None,
@@ -72,6 +78,9 @@ def fit(
     labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
     features: Annotated[
         str | None, _own("The same, or NPZ: id and numbers, or id, feature, value.")
+    ] = None,
+    graph: Annotated[
+        str | None, _own("Folder that nodecopy import wrote, instead of --edges and --features.")
     ] = None,
     edge_columns: Annotated[
         str | None, _own("Names of the columns of --edges to read: id,id or id,id,weight.")
@@ -156,9 +165,10 @@ def fit(
         "edges": edges,
         "labels": labels,
         "features": features,
-        "edge_columns": _names(edge_columns),
-        "label_columns": _names(label_columns),
-        "feature_columns": _names(feature_columns),
+        "graph": graph,
+        "edge_columns": column_names(edge_columns),
+        "label_columns": column_names(label_columns),
+        "feature_columns": column_names(feature_columns),
         "config": config,
         "repeated_edges": repeated_edges,
         "n_weights": n_weights,
@@ -172,7 +182,7 @@ def fit(
         "suspicion": suspicion,
         "coverage": coverage,
         "formulas": formulas,
-        "max_memory": _bytes(max_memory),
+        "max_memory": memory_bytes(max_memory),
     }
     built_in = {"labels_per_class": labels_per_class, "split": split}
     if dataset is None:
@@ -186,9 +196,10 @@ def fit(
 @app.command(rich_help_panel=PANEL)
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
-    edges: Edges,
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
+    edges: OptionalEdges = None,
     features: Features = None,
+    graph: GraphFolder = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
     coverage: Annotated[
@@ -202,17 +213,25 @@ def predict(
     max_memory: MaxMemory = None,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
+    from nodecopy.data.stored import open_graph
     from nodecopy.labelling.model_folder import ModelFolder
     from nodecopy.labelling.settings import Formulas, check_choice, check_coverage
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.tables import (
+        PredictionRows,
         check_predictions_file,
-        predictions_table,
         sets_of,
         write_predictions,
     )
 
     working()
+    tables = _tables_or_graph(
+        graph,
+        edges=edges,
+        features=features,
+        edge_columns=edge_columns,
+        feature_columns=feature_columns,
+    )
     check_choice("formulas", formulas, get_args(Formulas))
     if coverage is not None:
         check_coverage(coverage)
@@ -220,16 +239,19 @@ def predict(
     loaded = ModelFolder.load(model)
     if coverage is not None:
         loaded.classifier.assessment()  # or say at once that there are no sets
-    table, posterior = loaded.predict(
-        edges,
-        features,
-        edge_columns=_names(edge_columns),
-        feature_columns=_names(feature_columns),
-        max_memory=_bytes(max_memory),
-    )
+    if graph is not None:
+        table, posterior = loaded.predict_table(open_graph(graph, verify=True), graph)
+    else:
+        table, posterior = loaded.predict(
+            tables["edges"],
+            features,
+            edge_columns=column_names(edge_columns),
+            feature_columns=column_names(feature_columns),
+            max_memory=memory_bytes(max_memory),
+        )
     classes = [str(value) for value in loaded.classifier.classes_]
     sets = sets_of(loaded.classifier, posterior, coverage)
-    written = predictions_table(table, posterior, classes, sets)
+    written = PredictionRows.of(table, posterior, classes, sets)
     write_predictions(written, target, formulas)  # type: ignore[arg-type]  # checked above
     for line in listed_sentences("note", table.notes):
         print(line)
@@ -250,7 +272,7 @@ def evaluate(
     from nodecopy.report.labelled.summary import evaluation_lines
 
     working()
-    found = evaluate_predictions(predictions, truth, _names(label_columns))
+    found = evaluate_predictions(predictions, truth, column_names(label_columns))
     Console(highlight=False, soft_wrap=True).print(
         "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
     )
@@ -258,9 +280,10 @@ def evaluate(
 
 @app.command(rich_help_panel=PANEL)
 def inspect(
-    edges: Edges,
+    edges: OptionalEdges = None,
     labels: Labels = None,
     features: Features = None,
+    graph: GraphFolder = None,
     edge_columns: EdgeColumns = None,
     label_columns: LabelColumns = None,
     feature_columns: FeatureColumns = None,
@@ -269,24 +292,35 @@ def inspect(
 ) -> None:
     """Read tables of one's own and show what is in them, and what to beware of."""
     from nodecopy.data.inspection import inspect_dataset
+    from nodecopy.data.stored import open_graph
     from nodecopy.data.tables import read_tables
     from nodecopy.report.inspection import inspection_lines
 
     working()
-    table = read_tables(
-        edges,
-        labels,
-        features,
-        edge_columns=_names(edge_columns),
-        label_columns=_names(label_columns),
-        feature_columns=_names(feature_columns),
-        repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
-        max_memory=_bytes(max_memory),
+    tables = _tables_or_graph(
+        graph,
+        edges=edges,
+        features=features,
+        edge_columns=edge_columns,
+        feature_columns=feature_columns,
     )
+    if graph is not None:
+        table = open_graph(graph, labels, label_columns=column_names(label_columns), verify=True)
+    else:
+        table = read_tables(
+            tables["edges"],
+            labels,
+            features,
+            edge_columns=column_names(edge_columns),
+            label_columns=column_names(label_columns),
+            feature_columns=column_names(feature_columns),
+            repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+            max_memory=memory_bytes(max_memory),
+        )
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
-def _names(columns: str | None) -> tuple[str, ...] | None:
+def column_names(columns: str | None) -> tuple[str, ...] | None:
     """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
     if columns is None:
         return None
@@ -296,7 +330,8 @@ def _names(columns: str | None) -> tuple[str, ...] | None:
         raise InputError(f"names of columns must be one row of CSV; got {columns!r}") from error
 
 
-def _bytes(size: str | None) -> int | None:
+def memory_bytes(size: str | None) -> int | None:
+    """Return the bytes that a text such as 8G stands for."""
     from nodecopy.machine import memory_size
 
     return None if size is None else memory_size(size)
@@ -304,6 +339,15 @@ def _bytes(size: str | None) -> int | None:
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _tables_or_graph(graph: str | None, **tables: str | None) -> dict[str, str]:
+    """Return the options for tables that were given; there must be edges, or a graph alone."""
+    if graph is not None:
+        _refuse(tables, f"is for tables; the graph {graph} was read already")
+    elif tables["edges"] is None:
+        raise InputError("Missing option '--edges', or '--graph' of a graph that was imported.")
+    return _given(tables)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -318,7 +362,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
 
     working()
     config, max_memory = options.pop("config", None), options.pop("max_memory", None)
-    for name in ("edges", "labels") if config is None else ():
+    for name in ("edges", "labels") if config is None and "graph" not in options else ():
         if name not in options:
             raise InputError(
                 f"--{name} is missing: nodecopy fit --edges FILE --labels FILE --out FOLDER, "

@@ -90,6 +90,41 @@ class NodeDataset:
         return content.hexdigest()
 
     @classmethod
+    def trusted(
+        cls,
+        name: str,
+        graph: Graph,
+        features: Features,
+        labels: NDArray[np.int64],
+        class_names: tuple[str, ...],
+    ) -> NodeDataset:
+        """Build from the parts of an earlier dataset, without reading or copying them.
+
+        Args:
+            name: of the dataset.
+            graph: N nodes.
+            features: float32 [N, D], dense, or canonical CSR without stored zeros.
+            labels: int64 [N].
+            class_names: [K].
+        """
+        dataset = object.__new__(cls)
+        if isinstance(features, np.ndarray):
+            kept: Features = _frozen(features)
+        else:
+            shape = int(features.shape[0]), int(features.shape[1])
+            kept = _frozen_csr(features.data, features.indices, features.indptr, shape)
+        parts = {"graph": graph, "features": kept, "labels": _frozen(labels), "name": name}
+        for key, value in (parts | {"class_names": class_names, "public_split": None}).items():
+            object.__setattr__(dataset, key, value)
+        return dataset
+
+    def with_labels(self, labels: ArrayLike, class_names: Sequence[str]) -> NodeDataset:
+        """Return the same graph and features with other labels, which alone are checked."""
+        names = _class_names(class_names)
+        checked = _labels(labels, self.num_nodes, len(names))
+        return NodeDataset.trusted(self.name, self.graph, self.features, checked, names)
+
+    @classmethod
     def from_tables(
         cls,
         edges: str | os.PathLike[str],

@@ -196,6 +196,16 @@ class Graph:
         return graph.without_self_loops() if self_loops == "drop" else graph
 
     @classmethod
+    def trusted(
+        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None = None
+    ) -> Graph:
+        """Build from arrays that an undirected graph had, without reading or copying them.
+
+        For arrays that were checked before, such as those of a file that is mapped into memory.
+        """
+        return cls._trusted(indptr, indices, weights, directed=False)
+
+    @classmethod
     def _trusted(
         cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, directed: bool
     ) -> Graph:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.structural import ties_to
+from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.data.tables.wording import listed
@@ -97,15 +97,27 @@ class ModelFolder:
             str(found.table.ids[node]): dataset.class_names[dataset.labels[node]]
             for node in np.flatnonzero(dataset.labels >= 0)
         }
-        names, structural = found.table.feature_names, found.settings.features is None
+        names, structural = found.table.feature_names, NO_FEATURES in found.table.notes
         ids = tuple(str(id) for id in found.table.ids)
-        repeated = found.settings.repeated_edges
+        repeated: RepeatedEdges = "sum" if found.table.counts.added else "largest"
         return cls(found.classifier, names, structural, ids, known, repeated)
 
     def predict(
         self, edges: str | Path, features: str | Path | None = None, **reading: Any
     ) -> tuple[TableDataset, Posterior]:
-        """Apply the trained networks to other tables, e.g. the same graph with new nodes.
+        """Apply the trained networks to other tables, see `predict_table`.
+
+        Args:
+            edges: file of the edges.
+            features: file of the features, if the model was fitted to any.
+            reading: ``edge_columns``, ``feature_columns`` and ``max_memory``, see `read_tables`.
+        """
+        self._check_described(features is not None)
+        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **reading)
+        return self.predict_table(table, str(features))
+
+    def predict_table(self, table: TableDataset, source: str) -> tuple[TableDataset, Posterior]:
+        """Apply the trained networks to another graph, e.g. the same one with new nodes.
 
         Features are known by their names: columns may come in another order, and a feature that
         the model has not seen is left out, with a note. One that it needs must be there, unless the
@@ -113,21 +125,12 @@ class ModelFolder:
         the model was fitted to.
 
         Args:
-            edges: file of the edges.
-            features: file of the features, if the model was fitted to any.
-            reading: ``edge_columns``, ``feature_columns`` and ``max_memory``, see `read_tables`.
+            table: the graph.
+            source: what its features were read from, for messages.
         """
-        if features is None and not self.structural:
-            raise DatasetError("the model was fitted to features; a file of features is missing")
-        if features is not None and self.structural:
-            raise DatasetError(
-                "the model was fitted without features; it cannot use a file of them"
-            )
-        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **reading)
-        if features is None:
-            values, notes = self._ties(table)
-        else:
-            values, notes = self._picked(table, str(features))
+        described = NO_FEATURES not in table.notes
+        self._check_described(described)
+        values, notes = self._picked(table, source) if described else self._ties(table)
         dataset = replace(
             table.dataset,
             features=values,
@@ -138,6 +141,15 @@ class ModelFolder:
             table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
         )
         return named, self._posterior(dataset, [str(id) for id in table.ids])
+
+    def _check_described(self, described: bool) -> None:
+        """Refuse a graph with features where the model has none, and the other way round."""
+        if not described and not self.structural:
+            raise DatasetError("the model was fitted to features; a file of features is missing")
+        if described and self.structural:
+            raise DatasetError(
+                "the model was fitted without features; it cannot use a file of them"
+            )
 
     def _posterior(self, dataset: NodeDataset, ids: Sequence[str]) -> Posterior:
         """Apply the networks to nodes that keep the numbers of the fit; new ones come after.

@@ -9,6 +9,7 @@ import numpy as np
 from nodecopy.acquisition import next_labels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.inspection import inspect_dataset
+from nodecopy.data.stored import open_graph
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
@@ -43,6 +44,14 @@ def label_tables(
 
 def read_files(settings: FitSettings, max_memory: int | None = None) -> TableDataset:
     """Read the tables that the settings name, if they take no more than so many bytes."""
+    if settings.graph is not None:
+        table = open_graph(
+            settings.graph, settings.labels, label_columns=settings.label_columns, verify=True
+        )
+        if not np.any(table.dataset.labels >= 0):
+            raise DatasetError(f"{settings.graph} holds no label; name a file of them: --labels")
+        return table
+    assert settings.edges is not None  # or the settings would have been refused
     return read_tables(
         settings.edges,
         settings.labels,

@@ -49,10 +49,17 @@ def set_texts(
     ['b\\|c|a', 'd']
     """
     names = [re.sub(r"([\\|])", r"\\\1", name) for name in class_names]
-    order = np.argsort(-probabilities, axis=1, kind="stable")  # [N, K]
-    inside = np.take_along_axis(sets, order, 1)
-    texts = ["|".join(names[k] for k in row[held]) for row, held in zip(order, inside, strict=True)]
-    return np.array(texts, object)
+    texts = np.array(names, object)[sets.argmax(1)]  # right where there is one class
+    many = np.flatnonzero(sets.sum(1) != 1)
+    order = np.argsort(-probabilities[many], axis=1, kind="stable").astype(np.int32)  # [n, K]
+    inside = np.take_along_axis(sets[many], order, 1)
+    # Sets are alike: each is put into words once. A class that is not inside is -1.
+    ranked = np.where(inside, order, -1)
+    rows = np.ascontiguousarray(ranked).view(np.dtype((np.void, 4 * ranked.shape[1]))).ravel()
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    made = ["|".join(names[k] for k in row[row >= 0]) for row in ranked[first]]
+    texts[many] = np.array([*made, ""], object)[which]
+    return texts
 
 
 def split_set(text: str) -> list[str]:

@@ -7,7 +7,7 @@ import math
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,7 +26,9 @@ RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
 # Earlier settings, and why they are no more.
 GONE = {"repeats": "is gone: labels are held out once, by the fit itself (calibrate, folds)"}
 
-_FILES = ("edges", "labels", "features")
+_FILES = ("edges", "labels", "features", "graph")
+# What a graph that was imported has settled already.
+_OF_TABLES = ("edges", "features", "edge_columns", "feature_columns")
 _COLUMNS = ("edge_columns", "label_columns", "feature_columns")
 
 
@@ -35,8 +37,8 @@ class FitSettings:
     """Everything that decides what a fit to tables gives; the fields are the keys of config.toml.
 
     Args:
-        edges: file of the edges.
-        labels: file of the known labels.
+        edges: file of the edges; None where there is a graph.
+        labels: file of the known labels; None takes those of the graph.
         features: file of the features; None describes nodes by their ties.
         edge_columns: names of the columns to read there; None finds them, see `read_tables`.
         label_columns: likewise, of the labels.
@@ -60,10 +62,11 @@ class FitSettings:
             labels are held out.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
             of those that a spreadsheet would run as a formula.
+        graph: folder that `nodecopy import` wrote, instead of edges and features.
     """
 
-    edges: str
-    labels: str
+    edges: str | None = None
+    labels: str | None = None
     features: str | None = None
     edge_columns: tuple[str, ...] | None = None
     label_columns: tuple[str, ...] | None = None
@@ -83,11 +86,11 @@ class FitSettings:
     suspicion: float = 0.9
     coverage: float = 0.9
     formulas: Formulas = "keep"
+    graph: str | None = None
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
-        for key in _FILES:
-            _check_path(key, getattr(self, key), optional=key == "features")
+        self._check_files()
         for key in _COLUMNS:
             object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key, (least, most) in _RANGE.items():
@@ -104,6 +107,19 @@ class FitSettings:
             if key not in _OPTIONAL or getattr(self, key) is not None:
                 check_choice(key, getattr(self, key), get_args(choices))
         self._check_method()
+
+    def _check_files(self) -> None:
+        """Refuse names of files that are none, are missing, or stand beside a graph."""
+        needed = ("edges", "labels") if self.graph is None else ()
+        for key in _FILES:
+            _check_path(key, getattr(self, key), optional=key not in needed)
+        beside = [key for key in _OF_TABLES if getattr(self, key) is not None]
+        if self.repeated_edges != "largest":
+            beside.append("repeated_edges")
+        if self.graph is not None and beside:
+            raise SpecError(f"{beside[0]} is for tables; the graph {self.graph} was read already")
+        if self.label_columns is not None and self.labels is None:
+            raise SpecError("label_columns are named, but no file of labels is given")
 
     def _check_method(self) -> None:
         """Refuse what the preset does not have."""
@@ -185,8 +201,8 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
         _check_key(file, key)
-    missing = [field.name for field in fields(FitSettings) if field.default is MISSING]
-    missing = [key for key in missing if key not in content | changes]
+    needed = () if "graph" in content | changes else ("edges", "labels")
+    missing = [key for key in needed if key not in content | changes]
     if missing:
         raise SpecError(f"{file}: the key {missing[0]} is missing; needed: {', '.join(missing)}")
     try:

@@ -88,7 +88,7 @@ class Posterior:
         """All parts but the expected entropy: of the graph, the weights and the method [N]."""
         return self.graph_information + self.weight_information + self.model_information
 
-    def take(self, nodes: NDArray[np.integer]) -> Posterior:
+    def take(self, nodes: NDArray[np.integer] | slice) -> Posterior:
         """Return the posterior of some nodes."""
         arrays = [part.name for part in fields(self) if not part.name.startswith("num_")]
         return replace(self, **{name: getattr(self, name)[nodes] for name in arrays})

@@ -11,7 +11,7 @@ from nodecopy.data.tables.wording import counted
 from nodecopy.estimator.assessment import Assessment
 from nodecopy.experiment.fit import FitOutcome
 from nodecopy.metrics import Scores
-from nodecopy.report.labelled.tables import Sets, node_predictions
+from nodecopy.report.labelled.tables import PredictionRows, Sets, write_predictions
 from nodecopy.whole_file import write_whole
 
 _LEAST_SURE = 10
@@ -22,7 +22,7 @@ def write_fit_report(outcome: FitOutcome, folder: str | os.PathLike[str]) -> Pat
     """Write ``report.md`` and ``predictions.csv`` into a folder; return the path of the page."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    write_whole(target / "predictions.csv", _predictions(outcome))
+    write_predictions(_predictions(outcome), target / "predictions.csv")
     page = target / "report.md"
     write_whole(page, _page(outcome))
     return page
@@ -117,11 +117,12 @@ def _least_sure(outcome: FitOutcome) -> str:
     return "\n".join(lines)
 
 
-def _predictions(outcome: FitOutcome) -> str:
+def _predictions(outcome: FitOutcome) -> PredictionRows:
     """Return the columns of `nodecopy fit` on tables; known are the labels of training nodes."""
-    dataset, names = outcome.dataset, np.array(outcome.dataset.class_names, object)
-    known = np.full(dataset.num_nodes, "", object)
-    known[outcome.split.train] = names[dataset.labels[outcome.split.train]]
+    dataset = outcome.dataset
+    known = np.full(dataset.num_nodes, -1)
+    known[outcome.split.train] = dataset.labels[outcome.split.train]
     ids, posterior, found = np.arange(dataset.num_nodes), outcome.posterior, _assessment(outcome)
     sets = None if found is None else _sets(found)
-    return node_predictions(ids, known, posterior, dataset.class_names, sets).csv()
+    names = dataset.class_names
+    return PredictionRows(ids, known, names, posterior, names, sets)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodecopy.report.labelled.tables import Table
+from nodecopy.report.labelled.table_files import Target, write_table
 
 
 @pytest.mark.parametrize(
@@ -26,8 +28,8 @@ def test_anything_else_stays_as_it_is(cell):
 
 
 def test_numbers_and_names_of_columns_are_looked_at_too():
-    table = Table({"=x": np.array([-1, 2]), "y": np.array([-0.5, 1.0])})
-    assert table.csv("quote") == "'=x,y\n-1,-0.500000\n2,1.000000\n"
+    table = {"=x": np.array([-1, 2]), "y": np.array([-0.5, 1.0])}
+    assert text(table, "quote") == "'=x,y\n-1,-0.500000\n2,1.000000\n"
 
 
 @pytest.mark.parametrize(
@@ -38,5 +40,13 @@ def test_any_text_comes_back_from_a_file(cell):
 
 
 def rows(cell: str, formulas: str) -> list[list[str]]:
-    text = Table({"a": np.array([cell], object)}).csv(formulas)
-    return list(csv.reader(io.StringIO(text, newline="")))
+    table = {"a": np.array([cell, "end"], object)}
+    found = list(csv.reader(io.StringIO(text(table, formulas), newline="")))
+    return found[:-1]
+
+
+def text(table: dict[str, np.ndarray], formulas: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "table.csv")
+        write_table([table], Target.at(file), formulas=formulas)
+        return file.read_bytes().decode()

@@ -8,6 +8,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from nodecopy.labelling import LabelledGraph
@@ -90,6 +91,29 @@ def test_the_library_comes_with_its_licence(page):
     assert "Licensed to the Apache Software Foundation" in page
 
 
-@pytest.mark.parametrize("num_classes", [2, 40])
-def test_the_page_of_20_000_nodes_is_of_bearable_size(num_classes):
-    assert len(labelled_page(make_found(20_000, num_classes, graphs=10))) < 6_000_000
+@pytest.mark.parametrize(
+    ("num_nodes", "num_classes", "id", "least"),
+    [
+        (12_000, 2, "n{}", 12_000),
+        (20_000, 2, "n{}", 15_000),
+        (20_000, 40, "n{}", 5_000),
+        (60_000, 3, "n{}", 15_000),
+        (3_000, 1_000, "n{}", 500),
+        (3_000, 3, "{}" + "é" * 2_000, 100),
+    ],
+)
+def test_the_page_stays_under_5_megabytes(num_nodes, num_classes, id, least):
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, num_nodes, (10 * num_nodes, 2))
+    ids = [id.format(k) for k in range(num_nodes)]
+    found = make_found(num_nodes, num_classes, graphs=10, ids=ids, edges=edges, suspects=600)
+    page = labelled_page(found)
+    assert 2_000_000 < len(page.encode()) <= 5_000_000
+    data = json.loads(Elements(page).scripts[0])
+    shown = len(data["nodes"]["ids"])
+    assert shown >= least
+    assert (data["leftOut"] is None) == (shown == num_nodes)
+    listed = [*data["next"]["nodes"], *np.ravel(data["suspects"]["nodes"])]
+    assert min(listed) >= 0
+    assert max(listed) < shown
+    assert sum(data["classes"]["predicted"]) == num_nodes

@@ -137,6 +137,12 @@ class Database:
         with self._translated():
             return self._connection.execute(sql).fetchnumpy()
 
+    def insert(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
+        """Add rows to a table, given its columns in order."""
+        self._connection.register("given_arrays", columns)
+        self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
+        self._connection.unregister("given_arrays")
+
     def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
         """Make a table of arrays."""
         self._connection.register("given_arrays", columns)

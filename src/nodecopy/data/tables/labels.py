@@ -17,7 +17,13 @@ from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.kinds import LABELS
-from nodecopy.data.tables.nodes import PLAIN_INTEGER, Ids, look_alike, refuse_near_twins
+from nodecopy.data.tables.nodes import (
+    PLAIN_INTEGER,
+    Ids,
+    give_nodes,
+    look_alike,
+    refuse_near_twins,
+)
 from nodecopy.data.tables.places import offenders, with_cells
 from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import SHOWN, counted
@@ -67,9 +73,7 @@ def read_label_table(
     """
     with Database() as db:
         table = db.open(path, LABELS, columns)
-        texts = np.array([str(id) for id in ids], object)
-        db.register("given", {"id": texts, "i": np.arange(len(texts), dtype=np.int32)})
-        db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
+        give_nodes(db, ids)
         return read_labels(db, table, len(ids))
 
 

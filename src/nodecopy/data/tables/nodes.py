@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.wording import SHOWN, listed
+from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import DatasetError
 
 PLAIN_INTEGER = (
@@ -23,7 +24,21 @@ PLAIN_INTEGER = (
 )
 _LOOK = "trim(nfc_normalize({0}))"
 
-Ids = NDArray[np.int64] | NDArray[np.object_]
+Ids = NDArray[np.int64] | NDArray[np.object_] | TextIds
+_BLOCK = 1 << 17
+
+
+def give_nodes(db: Database, ids: Ids) -> None:
+    """Make the table ``nodes(id, i)`` of ids that have their numbers already [N]."""
+    if isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
+        db.register("given", {"id": ids, "i": np.arange(len(ids), dtype=np.int32)})
+        db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
+        return
+    db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
+    for start in range(0, len(ids), _BLOCK):
+        texts = np.array([str(id) for id in ids[start : start + _BLOCK]], object)
+        numbers = np.arange(start, start + len(texts), dtype=np.int32)
+        db.insert("nodes", {"id": texts, "i": numbers})
 
 
 def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:

@@ -6,19 +6,20 @@ import os
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from nodecopy.errors import InputError, RunError
+from nodecopy.errors import RunError
 from nodecopy.labelling import LabelledGraph, write_settings
 from nodecopy.labelling.model_folder import ModelFolder
 from nodecopy.report.labelled.figures import figures_json
 from nodecopy.report.labelled.page import labelled_page
-from nodecopy.report.labelled.replacement import Kept, clear_left_overs, replaced
+from nodecopy.report.labelled.table_files import Target, write_table
 from nodecopy.report.labelled.tables import (
+    PredictionRows,
     Sets,
     next_labels_table,
-    predictions_table,
     suspect_edges_table,
     suspect_labels_table,
 )
+from nodecopy.whole_folder import Kept, check_target, clear_left_overs, replaced
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
@@ -43,21 +44,7 @@ _OURS = {
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
     """Return a folder that may be written: a new one, an empty one, or that of an earlier fit."""
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; --out needs the name of a folder")
-    held = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
-    if held and (CONFIG not in held or not held <= _OURS):
-        raise InputError(
-            f"the folder {folder} holds other files, {min(held - _OURS or held)!r} for one, "
-            "and is left alone; name a new or empty folder, or one that nodecopy fit wrote"
-        )
-    if folder.is_mount():  # such a folder cannot be renamed, and thus not be replaced as a whole
-        raise InputError(f"{folder} is a mount point; name a folder inside it")
-    above = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise InputError(f"{folder} cannot be made: {above} is not a folder that can be written to")
-    return folder
+    return check_target(path, _OURS, CONFIG, "nodecopy fit")
 
 
 def tidy_folder(path: str | os.PathLike[str]) -> list[Path]:
@@ -82,13 +69,21 @@ def write_folder(
     try:
         with replaced(Path(os.path.realpath(folder)), kept) as fresh:
             sets = None if found.sets is None else Sets(found.sets, found.settings.coverage)
-            predictions = predictions_table(found.table, found.posterior, found.class_names, sets)
+            rows = PredictionRows.of(found.table, found.posterior, found.class_names, sets)
             formulas = found.settings.formulas
-            _write(fresh / PREDICTIONS, predictions.csv(formulas))
-            predictions.write_parquet(fresh / PARQUET, folder / PARQUET)
-            _write(fresh / NEXT_LABELS, next_labels_table(found).csv(formulas))
-            _write(fresh / SUSPECT_EDGES, suspect_edges_table(found).csv(formulas))
-            _write(fresh / SUSPECT_LABELS, suspect_labels_table(found).csv(formulas))
+            write_table(
+                rows.blocks(),
+                Target(fresh / PREDICTIONS, folder / PREDICTIONS),
+                Target(fresh / PARQUET, folder / PARQUET),
+                formulas=formulas,
+                num_rows=len(rows.ids),
+            )
+            for name, columns in (
+                (NEXT_LABELS, next_labels_table(found)),
+                (SUSPECT_EDGES, suspect_edges_table(found)),
+                (SUSPECT_LABELS, suspect_labels_table(found)),
+            ):
+                write_table([columns], Target(fresh / name, folder / name), formulas=formulas)
             _write(fresh / SUMMARY, figures_json(found))
             _write(fresh / CONFIG, write_settings(found.settings, folder))
             _write(fresh / REPORT, labelled_page(found))

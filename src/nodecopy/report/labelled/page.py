@@ -11,6 +11,7 @@ from typing import Any
 
 from nodecopy.labelling import LabelledGraph
 from nodecopy.report.labelled.page_data import page_data
+from nodecopy.report.labelled.page_nodes import MAX_NODES
 
 _SCRIPTS = (
     "text",
@@ -25,6 +26,10 @@ _SCRIPTS = (
     "panel",
     "page",
 )
+# Of the whole page, in bytes.
+MAX_BYTES = 5_000_000
+# Nodes that it holds however large they are.
+_FEWEST = 8
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 # What could end the element that holds the data, or start another one.
 _MARKUP = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -34,14 +39,25 @@ def labelled_page(found: LabelledGraph) -> str:
     """Return the page as HTML: no network, no other file, nothing from the tables as markup.
 
     The browser may run the two scripts whose digests the page names, and nothing else. All that
-    comes from the tables travels as JSON, and the script shows it as text.
+    comes from the tables travels as JSON, and the script shows it as text. However large the graph
+    is, the page is not larger than `MAX_BYTES`: it then holds fewer nodes.
     """
+    room, most = MAX_BYTES - len(_page("")), MAX_NODES
+    while True:
+        data = _json(page_data(found, most))  # plain ASCII
+        if len(data) <= room or most <= _FEWEST:
+            return _page(data)
+        shown = min(most, len(found.table.ids))
+        most = max(_FEWEST, int(0.95 * shown * room / len(data)))
+
+
+def _page(data: str) -> str:
     library = _asset("vendor/echarts.min.js")
     script = '"use strict";\n' + "".join(_asset(f"assets/{name}.js") for name in _SCRIPTS)
     parts = {
         "policy": _policy(library, script),
         "style": _asset("assets/page.css"),
-        "data": _json(page_data(found)),
+        "data": data,
         "library": library,
         "script": script,
     }

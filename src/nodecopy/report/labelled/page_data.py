@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.labelling import LabelledGraph, Validation
 from nodecopy.metrics import wilson_interval
 from nodecopy.report.labelled import page_words as words
 from nodecopy.report.labelled.figures import set_sizes
 from nodecopy.report.labelled.page_nodes import (
-    MAX_LISTED,
     MAX_NODES,
     choose_nodes,
     donor_columns,
     link_columns,
+    most_listed,
     node_columns,
     place_of,
 )
@@ -33,7 +34,7 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
         max_nodes: how many nodes the page holds at most.
     """
     nodes = choose_nodes(found, max_nodes)
-    labels = found.table.dataset.labels
+    labels, rows = found.table.dataset.labels, most_listed(max_nodes)
     return {
         "files": words.files_read(found),
         "method": words.method(found),
@@ -46,9 +47,9 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
         "confidence": _confidence(found),
         "reliability": _reliability(found.validation),
         "sets": _sets(found),
-        "next": _next(found, nodes),
-        "suspectLabels": _suspect_labels(found, nodes),
-        "suspects": _suspects(found, nodes),
+        "next": _next(found, nodes, rows),
+        "suspectLabels": _suspect_labels(found, nodes, rows),
+        "suspects": _suspects(found, nodes, rows),
         "nodes": node_columns(found, nodes),
         "links": link_columns(found.table.dataset.graph, nodes, labels >= 0),
         "donors": donor_columns(found, nodes),
@@ -101,9 +102,7 @@ def _sets(found: LabelledGraph) -> dict[str, Any]:
     return {"sentence": words.sets(found), "coverage": coverage, "counts": counts}
 
 
-def _suspect_labels(
-    found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]
-) -> dict[str, Any]:
+def _suspect_labels(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
     suspects, sentence = found.suspect_labels, words.suspect_labels(found)
     if suspects is None:
         return {"sentence": sentence, "total": 0, "nodes": [], "suggested": [], "probability": []}
@@ -111,29 +110,29 @@ def _suspect_labels(
     return {
         "sentence": sentence,
         "total": len(suspects.nodes),
-        "nodes": place[suspects.nodes[:MAX_LISTED]].tolist(),
-        "suggested": suspects.suggested[:MAX_LISTED].tolist(),
-        "probability": suspects.probability[:MAX_LISTED].round(4).tolist(),
+        "nodes": place[suspects.nodes[:rows]].tolist(),
+        "suggested": suspects.suggested[:rows].tolist(),
+        "probability": suspects.probability[:rows].round(4).tolist(),
     }
 
 
-def _next(found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:
+def _next(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
     chosen = found.next_labels
     place = place_of(nodes, len(found.table.ids))
     return {
         "sentence": words.suggestions(found),
         "total": len(chosen.nodes),
-        "nodes": place[chosen.nodes[:MAX_LISTED]].tolist(),
-        "gain": chosen.gain[:MAX_LISTED].round(4).tolist(),
+        "nodes": place[chosen.nodes[:rows]].tolist(),
+        "gain": chosen.gain[:rows].round(4).tolist(),
     }
 
 
-def _suspects(found: LabelledGraph, nodes: np.ndarray[Any, np.dtype[np.int64]]) -> dict[str, Any]:
+def _suspects(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
     suspects = found.suspects
     place = place_of(nodes, len(found.table.ids))
     return {
         "sentence": words.suspicion(found),
         "total": len(suspects.nodes),
-        "nodes": place[suspects.nodes[:MAX_LISTED]].tolist(),
-        "probability": suspects.probability[:MAX_LISTED].round(4).tolist(),
+        "nodes": place[suspects.nodes[:rows]].tolist(),
+        "probability": suspects.probability[:rows].round(4).tolist(),
     }

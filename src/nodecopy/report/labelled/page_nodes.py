@@ -11,41 +11,60 @@ from numpy.typing import NDArray
 
 from nodecopy.graph import Graph
 from nodecopy.labelling import LabelledGraph
+from nodecopy.rng import stream
 
-MAX_NODES = 50_000
-MAX_PROBABILITIES = 3_000_000  # 8 MB as text
-MAX_LINKS = 2_000_000  # 11 MB
-MAX_DONORS = 1_000_000  # 5 MB
+MAX_NODES = 20_000
+MAX_LINKS = 300_000  # 1.6 MB as text
+MAX_DONORS = 250_000  # 1.3 MB
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
 _MOST_LINKS = 512  # of one node
+# Of the nodes that are on the page for none of the lists: least certain ones, and random ones.
+_DOUBTFUL = 0.75
 
 _DIGITS = re.compile("([0-9]+)")
 
 
-def choose_nodes(
-    found: LabelledGraph, max_nodes: int = MAX_NODES, max_probabilities: int = MAX_PROBABILITIES
-) -> NDArray[np.int64]:
+def most_listed(max_nodes: int) -> int:
+    """Return how many rows a list has at most, so that the page has room for all nodes in lists."""
+    return min(MAX_LISTED, max_nodes // 4)
+
+
+def choose_nodes(found: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
-    All of them, if they are few enough; else those that the page must be able to show (suggested
-    ones, ends of listed suspect edges, those with a listed suspect label), those with a label, and
-    the least certain of the others.
+    All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
+    edges, those with a suspect label), those with a label, of which at most half of the room is
+    taken, the least certain of the others, and a random sample of the rest.
     """
-    p = found.posterior.probabilities
-    # Never so few that a listed suggestion, suspect edge or suspect label has no node to show.
-    bound = min(max_nodes, max(4 * MAX_LISTED, max_probabilities // p.shape[1]))
-    nodes = np.arange(len(p))
-    if len(p) > bound:
-        # The smaller, the sooner a node is taken.
-        urgency = 3.0 + p.max(1)
-        urgency[found.table.dataset.labels >= 0] = 2.0
-        urgency[found.suspects.nodes[:MAX_LISTED].ravel()] = 1.0
-        if found.suspect_labels is not None:
-            urgency[found.suspect_labels.nodes[:MAX_LISTED]] = 1.0
-        urgency[found.next_labels.nodes[:MAX_LISTED]] = 0.0
-        nodes = np.argsort(urgency, kind="stable")[:bound]
-    return np.array(sorted(nodes.tolist(), key=lambda node: natural(str(found.table.ids[node]))))
+    count = len(found.table.ids)
+    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(found, max_nodes)
+    ids = [str(id) for id in found.table.ids[nodes]]
+    order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
+    return nodes[order]
+
+
+def _telling_nodes(found: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
+    """Return the nodes that matter most, and some others [max_nodes]."""
+    certainty = found.posterior.probabilities.max(1)
+    taken = np.zeros(len(certainty), bool)
+    rows = most_listed(max_nodes)
+    taken[found.next_labels.nodes[:rows]] = True
+    taken[found.suspects.nodes[:rows].ravel()] = True
+    if found.suspect_labels is not None:
+        taken[found.suspect_labels.nodes[:rows]] = True
+
+    def take_least_certain(among: NDArray[np.int64], count: int) -> None:
+        taken[among[np.argsort(certainty[among], kind="stable")[: max(count, 0)]]] = True
+
+    labelled = found.table.dataset.labels >= 0
+    take_least_certain(np.flatnonzero(labelled & ~taken), (max_nodes - taken.sum()) // 2)
+    room = int(max_nodes - taken.sum())
+    take_least_certain(np.flatnonzero(~labelled & ~taken), int(_DOUBTFUL * room))
+    rng = stream(found.settings.seed, "page")
+    left = max_nodes - int(taken.sum())
+    taken[rng.choice(np.flatnonzero(~taken), left, replace=False)] = True
+    return np.flatnonzero(taken)
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:
@@ -74,7 +93,7 @@ def node_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, An
     """Return what the page says of each of its nodes, column by column."""
     posterior, labels = found.posterior.take(nodes), found.table.dataset.labels
     return {
-        "ids": [str(found.table.ids[node]) for node in nodes],
+        "ids": [str(id) for id in found.table.ids[nodes]],
         "known": packed(labels[nodes], np.int32),
         "predicted": packed(posterior.probabilities.argmax(1), np.int32),
         # In ten-thousandths; a reader cannot tell finer ones apart.

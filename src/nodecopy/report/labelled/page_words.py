@@ -16,7 +16,8 @@ FEW_VALIDATED = 100
 
 def files_read(found: LabelledGraph) -> str:
     """Name the tables."""
-    files = (found.settings.edges, found.settings.labels, found.settings.features)
+    settings = found.settings
+    files = (settings.graph, settings.edges, settings.labels, settings.features)
     return ", ".join(Path(file).name for file in files if file is not None)
 
 
@@ -107,9 +108,9 @@ def left_out(found: LabelledGraph, shown: int) -> str | None:
     if shown == total:
         return None
     return (
-        f"The page holds {shown:,} of {total:,} nodes: those suggested, the ends of suspect edges, "
-        "those with a label, and the least certain of the others. Charts count all nodes, and "
-        "predictions.csv lists them."
+        f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those in its "
+        "lists, those with a label, the least certain of the others, and a random sample of the "
+        "rest. Charts count all nodes, and predictions.csv lists them."
     )
 
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
-from nodecopy.errors import FormatError, InputError, RunError
+from nodecopy.data.tables.nodes import Ids
+from nodecopy.errors import FormatError, InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling import FitSettings, LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
 from nodecopy.labelling.set_column import column_name, set_texts
 from nodecopy.labelling.settings import Formulas
 from nodecopy.posterior import Posterior
-from nodecopy.whole_file import replacing, write_whole
+from nodecopy.progress import Progress
+from nodecopy.report.labelled.table_files import BLOCK, Columns, Target, write_table
+from nodecopy.whole_file import replacing
 
-_DIGITS = 6
-# What a formula begins with; the last four are wide forms, which some spreadsheets take for it.
-_FORMULA = tuple("=+-@＝＋－＠")
-_SPECIAL = re.compile(r'[,"\r\n]')
 _FORMATS = (".csv", ".parquet")
 
 
@@ -51,52 +50,6 @@ def sets_of(
     return Sets(classifier.assessment().sets.sets(posterior.probabilities, asked), asked)
 
 
-class Table(NamedTuple):
-    """Columns by name, all of one length: whole numbers, real numbers or text."""
-
-    columns: dict[str, NDArray[Any]]
-
-    def csv(self, formulas: Formulas = "keep") -> str:
-        """Return the table as CSV; real numbers have six digits after the point.
-
-        Args:
-            formulas: "quote" puts a ' in front of texts that a spreadsheet would run as a formula.
-        """
-        columns: list[Sequence[Any]] = [list(self.columns)]
-        columns += map(_texts, self.columns.values())
-        if formulas == "quote":
-            columns = [[_quoted(cell) for cell in column] for column in columns]
-        head, *cells = ([_cell(cell) for cell in column] for column in columns)
-        rows = [head, *zip(*cells, strict=True)]
-        return "".join(",".join(row) + "\n" for row in rows)
-
-    def write_parquet(self, path: Path, name: Path | None = None) -> None:
-        """Write the table as Parquet: numbers as numbers, an empty text as missing.
-
-        Args:
-            path: the file.
-            name: what it is called in the end, for messages, where it is renamed afterwards.
-        """
-        import duckdb
-
-        names = list(self.columns)
-        # Columns get plain names on the way: the names of classes may be anything.
-        plain = {f"c{i}": _rounded(column) for i, column in enumerate(self.columns.values())}
-        picked = ", ".join(
-            f"{_missing(f'c{i}', plain[f'c{i}'])} AS {_identifier(name)}"
-            for i, name in enumerate(names)
-        )
-        target = "'" + str(path).replace("'", "''") + "'"
-        with duckdb.connect() as connection:
-            connection.register("plain", plain)
-            try:
-                connection.execute(
-                    f"COPY (SELECT {picked} FROM plain) TO {target} (FORMAT parquet)"
-                )
-            except duckdb.IOException as error:
-                raise RunError(f"cannot write {name or path}: {_reason(error)}") from error
-
-
 def check_predictions_file(path: str) -> Path:
     """Return a file that may be written: a new one, or one that holds predictions."""
     target = Path(os.path.realpath(path))
@@ -109,13 +62,24 @@ def check_predictions_file(path: str) -> Path:
     return target
 
 
-def write_predictions(table: Table, target: Path, formulas: Formulas = "keep") -> None:
-    """Write a table to a file as its name says, CSV or Parquet; nobody sees half of it."""
-    if target.suffix.casefold() == ".csv":
-        write_whole(target, table.csv(formulas))
-        return
+def write_predictions(
+    table: PredictionRows,
+    target: Path,
+    formulas: Formulas = "keep",
+    progress: Progress | None = None,
+) -> None:
+    """Write predictions to a file as its name says, CSV or Parquet; nobody sees half of it."""
+    text = target.suffix.casefold() == ".csv"
     with replacing(target) as part:
-        table.write_parquet(part, target)
+        file = Target(part, target)
+        write_table(
+            table.blocks(),
+            file if text else None,
+            None if text else file,
+            formulas=formulas,
+            num_rows=len(table.ids),
+            progress=progress,
+        )
 
 
 def _may_be_replaced(target: Path) -> bool:
@@ -130,85 +94,92 @@ def _may_be_replaced(target: Path) -> bool:
         return False
 
 
-def predictions_table(
-    table: TableDataset,
-    posterior: Posterior,
-    class_names: Sequence[str],
-    sets: Sets | None = None,
-) -> Table:
-    """Return a row for each node of a table of one's own."""
-    own = np.array([*table.dataset.class_names, ""], object)
-    return node_predictions(table.ids, own[table.dataset.labels], posterior, class_names, sets)
+@dataclass(frozen=True, eq=False)
+class PredictionRows:
+    """A row for each node: what is known, what is predicted, and how surely.
 
-
-def node_predictions(
-    ids: NDArray[Any],
-    known: NDArray[np.object_],
-    posterior: Posterior,
-    class_names: Sequence[str],
-    sets: Sets | None = None,
-) -> Table:
-    """Return a row for each node: what is known, what is predicted, and how surely.
-
-    Args:
+    Attributes:
         ids: of the nodes [N].
-        known: the label that the model was given, "" where it was not [N].
+        known: the class that the model was given, as its number, -1 where it was not [N].
+        known_names: of these classes.
         posterior: of the nodes.
         class_names: [K].
         sets: prediction sets; None where there are none, and no column of them.
     """
-    p = posterior.probabilities
-    held = {}
-    if sets is not None:
-        held = {column_name(sets.coverage): set_texts(sets.held, p, class_names)}
-    return Table(
-        {
-            ID: ids,
-            KNOWN: known,
-            PREDICTED: np.array(class_names, object)[p.argmax(1)],
+
+    ids: Ids
+    known: NDArray[np.int64]
+    known_names: Sequence[str]
+    posterior: Posterior
+    class_names: Sequence[str]
+    sets: Sets | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: TableDataset,
+        posterior: Posterior,
+        class_names: Sequence[str],
+        sets: Sets | None = None,
+    ) -> PredictionRows:
+        """Return the rows of a table of one's own."""
+        data = table.dataset
+        return cls(table.ids, data.labels, data.class_names, posterior, class_names, sets)
+
+    def blocks(self, size: int = BLOCK) -> Iterator[Columns]:
+        """Yield the rows of some nodes at a time, column by column."""
+        for start in range(0, len(self.ids), size):
+            yield self._block(slice(start, min(start + size, len(self.ids))))
+
+    def _block(self, nodes: slice) -> Columns:
+        posterior = self.posterior.take(nodes)
+        p = posterior.probabilities
+        held = {}
+        if self.sets is not None:
+            texts = set_texts(self.sets.held[nodes], p, self.class_names)
+            held = {column_name(self.sets.coverage): texts}
+        return {
+            ID: self.ids[nodes],
+            KNOWN: np.array([*self.known_names, ""], object)[self.known[nodes]],
+            PREDICTED: np.array(self.class_names, object)[p.argmax(1)],
             "confidence": p.max(1),
             **held,
             "entropy": posterior.entropy,
             "graph_information": posterior.graph_information,
             "weight_information": posterior.weight_information,
             "model_information": posterior.model_information,
-            **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(class_names)},
+            **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(self.class_names)},
         }
-    )
 
 
-def next_labels_table(found: LabelledGraph) -> Table:
+def next_labels_table(found: LabelledGraph) -> Columns:
     """Return the nodes most worth labelling, the best first."""
     nodes, p = found.next_labels.nodes, found.posterior.probabilities
-    return Table(
-        {
-            "rank": np.arange(1, len(nodes) + 1),
-            ID: found.table.ids[nodes],
-            PREDICTED: _classes(found)[p[nodes].argmax(1)],
-            "confidence": p[nodes].max(1),
-            "gain": found.next_labels.gain,
-        }
-    )
+    return {
+        "rank": np.arange(1, len(nodes) + 1),
+        ID: found.table.ids[nodes],
+        PREDICTED: _classes(found)[p[nodes].argmax(1)],
+        "confidence": p[nodes].max(1),
+        "gain": found.next_labels.gain,
+    }
 
 
-def suspect_edges_table(found: LabelledGraph) -> Table:
+def suspect_edges_table(found: LabelledGraph) -> Columns:
     """Return the edges that may be wrong, the most suspect first; most probable labels."""
     p, names = found.posterior.probabilities, _classes(found)
     source, target = found.suspects.nodes.T
-    return Table(
-        {
-            "source": found.table.ids[source],
-            "target": found.table.ids[target],
-            "source_label": names[p[source].argmax(1)],
-            "target_label": names[p[target].argmax(1)],
-            "source_confidence": p[source].max(1),
-            "target_confidence": p[target].max(1),
-            "probability": found.suspects.probability,
-        }
-    )
+    return {
+        "source": found.table.ids[source],
+        "target": found.table.ids[target],
+        "source_label": names[p[source].argmax(1)],
+        "target_label": names[p[target].argmax(1)],
+        "source_confidence": p[source].max(1),
+        "target_confidence": p[target].max(1),
+        "probability": found.suspects.probability,
+    }
 
 
-def suspect_labels_table(found: LabelledGraph) -> Table:
+def suspect_labels_table(found: LabelledGraph) -> Columns:
     """Return the known labels that are contradicted, the most suspect first; none may be."""
     suspects, names = found.suspect_labels, _classes(found)
     none = np.zeros(0, np.int64)
@@ -217,55 +188,13 @@ def suspect_labels_table(found: LabelledGraph) -> Table:
         if suspects is None
         else (suspects.nodes, suspects.given, suspects.suggested)
     )
-    return Table(
-        {
-            ID: found.table.ids[nodes],
-            "given": names[given],
-            "suggested": names[suggested],
-            "probability": np.zeros(0) if suspects is None else suspects.probability,
-        }
-    )
-
-
-def _reason(error: Exception) -> str:
-    """Return what the system said to DuckDB, which stands behind the name of a file."""
-    said = re.search(r'": ([A-Z][\w ,-]+)', str(error))
-    return said[1] if said else str(error)
+    return {
+        ID: found.table.ids[nodes],
+        "given": names[given],
+        "suggested": names[suggested],
+        "probability": np.zeros(0) if suspects is None else suspects.probability,
+    }
 
 
 def _classes(found: LabelledGraph) -> NDArray[np.object_]:
     return np.array(found.class_names, object)
-
-
-def _texts(column: NDArray[Any]) -> Sequence[Any]:
-    return [f"{x:.{_DIGITS}f}" for x in column] if column.dtype.kind == "f" else column.tolist()
-
-
-def _cell(value: object) -> str:
-    # Not csv.writer, which leaves a carriage return bare, and readers take it for the end of a row.
-    text = str(value)
-    return '"' + text.replace('"', '""') + '"' if _SPECIAL.search(text) else text
-
-
-def _quoted(cell: object) -> str:
-    """Put a ' in front of a text that a spreadsheet would run; it shows the text, then."""
-    text = str(cell)
-    if text.lstrip()[:1] not in _FORMULA or not text:
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
-
-
-def _rounded(column: NDArray[Any]) -> NDArray[Any]:
-    return column.round(_DIGITS) if column.dtype.kind == "f" else column
-
-
-def _missing(name: str, column: NDArray[Any]) -> str:
-    return name if column.dtype.kind != "O" else f"nullif(CAST({name} AS VARCHAR), '')"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -20,6 +20,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import NamedTuple
 
+from nodecopy.errors import InputError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -45,6 +47,34 @@ class Kept(NamedTuple):
 
 
 _NOTHING_KEPT = Kept()
+
+
+def check_target(
+    path: str | os.PathLike[str], ours: Collection[str], mark: str, writer: str
+) -> Path:
+    """Return a folder that may be written: a new one, an empty one, or an earlier one of ours.
+
+    Args:
+        path: the folder.
+        ours: the names that such a folder holds.
+        mark: the one of them that every such folder has.
+        writer: the command that writes it.
+    """
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; --out needs the name of a folder")
+    held = {file.name for file in folder.iterdir()} if folder.is_dir() else set()
+    if held and (mark not in held or not held <= set(ours)):
+        raise InputError(
+            f"the folder {folder} holds other files, {min(held - set(ours) or held)!r} for one, "
+            f"and is left alone; name a new or empty folder, or one that {writer} wrote"
+        )
+    if folder.is_mount():  # such a folder cannot be renamed, and thus not be replaced as a whole
+        raise InputError(f"{folder} is a mount point; name a folder inside it")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise InputError(f"{folder} cannot be made: {above} is not a folder that can be written to")
+    return folder
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from nodecopy import whole_folder
+from nodecopy.errors import InputError
 from nodecopy.report.labelled import folder as folder_module
-from nodecopy.report.labelled import replacement
-from nodecopy.report.labelled.replacement import Kept, clear_left_overs, replaced
+from nodecopy.whole_folder import Kept, clear_left_overs, replaced
 from tests.waiting import wait_until
 
 OURS = {"config.toml", "model"}
@@ -26,8 +27,8 @@ MOST_STEPS = 500
 def folder(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to replace, where names can be exchanged in one step and where they cannot."""
     if request.param == "renamed twice":
-        monkeypatch.setattr(replacement, "_exchange", lambda first, second: False)
-    monkeypatch.setattr(replacement, "_YOUNG", -1.0)
+        monkeypatch.setattr(whole_folder, "_exchange", lambda first, second: False)
+    monkeypatch.setattr(whole_folder, "_YOUNG", -1.0)
     write(tmp_path / "run", "old")
     return tmp_path / "run"
 
@@ -58,11 +59,11 @@ def replace(folder: Path) -> None:
 
 @contextmanager
 def stopped_at(step: int, stop: Callable[[], None]) -> Iterator[list[int]]:
-    """Call ``stop`` before a line of the replacement, the one of this number; count the lines."""
+    """Call ``stop`` before a line of the whole_folder, the one of this number; count the lines."""
     count = [0]
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        if frame.f_code.co_filename != replacement.__file__:
+        if frame.f_code.co_filename != whole_folder.__file__:
             return None
         if event in ("line", "return"):
             count[0] += 1
@@ -161,10 +162,10 @@ def test_names_are_exchanged_in_one_step_on_this_system(tmp_path: Path) -> None:
         pytest.skip("this system cannot exchange two names")
     write(tmp_path / "a", "first")
     write(tmp_path / "b", "second")
-    assert replacement._exchange(tmp_path / "a", tmp_path / "b")
+    assert whole_folder._exchange(tmp_path / "a", tmp_path / "b")
     assert (content(tmp_path / "a"), content(tmp_path / "b")) == ("second", "first")
     with pytest.raises(FileNotFoundError):
-        replacement._exchange(tmp_path / "a", tmp_path / "none")
+        whole_folder._exchange(tmp_path / "a", tmp_path / "none")
 
 
 def test_a_run_that_goes_on_and_folders_of_others_are_left_alone(folder: Path) -> None:
@@ -190,7 +191,7 @@ def test_the_folder_of_a_killed_run_gets_its_name_back(folder: Path) -> None:
 
 def test_a_mount_point_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Path, "is_mount", lambda self: True)
-    with pytest.raises(folder_module.InputError, match="is a mount point"):
+    with pytest.raises(InputError, match="is a mount point"):
         folder_module.check_folder(tmp_path)
 
 
