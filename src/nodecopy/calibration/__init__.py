@@ -12,13 +12,14 @@ from nodecopy.calibration.label_errors import SuspectLabels, WrongShare, suspect
 from nodecopy.calibration.pooling import Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
 from nodecopy.calibration.shares import ClassShares, estimate_shares
-from nodecopy.calibration.stacked import Component, FittedStack, StackedClassifier
+from nodecopy.calibration.stacked import Component, FittedPart, FittedStack, StackedClassifier
 from nodecopy.calibration.temperature import TemperaturePrior, fit_temperature, tempered
 
 __all__ = [
     "ClassShares",
     "Component",
     "EstimatedAccuracy",
+    "FittedPart",
     "FittedStack",
     "HeldOut",
     "Pool",

@@ -6,10 +6,10 @@ so that the labels have decided what is worth learning from before unlabelled no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,25 @@ from nodecopy.classifiers import (
     Fitted,
     GivenProbabilities,
     NodeClassifier,
+    Placeable,
     Refiner,
     fit_many,
 )
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown
-from nodecopy.graph import Graph, RowGraph
+from nodecopy.graph import Graph, Reach, RowGraph, reach
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.posterior.averaging import entropy
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
+from nodecopy.progress import Progress, stages
+from nodecopy.rng import child_seed, stream
 from nodecopy.savable import savable
 
+# Nodes that are pooled at a time.
+_BLOCK = 2**14
+# Nodes that a walk from another node is to add to a part that labels do not fill.
+_SPREAD = 10
 # Entropies below this have no parts: dividing by them would overflow.
 _LEAST_ENTROPY = 1e-300
 
@@ -82,6 +88,9 @@ class StackedClassifier:
         features: what components see in place of dense numeric columns; None is what there is.
         scale_weights: whether edge weights are divided by their median first; else their unit
             counts, since the tie of a node to itself has weight one, whatever the others have.
+        most_nodes: a larger graph is fitted to within so many nodes, those that walks from the
+            labels reach (`nodecopy.graph.reach`), and the fit then applied to all of it; the cost
+            of fitting does not grow any more. None fits to the whole graph, however large.
     """
 
     components: tuple[Component, ...]
@@ -89,6 +98,7 @@ class StackedClassifier:
     pool_prior: TemperaturePrior = field(default_factory=lambda: TemperaturePrior(0.0, 0.3))
     features: KernelMap | None = None
     scale_weights: bool = True
+    most_nodes: int | None = 20_000
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -104,6 +114,14 @@ class StackedClassifier:
         """Fit every classifier to all labels, and to all but a fold of them."""
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
+        if self.most_nodes is None or task.graph.num_nodes <= self.most_nodes:
+            return self._fitted(task, seed, unit, progress)
+        part = _reached(task, self.most_nodes, child_seed(seed, "part"))
+        during, after = stages(progress, [1, 1])
+        fitted = self._fitted(task.part(part.nodes), seed, unit, during)
+        return fitted.extended(part, task.graph, task.features, after)
+
+    def _fitted(self, task: Task, seed: int, unit: float, progress: Progress | None) -> FittedStack:
         mapped = None
         if self.features is not None:
             mapped = self.features.fit(task.features, child_seed(seed, "features"))
@@ -208,6 +226,7 @@ class FittedStack:
         pool: how their predictions become one.
         features: what they see in place of dense numeric columns.
         weight_unit: what edge weights are divided by.
+        part: where they were fitted, if that is a part of the graph only.
     """
 
     components: tuple[Fitted, ...]
@@ -215,30 +234,112 @@ class FittedStack:
     pool: Pool
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
+    part: FittedPart | None = None
 
-    @cached_property
+    @property
     def probabilities(self) -> NDArray[np.float64]:
         """Calibrated probabilities of every node [N, K]."""
-        return self.pool.apply(np.stack([part.probabilities for part in self.components]))
+        return self.posterior.probabilities
 
     @cached_property
     def posterior(self) -> Posterior:
         """Calibrated probabilities of every node, and where their uncertainty comes from."""
-        return pooled(self.pool, [posterior_of(part) for part in self.components])
+        if self.part is not None:
+            return self.part.posterior
+        return pooled(self.pool, map(posterior_of, self.components))
+
+    def extended(
+        self, part: Reach, graph: Graph, features: FeatureMatrix, progress: Progress | None = None
+    ) -> FittedStack:
+        """Return a fit to a part of a graph, applied to all of it.
+
+        Args:
+            part: which nodes it was fitted to.
+            graph: all of the graph, with weights in their unit.
+            features: of all nodes, as they were given.
+            progress: told how many components have been applied.
+        """
+        nodes = part.nodes
+        held_out = replace(self.held_out, nodes=nodes[self.held_out.nodes])
+        posterior = self._applied(nodes, graph, features, progress)
+        return replace(self, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
 
     def predict(self, graph: RowGraph, features: FeatureMatrix) -> Posterior:
         """Apply every component to another graph, and pool what they say.
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
         """
-        graph = _scaled(graph, self.weight_unit)
-        if self.features is not None:
-            features = self.features.apply(features)
-        return pooled(self.pool, [predicted_by(part, graph, features) for part in self.components])
+        nodes = None if self.part is None else self.part.nodes
+        return self._applied(nodes, _scaled(graph, self.weight_unit), features)
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features).probabilities
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedStack:
+        """Return the fit with other numbers for its nodes."""
+        return replace(self, components=tuple(_placed(part, nodes) for part in self.components))
+
+    def _applied(
+        self,
+        nodes: NDArray[np.int64] | None,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        progress: Progress | None = None,
+    ) -> Posterior:
+        """Apply one component after the other; no two of their predictions are held at once."""
+        seen: Any = features if self.features is None else self.features.rows(features)
+
+        def predicted() -> Iterator[Posterior]:
+            for done, component in enumerate(self.components):
+                component = component if nodes is None else _placed(component, nodes)
+                yield predicted_by(component, graph, seen)
+                if progress is not None:
+                    progress(done + 1, len(self.components))
+
+        return pooled(self.pool, predicted())
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedPart:
+    """The part of a large graph that a fit was made within, and what it says of all of it.
+
+    Attributes:
+        nodes: of the part, ascending [n]; node i of the components is ``nodes[i]``.
+        escaped: the share of walks from the labels that leave the part (`nodecopy.graph.Reach`).
+        posterior: of every node of the graph.
+    """
+
+    nodes: NDArray[np.int64]
+    escaped: float
+    posterior: Posterior
+
+
+def _reached(task: Task, most: int, seed: int) -> Reach:
+    """Return the nodes that walks from labels reach; where these are few, others beside them."""
+    lengths, graph = Diffusion().coefficients, task.graph
+    near = reach(graph, np.concatenate([task.train, task.val]), lengths, most)
+    missing = most - len(near.nodes)
+    if missing <= 0:
+        return near
+    others = np.setdiff1d(np.arange(graph.num_nodes), near.nodes)
+    nodes, starts = near.nodes, stream(seed, "others").permutation(others)
+    while len(nodes) < most:
+        missing = most - len(nodes)
+        new, starts = starts[: -(-missing // _SPREAD)], starts[-(-missing // _SPREAD) :]
+        nodes = np.union1d(nodes, reach(graph, new, lengths, missing).nodes)
+    return near._replace(nodes=nodes)
+
+
+def _placed(fitted: Fitted, nodes: NDArray[np.int64]) -> Fitted:
+    """Return a fit to a part of a graph for all of it."""
+    if not isinstance(fitted, Placeable):
+        raise ModelError(
+            f"{type(fitted).__name__} cannot be applied to more nodes than it was fitted to: it "
+            "has no placed(nodes); fit to the whole graph with most_nodes=None"
+        )
+    return fitted.placed(nodes)
 
 
 def _median_weight(graph: Graph) -> float:
@@ -255,7 +356,7 @@ def _scaled(graph: RowGraph, unit: float) -> RowGraph:
     return replace(graph.built, weights=graph.built.weights / unit)
 
 
-def pooled(pool: Pool, parts: Sequence[Posterior]) -> Posterior:
+def pooled(pool: Pool, parts: Iterable[Posterior]) -> Posterior:
     """Pool the posteriors of components, and divide the entropy of the pool.
 
     With p̃_c what component c says at its temperature, p_mix = Σ_c w_c p̃_c, and p the pool,
@@ -268,23 +369,55 @@ def pooled(pool: Pool, parts: Sequence[Posterior]) -> Posterior:
     H(p) / H(p_mix), so that they add up to H(p): temperatures change how much uncertainty there is,
     not what it is made of. The first component that averages members says how many there are.
     """
-    mixture = np.zeros_like(parts[0].probabilities)
-    within, graph, weight, model = np.zeros((4, len(mixture)))
+    sums: _Pooled | None = None
     for share, temperature, part in zip(pool.weights, pool.temperatures, parts, strict=True):
-        said = tempered(part.probabilities, temperature)
-        mixture += share * said
-        within += share * entropy(said)
-        scale = share * _ratio(entropy(said), part.entropy)
-        graph += scale * part.graph_information
-        weight += scale * part.weight_information
-        model += scale * part.model_information
-    p = tempered(mixture, pool.temperature)
-    model += np.maximum(entropy(mixture) - within, 0.0)
-    scale = _ratio(entropy(p), entropy(mixture))
-    graph, weight, model = scale * graph, scale * weight, scale * model
-    expected = np.maximum(entropy(p) - graph - weight - model, 0.0)
-    members = next((part for part in parts if part.num_members > 1), parts[0])
-    return Posterior(p, expected, graph, weight, members.num_members, members.num_draws, model)
+        sums = _Pooled(part) if sums is None else sums
+        sums.add(part, share, temperature)
+    assert sums is not None  # a pool has components
+    return sums.posterior(pool.temperature)
+
+
+class _Pooled:
+    """Sums over components, of which one is there at a time, by blocks of nodes."""
+
+    def __init__(self, first: Posterior) -> None:
+        nodes = len(first.probabilities)
+        self._mixture = np.zeros(first.probabilities.shape)
+        self._within, self._graph, self._weight, self._model = np.zeros((4, nodes))
+        self._counts = first.num_members, first.num_draws
+        self._blocks = [slice(i, i + _BLOCK) for i in range(0, nodes, _BLOCK)]
+
+    def add(self, part: Posterior, share: float, temperature: float) -> None:
+        """Add what one component says, at its temperature and weight."""
+        if self._counts[0] == 1 and part.num_members > 1:
+            self._counts = part.num_members, part.num_draws
+        entropies = part.entropy
+        for block in self._blocks:
+            said = tempered(part.probabilities[block], temperature)
+            uncertain = entropy(said)
+            self._mixture[block] += share * said
+            self._within[block] += share * uncertain
+            scale = share * _ratio(uncertain, entropies[block])
+            self._graph[block] += scale * part.graph_information[block]
+            self._weight[block] += scale * part.weight_information[block]
+            self._model[block] += scale * part.model_information[block]
+
+    def posterior(self, temperature: float) -> Posterior:
+        """Return the pool at its temperature; the sums are used up."""
+        expected = np.empty_like(self._within)
+        for block in self._blocks:
+            mixture = self._mixture[block]
+            mixed = entropy(mixture)
+            p = tempered(mixture, temperature)
+            self._model[block] += np.maximum(mixed - self._within[block], 0.0)
+            scale = _ratio(entropy(p), mixed)
+            for part in (self._graph, self._weight, self._model):
+                part[block] *= scale
+            known = self._graph[block] + self._weight[block] + self._model[block]
+            expected[block] = np.maximum(entropy(p) - known, 0.0)
+            self._mixture[block] = p
+        parts = expected, self._graph, self._weight
+        return Posterior(self._mixture, *parts, *self._counts, self._model)
 
 
 def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:

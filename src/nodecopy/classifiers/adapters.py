@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix, Task
@@ -93,8 +94,12 @@ class FittedFeatures:
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Apply it to other rows [N', K]; the graph plays no part."""
         if self.dense and not isinstance(features, np.ndarray):
-            features = features.toarray()
+            features = features.toarray() if sp.issparse(features) else np.asarray(features)
         return _probabilities(self.estimator, self.num_classes, features)
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedFeatures:
+        """Return the same: it knows no node."""
+        return self
 
 
 def _probabilities(

@@ -22,7 +22,8 @@ nodes is swept, from what their features say. Without new nodes that is the fit 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,11 +36,13 @@ from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.diffusion import Diffusion, Features, Propagator, unit_rows
+from nodecopy.nn.diffusion import Diffusion, Features, Propagator
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
 from nodecopy.weights.lbfgs import minimise
+
+Real = TypeVar("Real", np.float32, np.float64)
 
 # Evidence of one edge is bounded, so that a pair of classes never seen together is not impossible.
 _LEAST = 1e-3
@@ -49,7 +52,7 @@ _LARGEST = 60.0
 _DAMPING = 0.5
 # Probabilities that differ by less say nothing.
 _ALIKE = 1e-6
-# When the new nodes of a grown graph have settled, and how long that may take.
+# When the new nodes of a grown graph have settled on average, and how long that may take.
 _SETTLED, _MOST_SWEEPS = 1e-4, 50
 
 
@@ -103,7 +106,7 @@ class AnnotatedBlocks:
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it."""
         adjacency = _adjacency(tasks[0].graph)
-        x = Features(unit_rows(tasks[0].features), torch.device("cpu"))
+        x = Features(tasks[0].features, torch.device("cpu"), unit=True)
         q = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
         q = _powered(q, self.sharpness)  # [M, N, K]
         weights: Tensor | None = None
@@ -135,6 +138,7 @@ class FittedBlocks:
         before: q before it, known labels in their place [N, K].
         affinity: Ω [K, K].
         weights: W [D, K].
+        nodes: what its nodes are called where it is applied [N]; None leaves their numbers.
     """
 
     edge_weight: float
@@ -142,27 +146,44 @@ class FittedBlocks:
     before: NDArray[np.float64]
     affinity: NDArray[np.float64]
     weights: NDArray[np.float32]
+    nodes: NDArray[np.int64] | None = None
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
-        """Sweep new nodes until they settle beside the old ones, then all of them once [N', K]."""
-        adjacency = _adjacency(graph)
-        x = Features(unit_rows(features), torch.device("cpu"))
-        scores = x.times(torch.as_tensor(self.weights)).numpy().astype(np.float64)
-        said = _log_softmax(scores)[None]  # [1, N', K]
-        q, old = np.exp(said), min(len(self.before), graph.num_nodes)
-        q[0, :old] = self.before[:old]
-        for _ in range(_MOST_SWEEPS if old < graph.num_nodes else 0):
-            change = self._swept(adjacency, q, said)[:, old:] - q[:, old:]
-            q[:, old:] += (1 - _DAMPING) * change
-            if np.abs(change).max() < _SETTLED:
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
+        """Sweep new nodes until they settle beside the old ones, then all of them once [N', K].
+
+        In single precision, and in place: there may be many nodes.
+        """
+        adjacency = _adjacency(graph, np.float32)
+        x = Features(features, torch.device("cpu"), unit=True)
+        said = torch.log_softmax(x.times(torch.as_tensor(self.weights)), 1).numpy()  # [N', K]
+        q = np.exp(said)
+        old = np.arange(len(self.before)) if self.nodes is None else self.nodes
+        kept = self.before[old < len(q)].astype(np.float32)
+        old = old[old < len(q)]
+        for _ in range(_MOST_SWEEPS if len(old) < len(q) else 0):
+            q[old] = kept
+            swept = self._swept(adjacency, q, said)
+            swept[old] = kept
+            swept -= q  # the change
+            q += np.float32(1 - _DAMPING) * swept
+            np.abs(swept, out=swept)
+            if swept.max(1).sum() < _SETTLED * (len(q) - len(old)):
                 break
-        return self._swept(adjacency, q, said)[0]
+        q[old] = kept
+        return self._swept(adjacency, q, said)
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedBlocks:
+        """Return the fit with other numbers for its nodes."""
+        return replace(self, nodes=nodes)
 
     def _swept(
-        self, adjacency: sp.csr_array, q: NDArray[np.float64], said: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        evidence = self.edge_weight * edge_evidence(adjacency, q, self.affinity[None])
-        return _softmax(said + evidence)
+        self, adjacency: sp.csr_array, q: NDArray[np.float32], said: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        affinity = self.affinity.astype(np.float32)
+        scores = edge_evidence(adjacency, q[None], affinity[None])[0]
+        scores *= np.float32(self.edge_weight)
+        scores += said
+        return _softmax_in_place(scores)
 
 
 @savable
@@ -194,7 +215,10 @@ class DiffusedStudent:
         columns = np.concatenate([one.weights for one in blocks], axis=1)  # [D, M K]
         spread = _spread(self.diffusion, tasks[0].graph, tasks[0].features, columns)
         parts = zip(blocks, np.split(spread, len(blocks), axis=1), strict=True)
-        return [FittedStudent(self.diffusion, one.weights, _softmax(p)) for one, p in parts]
+        return [
+            FittedStudent(self.diffusion, one.weights, _softmax(p.astype(np.float64)))
+            for one, p in parts
+        ]
 
 
 @savable
@@ -212,9 +236,13 @@ class FittedStudent:
     weights: NDArray[np.float32]
     probabilities: NDArray[np.float64]
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
         """Spread the scores of other nodes over their graph [N', K]."""
-        return _softmax(_spread(self.diffusion, graph, features, self.weights))
+        return _softmax_in_place(_spread(self.diffusion, graph, features, self.weights))
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedStudent:
+        """Return the same: it knows no node."""
+        return self
 
 
 def fit_student(
@@ -253,6 +281,13 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
     return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
+def _softmax_in_place(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    scores -= scores.max(-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(-1, keepdims=True)
+    return scores
+
+
 def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give.
 
@@ -272,33 +307,36 @@ def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[n
 
 
 def edge_evidence(
-    adjacency: sp.csr_array, q: NDArray[np.float64], affinity: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    adjacency: sp.csr_array, q: NDArray[Real], affinity: NDArray[Real]
+) -> NDArray[Real]:
     """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K]; nodes of which nothing is known say nothing."""
-    said = np.log(np.maximum(q @ affinity.transpose(0, 2, 1), _LEAST))
+    said: NDArray[Real] = q @ affinity.transpose(0, 2, 1)
+    np.maximum(said, _LEAST, out=said)
+    np.log(said, out=said)
     said[np.ptp(q, axis=2) < _ALIKE] = 0.0
     return _beside(adjacency, said)
 
 
 def _spread(
     diffusion: Diffusion, graph: RowGraph, features: FeatureMatrix, weights: NDArray[np.float32]
-) -> NDArray[np.float64]:
+) -> NDArray[np.float32]:
     """Return Π X W [N, columns of W]."""
     device = torch.device("cpu")
-    x = Features(unit_rows(features), device)
+    x = Features(features, device, unit=True)
     propagator = Propagator(diffusion.coefficients, graph, x, device)
-    return propagator.times(torch.as_tensor(weights)).numpy().astype(np.float64)
+    result: NDArray[np.float32] = propagator.times(torch.as_tensor(weights)).numpy()
+    return result
 
 
-def _adjacency(graph: RowGraph) -> sp.csr_array:
-    return graph.built.symmetrise().without_self_loops().to_scipy()
+def _adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> sp.csr_array:
+    return graph.built.symmetrise().without_self_loops().to_scipy(dtype)
 
 
-def _beside(matrix: sp.csr_array, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _beside(matrix: sp.csr_array, rows: NDArray[Real]) -> NDArray[Real]:
     """Multiply a sparse matrix by M matrices [M, N, K], their columns side by side."""
     members, nodes, width = rows.shape
     product = matrix @ rows.transpose(1, 0, 2).reshape(nodes, members * width)
-    result: NDArray[np.float64] = product.reshape(nodes, members, width).transpose(1, 0, 2)
+    result: NDArray[Real] = product.reshape(nodes, members, width).transpose(1, 0, 2)
     return result
 
 

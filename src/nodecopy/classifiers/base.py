@@ -38,6 +38,15 @@ class Applicable(Protocol):
 
 
 @runtime_checkable
+class Placeable(Protocol):
+    """A fit to a part of a graph that can be applied to all of it."""
+
+    def placed(self, nodes: NDArray[np.int64]) -> Fitted:
+        """Return the fit with its node i known as ``nodes[i]`` where it is applied."""
+        ...
+
+
+@runtime_checkable
 class SideBySide(Protocol):
     """A classifier that is fitted to several tasks at once for less than one after the other."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,10 @@ class SpreadLabels:
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Spread the labels over another graph, on which the labelled nodes keep their numbers."""
         return self.model.spread(graph, self.nodes, self.labels)
+
+    def placed(self, nodes: NDArray[np.int64]) -> SpreadLabels:
+        """Return the fit with other numbers for its nodes."""
+        return replace(self, nodes=nodes[self.nodes])
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:

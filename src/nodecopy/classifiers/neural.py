@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +66,13 @@ class FittedNetwork:
         weights: of one member.
         computing: where to predict.
         probabilities: of every node of the graph that it was trained on [N, K].
+        nodes: what these nodes are called where it is applied [N]; None leaves their numbers.
     """
 
     weights: WeightSamples
     computing: Computing
     probabilities: NDArray[np.float32]
+    nodes: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
@@ -80,7 +82,12 @@ class FittedNetwork:
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
-        return self.weights.predict_proba(graph, features, computing=self.computing)[0]
+        weights = self.weights.placed(self.nodes, graph.num_nodes)
+        return weights.predict_proba(graph, features, computing=self.computing)[0]
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedNetwork:
+        """Return the fit with other numbers for its nodes."""
+        return replace(self, nodes=nodes)
 
 
 @savable

@@ -13,6 +13,7 @@ columns D: the kernel is wide, and nearly linear where there are many columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,12 +107,11 @@ class FittedKernelMap:
 
     def apply(self, features: FeatureMatrix) -> NDArray[np.float32]:
         """Return φ of every row [N, r]."""
-        values = features if isinstance(features, np.ndarray) else features.toarray()
-        mapped = np.empty((len(values), self.whitening.shape[1]), np.float32)
-        for start in range(0, len(values), _BLOCK):
-            rows = self.comparable(values[start : start + _BLOCK].astype(np.float64))
-            mapped[start : start + _BLOCK] = _kernel(rows, self.landmarks) @ self.whitening
-        return mapped
+        return self.rows(features).toarray()
+
+    def rows(self, features: FeatureMatrix) -> MappedRows:
+        """Return φ of every row, each made when it is asked for."""
+        return MappedRows(self, features)
 
     def comparable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return columns without units [n, D]."""
@@ -125,6 +125,47 @@ class FittedKernelMap:
             ranks = np.clip((below + upto) / (2 * len(quantiles)), half, 1 - half)
             comparable[:, column] = ndtri(ranks)
         return np.clip(comparable, -_FARTHEST, _FARTHEST)
+
+
+@dataclass(frozen=True, eq=False)
+class MappedRows:
+    """φ of many nodes, made a block at a time: it may be ten times as wide as the features.
+
+    NumPy takes it for an array, and then makes all of it.
+
+    Attributes:
+        mapping: φ.
+        features: of the nodes [N, D].
+    """
+
+    mapping: FittedKernelMap
+    features: FeatureMatrix
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """[N, r]."""
+        return self.features.shape[0], self.mapping.whitening.shape[1]
+
+    def __getitem__(self, place: slice) -> NDArray[np.float32]:
+        """Return φ of some rows."""
+        part = self.features[place]
+        values = part if isinstance(part, np.ndarray) else part.toarray()
+        mapped = np.empty((len(values), self.shape[1]), np.float32)
+        for start in range(0, len(values), _BLOCK):
+            rows = self.mapping.comparable(values[start : start + _BLOCK].astype(np.float64))
+            kernel = _kernel(rows, self.mapping.landmarks)
+            mapped[start : start + _BLOCK] = kernel @ self.mapping.whitening
+        return mapped
+
+    def toarray(self) -> NDArray[np.float32]:
+        """Return φ of every row [N, r]."""
+        return self[:]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return φ of every row, as NumPy asks for it [N, r]."""
+        return self[:].astype(dtype or np.float32, copy=False)
 
 
 def has_units(features: FeatureMatrix) -> bool:

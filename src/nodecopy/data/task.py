@@ -95,6 +95,14 @@ class Task:
         shown.flags.writeable = False
         return cls(graph, features, shown, nodes.train, nodes.val, classes)
 
+    def part(self, nodes: NDArray[np.int64]) -> Task:
+        """Return the task on some of the nodes, all labelled ones among them, in their order."""
+        train, val = (np.searchsorted(nodes, chosen) for chosen in (self.train, self.val))
+        labels = self.labels[nodes]
+        labels.flags.writeable = False
+        features = self.features[nodes]
+        return Task(self.graph.induced(nodes), features, labels, train, val, self.num_classes)
+
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
         """Show what a split allows of a dataset, with row-normalised features.

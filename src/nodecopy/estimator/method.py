@@ -90,7 +90,8 @@ def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClass
     if not isinstance(method, StackedClassifier):
         if not wanted:
             return method
-        method = StackedClassifier((Component(method),), scale_weights=False)
+        # As it is given: on the whole graph, with weights in their unit.
+        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
     if not wanted:
         return replace(method, folds=0)
     return method if folds is None else replace(method, folds=folds)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration import FittedStack
+from nodecopy.calibration import FittedPart, FittedStack
 from nodecopy.classifiers import (
     Fitted,
     FittedBlocks,
@@ -29,7 +29,7 @@ from nodecopy.estimator.scaling import Scaling
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
 from nodecopy.persistence import Arrays, SavedModel, decode, encode
-from nodecopy.posterior import FittedBayesianGCN
+from nodecopy.posterior import FittedBayesianGCN, Posterior
 from nodecopy.rng import stream
 from nodecopy.typed import fits
 from nodecopy.weights import WeightSamples
@@ -160,8 +160,10 @@ def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
         seen = dataclasses.replace(sizes, features=fitted.features.whitening.shape[1])
     for number, part in enumerate(fitted.components):
         _CHECKS[type(part)](f"{name}.components.{number}", part, seen)
-    m = len(held.nodes)
-    _check_numbers(f"{name}.held_out.nodes", held.nodes, (m,), sizes.nodes)
+    m, whole = len(held.nodes), sizes.nodes
+    if fitted.part is not None:
+        whole = _check_part(f"{name}.part", fitted.part, sizes)
+    _check_numbers(f"{name}.held_out.nodes", held.nodes, (m,), whole)
     _check_numbers(f"{name}.held_out.truth", held.truth, (m,), sizes.classes)
     _check_numbers(f"{name}.held_out.folds", held.folds, (m,), max(m, 1))
     _check(f"{name}.held_out.probabilities", held.probabilities, (count, m, sizes.classes))
@@ -183,6 +185,25 @@ def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
         raise FormatError(f"{name}.weight_unit must be positive; got {fitted.weight_unit}")
 
 
+def _check_part(name: str, part: FittedPart, sizes: Sizes) -> int:
+    """Return the nodes of the whole graph."""
+    whole = len(part.posterior.probabilities)
+    _check_posterior(f"{name}.posterior", part.posterior, whole, sizes.classes)
+    _check_numbers(f"{name}.nodes", part.nodes, (sizes.nodes,), whole)
+    if np.any(np.diff(part.nodes) <= 0):
+        raise FormatError(f"{name}.nodes must ascend")
+    return whole
+
+
+def _check_posterior(name: str, posterior: Posterior, nodes: int, classes: int) -> None:
+    _check(f"{name}.probabilities", posterior.probabilities, (nodes, classes))
+    for field in dataclasses.fields(posterior):
+        if field.name.endswith(("_entropy", "_information")):
+            _check(f"{name}.{field.name}", getattr(posterior, field.name), (nodes,))
+    for count in ("num_members", "num_draws"):
+        _check_count(count, getattr(posterior, count), _MOST)
+
+
 def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:
     landmarks, skewed = len(fitted.landmarks), len(fitted.skewed)
     _check(f"{name}.mean", fitted.mean, (d,))
@@ -198,14 +219,8 @@ def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:
 
 
 def _check_bayesian(name: str, fitted: FittedBayesianGCN, sizes: Sizes) -> None:
-    posterior = fitted.posterior
-    _check(f"{name}.posterior.probabilities", posterior.probabilities, sizes.rows)
+    _check_posterior(f"{name}.posterior", fitted.posterior, *sizes.rows)
     _check(f"{name}.base_probabilities", fitted.base_probabilities, sizes.rows)
-    for part in dataclasses.fields(posterior):
-        if part.name.endswith(("_entropy", "_information")):
-            _check(f"{name}.posterior.{part.name}", getattr(posterior, part.name), (sizes.nodes,))
-    for count in ("num_members", "num_draws"):
-        _check_count(count, getattr(posterior, count), _MOST)
     _check_samples(f"{name}.samples", fitted.samples, sizes)
 
 

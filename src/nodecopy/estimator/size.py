@@ -43,14 +43,19 @@ class Sizes(NamedTuple):
 
 
 class Need(NamedTuple):
-    """Bytes that grow with features, bytes that grow with nodes, and networks."""
+    """Bytes that grow with features, bytes that grow with nodes, and networks.
+
+    ``passing`` are bytes that are held only while one of several parts is fitted.
+    """
 
     by_feature: int = 0
     by_node: int = 0
     networks: int = 0
+    passing: int = 0
 
     def __add__(self, other: Need) -> Need:  # type: ignore[override]
-        return Need(*map(sum, zip(self, other, strict=True)))
+        kept = map(sum, zip(self[:3], other[:3], strict=True))
+        return Need(*kept)._replace(passing=max(self.passing, other.passing))
 
 
 def check_size(method: NodeClassifier, sizes: Sizes, max_memory: int | None) -> None:
@@ -78,14 +83,16 @@ def check_need(need: Need, sizes: Sizes, max_memory: int | None) -> None:
             f"max_memory must be a whole number of bytes, or None; got {shown(max_memory)}"
         )
     most = usable_memory() // 2 if max_memory is None else max_memory
-    by_feature, by_node, networks = need
-    if by_feature + by_node <= most:
+    by_feature, by_node, networks, passing = need
+    total = by_feature + by_node + passing
+    if total <= most:
         return
     what = f"{sizes.features:,} features" if by_feature > by_node else f"{sizes.nodes:,} nodes"
+    which = f"{sizes.labels:,} labels" if 2 * passing > total else f"{sizes.classes:,} classes"
     among = f" in {networks:,} networks" if networks else ""
     raise ModelError(
-        f"{what} and {sizes.classes:,} classes take about {size_text(by_feature + by_node)} of "
-        f"memory{among}; max_memory is {size_text(most)}"
+        f"{what} and {which} take about {size_text(total)} of memory{among}; max_memory is "
+        f"{size_text(most)}"
     )
 
 
@@ -94,6 +101,8 @@ def need_of(method: NodeClassifier, sizes: Sizes) -> Need:
     n, d, k, _ = sizes
     if isinstance(method, StackedClassifier):
         need, kernel = Need(0, _NODE_CLASS_BYTES * n * k), method.features
+        n = n if method.most_nodes is None else min(n, max(method.most_nodes, sizes.labels))
+        sizes = sizes._replace(nodes=n)  # of the part that is fitted to
         if kernel is not None and d <= kernel.most_columns:
             sizes = sizes._replace(features=max(d, min(kernel.landmarks, n)))
             need += Need(0, 4 * n * sizes.features)
@@ -120,10 +129,10 @@ def network_need(network: Network, members: int, sizes: Sizes) -> Need:
     by_node = _NODE_CLASS_BYTES * n * k
     if isinstance(network, Diffusion):
         width = d if network.features else n
-        rows = _ROW_BYTES * labels * width + 4 * members * width * k
-        return (
-            Need(rows, by_node, members) if network.features else Need(0, by_node + rows, members)
-        )
+        weights, rows = 4 * members * width * k, _ROW_BYTES * labels * width
+        if network.features:
+            return Need(weights, by_node, members, rows)
+        return Need(0, by_node + weights, members, rows)
     weights = 4 * _num_weights(network, d, k) * (members + _TRAINING_COPIES)
     return Need(weights, by_node, members)
 

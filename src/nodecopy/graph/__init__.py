@@ -2,6 +2,16 @@
 
 from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
 from nodecopy.graph.graph import Graph
+from nodecopy.graph.reach import Reach, reach
 from nodecopy.graph.rows import RowGraph, Rows
 
-__all__ = ["FloatArray", "Graph", "IntArray", "RowGraph", "Rows", "sorted_distinct"]
+__all__ = [
+    "FloatArray",
+    "Graph",
+    "IntArray",
+    "Reach",
+    "RowGraph",
+    "Rows",
+    "reach",
+    "sorted_distinct",
+]

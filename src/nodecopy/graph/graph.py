@@ -16,7 +16,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nodecopy.errors import GraphError
 from nodecopy.graph.arrays import (
@@ -314,10 +314,13 @@ class Graph:
         same = y[source[known]] == y[target[known]]
         return float(same.mean()) if len(same) else float("nan")
 
-    def to_scipy(self) -> sp.csr_array:
-        """Return the adjacency matrix as a SciPy CSR array [N, N]."""
-        data = np.ones(len(self.indices)) if self.weights is None else self.weights
-        arrays = data, self.indices, self._narrow_indptr
+    def to_scipy(self, dtype: DTypeLike | None = None) -> sp.csr_array:
+        """Return the adjacency matrix as a SciPy CSR array [N, N], of the weights' type or another.
+
+        Where there are no weights, it holds ones, in double precision unless told otherwise.
+        """
+        data = np.ones(len(self.indices), dtype) if self.weights is None else self.weights
+        arrays = data if dtype is None else data.astype(dtype), self.indices, self._narrow_indptr
         # A copy: the caller may write into it.
         return sp.csr_array(arrays, shape=(self.num_nodes,) * 2, copy=True)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +33,8 @@ from nodecopy.savable import savable
 
 # Features above this have squares that single precision may not hold.
 _SQUARABLE = 1e15
+# Dense features of more rows than this are read so many rows at a time.
+_WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
 # Walks are followed from so few nodes at a time that their columns stay in the processor's cache:
 # entries of these columns, and the width of its vectors.
 _ENTRIES, _WIDTH = 2**18, 16
@@ -120,7 +123,7 @@ class Diffusion:
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(unit_rows(features) if self.unit_rows else features, device)
+            x = Features(features, device, unit=self.unit_rows)
         by_graph = _Shared(self, x, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
@@ -200,16 +203,32 @@ class Propagator:
 
 
 class Features:
-    """X, sparse or dense, and its products with narrow matrices."""
+    """X, sparse or dense, and its products with narrow matrices.
 
-    def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
+    Many dense rows are read a block at a time, and only then scaled, or made at all
+    (`nodecopy.data.kernel_map.MappedRows`), so that no second X is ever held.
+
+    Args:
+        features: X.
+        device: where the products run.
+        unit: whether rows are scaled to length one.
+    """
+
+    def __init__(
+        self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
+    ) -> None:
         self.num_columns = int(features.shape[1])
         self._sparse: SparseOperator | None = None
+        self._blocks: list[_Block] = []
         if sp.issparse(features):
-            parts = features.indptr, features.indices, features.data.astype(np.float32)
-            self._sparse = SparseOperator(*parts, features.shape[1], device)
-        else:
-            self._dense = torch.as_tensor(np.asarray(features, np.float32), device=device)
+            x: Any = unit_rows(features) if unit else features
+            parts = x.indptr, x.indices, x.data.astype(np.float32)
+            self._sparse = SparseOperator(*parts, x.shape[1], device)
+            return
+        whole = features.shape[0] <= _WHOLE_ROWS
+        size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
+        for start in range(0, max(features.shape[0], 1), size):
+            self._blocks.append(_Block(features, slice(start, start + size), unit, device, whole))
 
     @property
     def dense(self) -> bool:
@@ -218,18 +237,46 @@ class Features:
 
     def times(self, w: Tensor) -> Tensor:
         """Return X W [N, K]."""
-        return self._dense @ w if self._sparse is None else self._sparse.matmul(w.contiguous())
+        if self._sparse is not None:
+            return self._sparse.matmul(w.contiguous())
+        products = [block.rows() @ w for block in self._blocks]
+        return products[0] if len(products) == 1 else torch.cat(products)
 
     def column_squares(self) -> Tensor:
         """Return the sum of squares of each column [D]."""
         if self._sparse is None:
-            return (self._dense**2).sum(0)
+            return torch.stack([(block.rows() ** 2).sum(0) for block in self._blocks]).sum(0)
         sums = torch.zeros(self.num_columns, device=self._sparse.device)
         return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
 
     def transposed_times(self, h: Tensor) -> Tensor:
         """Return Xᵀ H [D, n]."""
-        return self._dense.T @ h if self._sparse is None else self._sparse.flipped.matmul(h)
+        if self._sparse is not None:
+            return self._sparse.flipped.matmul(h)
+        total = self._blocks[0].rows().T @ h[self._blocks[0].place]
+        for block in self._blocks[1:]:
+            total += block.rows().T @ h[block.place]
+        return total
+
+
+class _Block:
+    """Some rows of a dense X."""
+
+    def __init__(
+        self, features: FeatureMatrix, place: slice, unit: bool, device: torch.device, keep: bool
+    ) -> None:
+        self.place = place
+        self._features, self._unit, self._device, self._keep = features, unit, device, keep
+        self._kept: Tensor | None = None
+
+    def rows(self) -> Tensor:
+        """Return them, scaled; a block that is all of X is kept."""
+        if self._kept is not None:
+            return self._kept
+        rows = np.asarray(self._features[self.place], np.float32)
+        made = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
+        self._kept = made if self._keep else None
+        return made
 
 
 class Identity:

@@ -131,24 +131,25 @@ class _Sums:
 
     def add(self, drawn: NDArray[np.floating], s: int) -> None:
         """Add draw s of some members [m, N, K]."""
-        if self._within.shape != drawn.shape:  # one buffer for all draws: fresh memory costs more
+        several = self._num_draws > 1
+        if several and self._within.shape != drawn.shape:
+            # One buffer for all draws: fresh memory costs more.
             self._within = np.empty(drawn.shape)
-            self._within_squares = np.empty(drawn.shape if self._num_draws > 1 else (0, 0, 0))
+            self._within_squares = np.empty(drawn.shape)
         for block in _blocks(drawn.shape):
             p = np.asarray(drawn[:, block], np.float64)  # [m, n, K]
             self._single[block] += entropy(p).sum(0)
-            self._within[:, block] = p if s == 0 else self._within[:, block] + p
-            if self._num_draws > 1:
-                squares = self._within_squares[:, block]
+            if several:
+                total, squares = self._within[:, block], self._within_squares[:, block]
+                self._within[:, block] = p if s == 0 else total + p
                 self._within_squares[:, block] = p**2 if s == 0 else squares + p**2
             if s == self._num_draws - 1:
-                self._end_members(block)
+                self._end_members(block, self._within[:, block] / self._num_draws if several else p)
         if s == self._num_draws - 1:
             self._members += len(drawn)
 
-    def _end_members(self, block: slice) -> None:
+    def _end_members(self, block: slice, mean: NDArray[np.float64]) -> None:
         """Take the means of members whose draws are all there."""
-        mean = self._within[:, block] / self._num_draws
         self._total[block] += mean.sum(0)
         self._squares[block] += (mean**2).sum(0)
         self._member[block] += entropy(mean).sum(0)
@@ -157,27 +158,31 @@ class _Sums:
             self._noise[block] += _lacking(mean, squares, self._num_draws).sum(0)
 
     def posterior(self) -> Posterior:
-        """Return the average and the parts of its entropy."""
+        """Return the average and the parts of its entropy, a block of nodes at a time."""
+        probabilities = np.empty_like(self._total)
+        parts = np.empty((3, len(probabilities)))
+        for block in _blocks((1, *probabilities.shape)):
+            probabilities[block], parts[:, block] = self._averages(block)
+        expected, of_graph, of_weights = parts
+        counts = self._members, self._num_draws
+        return Posterior(probabilities, expected, of_graph, of_weights, *counts)
+
+    def _averages(self, block: slice) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
+        """Return the average at some nodes, and its entropy: expected, of the graph, of weights."""
         members, draws = self._members, self._num_draws
-        mean = self._total / members
-        lacking = _lacking(mean, self._squares, members) if members > 1 else np.zeros(len(mean))
+        mean = self._total[block] / members
+        squares = self._squares[block]
+        lacking = _lacking(mean, squares, members) if members > 1 else np.zeros(len(mean))
         probabilities = mean / mean.sum(1, keepdims=True)
         total = entropy(probabilities)
-        expected = self._single / (members * draws)
+        expected = self._single[block] / (members * draws)
         information = np.maximum(total + lacking - expected, 0.0)
-        within = (self._member + self._noise) / members - expected
+        within = (self._member[block] + self._noise[block]) / members - expected
         within = np.clip(within, 0.0, information)
         # What members and draws would add up to without end, made to add up to the total here.
         limit = expected + information
         scale = np.divide(total, limit, out=np.ones_like(total), where=limit > 0)
-        return Posterior(
-            probabilities,
-            scale * expected,
-            scale * (information - within),
-            scale * within,
-            members,
-            draws,
-        )
+        return probabilities, [scale * expected, scale * (information - within), scale * within]
 
 
 def _lacking(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -204,6 +204,7 @@ class FittedBayesianGCN:
         posterior: p(Z | Y, X, G_obs) on the nodes of the task (eq. 7).
         computing: where to predict.
         graphs: the graphs of the members, drawn on demand; a file does not hold them.
+        nodes: what its nodes are called where it is applied [N]; None leaves their numbers.
     """
 
     base_probabilities: NDArray[np.floating]
@@ -211,6 +212,7 @@ class FittedBayesianGCN:
     posterior: Posterior
     computing: Computing
     graphs: Sequence[RowGraph] = field(default=(), metadata=NOT_SAVED)
+    nodes: NDArray[np.int64] | None = None
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -219,8 +221,13 @@ class FittedBayesianGCN:
 
     def predict(self, graph: RowGraph | Sequence[RowGraph], features: FeatureMatrix) -> Posterior:
         """Apply the fitted members to any graph with the same features, or each to its own."""
-        draws = self.samples.predictions(graph, features, computing=self.computing)
-        return average(draws, self.samples.num_draws)
+        samples = self.samples.placed(self.nodes, features.shape[0])
+        draws = samples.predictions(graph, features, computing=self.computing)
+        return average(draws, samples.num_draws)
+
+    def placed(self, nodes: NDArray[np.int64]) -> FittedBayesianGCN:
+        """Return the fit with other numbers for its nodes."""
+        return replace(self, nodes=nodes)
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""

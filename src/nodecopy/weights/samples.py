@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import RowGraph
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.savable import savable
 
@@ -54,6 +55,19 @@ class WeightSamples:
         chosen = slice(first * self.stored, last * self.stored)
         weights = {name: w[chosen] for name, w in self.weights.items()}
         return replace(self, weights=weights, seeds=self.seeds[members])
+
+    def placed(self, nodes: NDArray[np.int64] | None, num_nodes: int) -> WeightSamples:
+        """Return the weights for a graph in which node i is ``nodes[i]``; None changes nothing.
+
+        Only weights of nodes (`Diffusion` without features) know which node is which.
+        """
+        if nodes is None or not isinstance(self.network, Diffusion) or self.network.features:
+            return self
+        w = self.weights["w"]
+        whole = w.new_zeros(len(w), num_nodes, w.shape[2])
+        there = nodes < num_nodes
+        whole[:, torch.as_tensor(nodes[there])] = w[:, torch.as_tensor(there)]
+        return replace(self, weights={"w": whole})
 
     def predictions(
         self,

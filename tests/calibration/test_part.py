@@ -1,0 +1,147 @@
+"""A stack on a graph larger than ``most_nodes`` is fitted to a part of it and applied to all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.data import Task, planted_partition
+from nodecopy.errors import FormatError, ModelError
+from nodecopy.graph import Graph, Reach
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.presets import best, fast
+from nodecopy.weights import MaximumPosterior
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return planted_partition(1_500, 3, seed=2)
+
+
+@pytest.fixture(scope="module")
+def task(problem) -> Task:
+    labels = problem.dataset.labels
+    train = np.concatenate([np.flatnonzero(labels == k)[:10] for k in range(3)])
+    return Task.of(problem.dataset.graph, problem.dataset.features, labels, train)
+
+
+@pytest.fixture(scope="module")
+def within(task):
+    return replace(best(n_zeta=3), most_nodes=600).fit(task, seed=1)
+
+
+def accuracy(probabilities, labels, task) -> float:
+    others = np.setdiff1d(np.arange(len(labels)), task.train)
+    return float(np.mean(probabilities[others].argmax(1) == labels[others]))
+
+
+def test_a_part_of_the_graph_labels_all_of_it_as_well(task, within, problem):
+    whole = replace(best(n_zeta=3), most_nodes=None).fit(task, seed=1)
+    labels = problem.dataset.labels
+    assert within.probabilities.shape == whole.probabilities.shape
+    np.testing.assert_allclose(within.probabilities.sum(1), 1.0)
+    found, exact = (accuracy(fit.probabilities, labels, task) for fit in (within, whole))
+    assert found > exact - 0.03
+    assert 0 < within.part.escaped < 1
+
+
+def test_held_out_labels_are_named_by_their_numbers_in_the_whole_graph(task, within):
+    assert sorted(within.held_out.nodes) == sorted(task.train)
+    np.testing.assert_array_equal(within.held_out.truth, task.labels[within.held_out.nodes])
+
+
+def test_a_small_graph_is_fitted_whole_to_the_last_bit(task):
+    plain, bounded = (
+        replace(fast(), most_nodes=most).fit(task).probabilities for most in (None, 1_500)
+    )
+    np.testing.assert_array_equal(plain, bounded)
+
+
+def test_applied_to_its_own_graph_it_says_the_same(task, within):
+    again = within.predict(task.graph, task.features)
+    np.testing.assert_allclose(again.probabilities, within.probabilities, atol=1e-9)
+
+
+def test_a_part_of_all_nodes_is_the_whole_graph(task):
+    stack = replace(best(n_zeta=2), most_nodes=None)
+    fitted = stack.fit(task, seed=3)
+    part = Reach(np.arange(task.graph.num_nodes), 0.0)
+    every = fitted.extended(part, task.graph, task.features)
+    np.testing.assert_allclose(every.probabilities, fitted.probabilities, atol=2e-4)
+
+
+def test_the_graph_alone_and_spread_labels_find_their_nodes_again(task):
+    for method in (
+        DiffusionClassifier(Diffusion(features=False), MaximumPosterior()),
+        LabelPropagation(),
+    ):
+        order = np.random.default_rng(0).permutation(task.graph.num_nodes)
+        fitted = method.fit(task)
+        moved = fitted.placed(order)
+        graph = task.graph.permuted(np.argsort(order))
+        found = moved.predict_proba(graph, task.features[np.argsort(order)])
+        np.testing.assert_allclose(found[order], fitted.probabilities, atol=1e-5)
+
+
+def test_a_component_that_knows_its_nodes_only_is_refused(task):
+    uniform = np.full((1_500, 3), 1 / 3)
+
+    class Fixed:
+        def fit(self, task, seed=0, progress=None):
+            return GivenProbabilities(uniform[: task.graph.num_nodes])
+
+    stack = StackedClassifier((Component(Fixed()),), folds=0, most_nodes=100)
+    with pytest.raises(ModelError, match="GivenProbabilities cannot be applied to more nodes"):
+        stack.fit(task)
+
+
+def test_dense_numbers_go_through_the_kernel_in_the_part_and_everywhere(task, problem):
+    rng = np.random.default_rng(0)
+    labels = problem.dataset.labels
+    x = (rng.normal(size=(1_500, 6)) + 2 * np.eye(3)[labels] @ rng.normal(size=(3, 6))).astype(
+        np.float32
+    )
+    dense = replace(task, features=x)
+    fitted = replace(best(n_zeta=2), most_nodes=500).fit(dense, seed=0)
+    assert fitted.features is not None
+    assert accuracy(fitted.probabilities, labels, task) > 0.7
+
+
+def test_a_model_fitted_to_a_part_is_saved_and_read_again(problem, task, tmp_path):
+    y = np.where(task.labels >= 0, task.labels, -1)
+    data = problem.dataset
+    clf = NodeCopyClassifier(replace(fast(), most_nodes=300), random_state=0)
+    clf.fit(data.graph, data.features, y).save(tmp_path / "model.safetensors")
+    again = NodeCopyClassifier.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(), clf.predict_proba())
+    np.testing.assert_array_equal(again.predict_set(), clf.predict_set())
+    assert len(again.suspect_labels()) == len(clf.suspect_labels())
+    grown = Graph.from_edges(1_501, [*data.graph.edges().tolist(), (1_500, 0)])
+    x = data.features[np.append(np.arange(1_500), 0)]
+    on = [fit.posterior_on(grown, x).probabilities for fit in (clf, again)]
+    np.testing.assert_array_equal(*on)
+
+
+def test_a_file_with_another_part_than_its_components_have_is_refused(problem, task, tmp_path):
+    data = problem.dataset
+    clf = NodeCopyClassifier(replace(fast(), most_nodes=300), random_state=0)
+    clf.fit(data.graph, data.features, task.labels)
+    part = replace(clf.model_.part, nodes=clf.model_.part.nodes[::-1].copy())
+    clf.model_ = replace(clf.model_, part=part)
+    clf.save(tmp_path / "model.safetensors")
+    with pytest.raises(FormatError, match="part.nodes must ascend"):
+        NodeCopyClassifier.load(tmp_path / "model.safetensors")
+
+
+def test_where_labels_reach_little_the_part_is_filled_with_other_nodes(task):
+    # The labelled nodes hang together, and nothing leads from them to the others.
+    edges = np.stack([np.repeat(task.train[0], len(task.train) - 1), task.train[1:]], 1)
+    lone = replace(task, graph=Graph.from_edges(task.graph.num_nodes, edges))
+    fitted = replace(fast(), most_nodes=200).fit(lone)
+    assert len(fitted.part.nodes) == 200
+    assert fitted.part.escaped < 1e-9
