@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodecopy import NodeCopyClassifier, presets
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.labelling import label_tables
-from nodecopy.labelling.run import class_values
+from nodecopy.labelling.run import class_values, fit_table, judge, read_files
 from nodecopy.presets import EPSILON
+from nodecopy.report.labelled import write_folder
 
 
 def test_everything_is_there_and_of_the_right_size(labelled, settings):
@@ -73,3 +75,15 @@ def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     assert useless.scores.accuracy < 4 / 7
     assert found.warnings[-1].endswith("(57%): do not trust these predictions")
     assert replace(labelled, validation=None).warnings == labelled.inspection.warnings
+
+
+def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):
+    table = read_files(settings)
+    part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
+    found = judge(settings, table, fit_table(part, table))
+    assert found.posterior.probabilities.shape == (20, 2)
+    assert found.donors.nodes.shape == (10, 14)
+    assert len(found.donors.part) == 14
+    assert found.donors.classes.shape == (14,)
+    write_folder(found, tmp_path / "run")
+    assert len((tmp_path / "run/predictions.csv").read_text().splitlines()) == 21

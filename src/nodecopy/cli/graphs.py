@@ -214,6 +214,7 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.data.stored import open_graph
+    from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling.model_folder import ModelFolder
     from nodecopy.labelling.settings import Formulas, check_choice, check_coverage
     from nodecopy.report.inspection import listed_sentences
@@ -252,7 +253,8 @@ def predict(
     classes = [str(value) for value in loaded.classifier.classes_]
     sets = sets_of(loaded.classifier, posterior, coverage)
     written = PredictionRows.of(table, posterior, classes, sets)
-    write_predictions(written, target, formulas)  # type: ignore[arg-type]  # checked above
+    with progress_bar("writing", True) as report:
+        write_predictions(written, target, formulas, report)  # type: ignore[arg-type]  # checked above
     for line in listed_sentences("note", table.notes):
         print(line)
     print(f"{table.dataset.num_nodes:,} nodes: {out}")
@@ -356,6 +358,7 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 
 def _fit_tables(options: dict[str, Any], out: str | None) -> None:
+    from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling import FitSettings, label_tables, read_settings
     from nodecopy.report.labelled import check_folder, tidy_folder, write_folder
     from nodecopy.report.labelled.summary import fit_lines
@@ -379,7 +382,8 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
         _refuse(of_held_out, "needs labels that are held out: add --calibrate")
     settings = replace(settings, **_given(of_held_out))
     found = label_tables(settings, True, max_memory=max_memory)
-    write_folder(found, folder)
+    with progress_bar("writing", True) as report:
+        write_folder(found, folder, progress=report)
     print("\n".join(fit_lines(found, folder)))
 
 

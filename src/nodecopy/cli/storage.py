@@ -44,6 +44,7 @@ def import_tables(
 
     from nodecopy.data.stored import check_graph_folder, write_graph
     from nodecopy.data.tables import read_tables
+    from nodecopy.estimator.progress import progress_bar
     from nodecopy.machine import size_text
     from nodecopy.report.inspection import listed_sentences
 
@@ -59,7 +60,13 @@ def import_tables(
         repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
         max_memory=memory_bytes(max_memory),
     )
-    write_graph(table, folder, label_file=None if labels is None else Path(labels).name)
+    with progress_bar("writing", True) as report:
+        write_graph(
+            table,
+            folder,
+            label_file=None if labels is None else Path(labels).name,
+            progress=report,
+        )
     for line in listed_sentences("note", table.notes):
         print(line)
     dataset = table.dataset

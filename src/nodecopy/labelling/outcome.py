@@ -25,14 +25,17 @@ class DrawnDonors:
     """Who lends its neighbours to whom.
 
     Attributes:
-        nodes: for each sampled graph, the node whose neighbours each node was to receive [V, N].
-        classes: ĉ, the class of each node that donors were drawn from [N].
+        nodes: for each sampled graph, the node whose neighbours each node was to receive [V, n].
+        classes: ĉ, the class of each node that donors were drawn from [n].
         epsilon: ε, the chance that a node keeps its own neighbours.
+        part: the nodes of the graph that these n are, ascending [n], where a part of it was fitted
+            to; None where all of it was.
     """
 
     nodes: NDArray[np.int32]
     classes: NDArray[np.int64]
     epsilon: float
+    part: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)

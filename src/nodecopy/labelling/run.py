@@ -7,18 +7,21 @@ from dataclasses import replace
 import numpy as np
 
 from nodecopy.acquisition import next_labels
+from nodecopy.calibration import FittedStack
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.inspection import inspect_dataset
 from nodecopy.data.stored import open_graph
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.progress import progress_bar
 from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
 from nodecopy.labelling.validation import validation_of
+from nodecopy.progress import Progress
 
 STANDARDISED = "columns of features were brought to mean 0 and standard deviation 1"
 
@@ -34,19 +37,27 @@ def label_tables(
         max_memory: bytes; tables and a fit that need more are refused before they are read or
             begun. None is half of what this process may use.
     """
-    table = read_files(settings, max_memory)
+    with progress_bar("reading", progress) as report:
+        table = read_files(settings, max_memory, report)
     classifier = settings.classifier(progress).set_params(max_memory=max_memory)
     fitted = fit_table(classifier, table)
     # How this fit was watched and bounded is no property of the model, which may be kept.
     fitted.set_params(progress=None, max_memory=None)
-    return judge(settings, table, fitted)
+    with progress_bar("choosing nodes and edges to look at", progress) as report:
+        return judge(settings, table, fitted, report)
 
 
-def read_files(settings: FitSettings, max_memory: int | None = None) -> TableDataset:
+def read_files(
+    settings: FitSettings, max_memory: int | None = None, progress: Progress | None = None
+) -> TableDataset:
     """Read the tables that the settings name, if they take no more than so many bytes."""
     if settings.graph is not None:
         table = open_graph(
-            settings.graph, settings.labels, label_columns=settings.label_columns, verify=True
+            settings.graph,
+            settings.labels,
+            label_columns=settings.label_columns,
+            verify=True,
+            progress=progress,
         )
         if not np.any(table.dataset.labels >= 0):
             raise DatasetError(f"{settings.graph} holds no label; name a file of them: --labels")
@@ -64,23 +75,30 @@ def read_files(settings: FitSettings, max_memory: int | None = None) -> TableDat
     )
 
 
-def judge(settings: FitSettings, table: TableDataset, fitted: NodeCopyClassifier) -> LabelledGraph:
+def judge(
+    settings: FitSettings,
+    table: TableDataset,
+    fitted: NodeCopyClassifier,
+    progress: Progress | None = None,
+) -> LabelledGraph:
     """Say what a fitted classifier makes of a table."""
+    report: Progress = progress or (lambda done, total: None)
     graph, features, posterior = table.dataset.graph, table.dataset.features, fitted.posterior_
     labelled = np.flatnonzero(table.dataset.labels >= 0)
     if fitted.scaling_.shift is not None:
         features = fitted.scaling_.apply(graph, features)
         table = replace(table, notes=(*table.notes, STANDARDISED))
-    return LabelledGraph(
-        settings,
-        table,
-        inspect_dataset(table.dataset),
-        fitted,
-        validation_of(fitted),
-        next_labels(graph, features, posterior, labelled, settings.suggestions, seed=settings.seed),
-        suspect_edges(graph, posterior.probabilities, settings.suspicion),
-        _donors(fitted),
-    )
+    inspection = inspect_dataset(table.dataset)
+    report(1, 4)
+    seed = settings.seed
+    chosen = next_labels(graph, features, posterior, labelled, settings.suggestions, seed=seed)
+    report(2, 4)
+    suspects = suspect_edges(graph, posterior.probabilities, settings.suspicion)
+    report(3, 4)
+    donors = _donors(fitted)
+    report(4, 4)
+    held_out = validation_of(fitted)
+    return LabelledGraph(settings, table, inspection, fitted, held_out, chosen, suspects, donors)
 
 
 def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
@@ -108,9 +126,12 @@ def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
     graphs = getattr(classifier, "graphs_", None)
     if not isinstance(graphs, SampledGraphs) or not isinstance(graphs.posterior, CopyingPosterior):
         return None
+    model = classifier.model_
+    part = model.part if isinstance(model, FittedStack) else None
     draws = [graphs.posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
     return DrawnDonors(
         np.array(draws, np.int32),
         classifier.base_proba_.argmax(1),
         float(np.mean(graphs.posterior.model.epsilon)),
+        None if part is None else part.nodes,
     )

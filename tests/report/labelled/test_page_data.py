@@ -71,6 +71,26 @@ def test_donors_are_those_drawn(found, data):
     assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
 
 
+def test_nodes_outside_the_part_that_was_fitted_to_have_no_donors():
+    found = make_found(50)
+    part = np.arange(0, 50, 2)
+    drawn = np.stack([np.roll(np.arange(25), shift) for shift in (1, 2, 3)]).astype(np.int32)
+    donors = replace(found.donors, nodes=drawn, classes=found.donors.classes[part], part=part)
+    found = replace(found, donors=donors)
+    data = page_data(found)
+    nodes, columns = node_of(found, data), data["donors"]
+    classes = unpacked(columns["classOf"], "<i4")
+    shown = unpacked(columns["drawn"], "<i4").reshape(50, 3)
+    for place, node in enumerate(nodes):
+        if node % 2:
+            assert classes[place] == -1
+            assert shown[place].tolist() == [-1] * 3
+        else:
+            assert classes[place] == found.posterior.probabilities[node].argmax()
+            assert nodes[shown[place]].tolist() == [(node - 2 * s) % 50 for s in (1, 2, 3)]
+    assert sum(columns["classSizes"]) == 25
+
+
 def test_classes_are_counted_in_three_ways(found, data):
     labels, p = found.table.dataset.labels, found.posterior.probabilities
     assert data["classes"]["names"] == list(found.class_names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from nodecopy.errors import RunError
 from nodecopy.labelling import LabelledGraph, write_settings
 from nodecopy.labelling.model_folder import ModelFolder
+from nodecopy.progress import Progress, stages
 from nodecopy.report.labelled.figures import figures_json
 from nodecopy.report.labelled.page import labelled_page
 from nodecopy.report.labelled.table_files import Target, write_table
@@ -56,6 +57,7 @@ def write_folder(
     found: LabelledGraph,
     path: str | os.PathLike[str],
     exchanging: AbstractContextManager[None] | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """Write everything into a folder; an earlier fit in it is replaced once all is written.
 
@@ -63,8 +65,10 @@ def write_folder(
         found: what to write.
         path: the folder.
         exchanging: entered for the moment in which the new folder takes the place of the old one.
+        progress: called with how much is written.
     """
     folder = check_folder(path)
+    of_rows, of_rest = stages(progress, [3, 1])
     kept = Kept((LABELS, ANSWERS), exchanging or nullcontext())
     try:
         with replaced(Path(os.path.realpath(folder)), kept) as fresh:
@@ -77,6 +81,7 @@ def write_folder(
                 Target(fresh / PARQUET, folder / PARQUET),
                 formulas=formulas,
                 num_rows=len(rows.ids),
+                progress=of_rows,
             )
             for name, columns in (
                 (NEXT_LABELS, next_labels_table(found)),
@@ -89,6 +94,8 @@ def write_folder(
             _write(fresh / REPORT, labelled_page(found))
             (fresh / MODEL).mkdir()
             ModelFolder.of(found).save(fresh / MODEL)
+            if of_rest is not None:
+                of_rest(1, 1)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
     return folder

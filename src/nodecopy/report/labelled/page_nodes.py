@@ -140,18 +140,26 @@ def link_columns(
 
 
 def donor_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
-    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
+    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody.
+
+    Nodes outside the part that was fitted to have neither class nor donors: all are -1.
+    """
     donors = found.donors
     if donors is None:
         return None
-    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes)), nodes], donors.classes
-    place = place_of(nodes, len(base))
+    drawn, base, rows = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes, nodes
+    place = place_of(nodes, len(found.table.ids))
+    if donors.part is not None:
+        place = place[donors.part]
+        rows = np.searchsorted(donors.part, nodes)
+        rows[~np.isin(nodes, donors.part)] = -1
+    inside = rows >= 0
     return {
-        "classOf": packed(base[nodes], np.int32),
+        "classOf": packed(np.where(inside, base[rows], -1), np.int32),
         "classSizes": np.bincount(base, minlength=len(found.class_names)).tolist(),
         "graphs": len(drawn),
         "allGraphs": len(donors.nodes),
-        "drawn": packed(place[drawn.T], np.int32),
+        "drawn": packed(np.where(inside[:, None], place[drawn[:, rows].T], -1), np.int32),
         "epsilon": donors.epsilon,
     }
 

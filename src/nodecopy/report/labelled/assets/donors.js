@@ -5,6 +5,12 @@ function donorParts(node) {
     const none = "This fit copies no neighbours between nodes, so there are no donors.";
     return [make("p", {}, none)];
   }
+  if (donors.classOf[node] < 0) {
+    const outside =
+      "The graph is large: the model was fitted to the part of it that is near known labels, and " +
+      "neighbours were copied there. This node is not in that part.";
+    return [make("p", {}, outside)];
+  }
   const counts = drawnDonors(node);
   const elsewhere = counts.get(-1) ?? 0;
   counts.delete(-1);
