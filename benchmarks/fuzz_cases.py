@@ -435,7 +435,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         return str(folder / rng.choice(NAMES)) if rng.random() < 0.7 else rng.choice(NAMES)
 
     numbers = ["-1", "0", "1e9", "", "nan", "x", "9" * 50, "1.5"]
-    options = ["--seed", "--n-zeta", "--epochs", "--epsilon", "--folds", "--suspicion", "--weights"]
+    options = ["--seed", "--n-zeta", "--epochs", "--epsilon", "--folds", "--suspects", "--weights"]
     fit = ["fit", f"--edges={folder / 'edges.csv'}", f"--labels={folder / 'labels.csv'}", *CHEAP]
     commands: list[list[str]] = [
         [*fit, f"--out={name()}"],

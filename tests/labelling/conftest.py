@@ -44,7 +44,7 @@ def write_rows(path: Path, rows: list[tuple[str, ...]]) -> None:
 def settings(own_folder: Path) -> FitSettings:
     """A cheap fit to these files."""
     files = [str(own_folder / name) for name in ("edges.csv", "labels.csv", "features.csv")]
-    return FitSettings(*files, n_zeta=2, suspicion=0.5)
+    return FitSettings(*files, n_zeta=2, suspects=5)
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ def hidden(folder: Path) -> list[str]:
 
 
 def test_fit_writes_every_file_and_says_what_was_found(here, capsys):
-    assert fit("--suspicion=0.5") == 0
+    assert fit("--suspects=3") == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == f"report: {Path('run', 'report.html')}"
     assert "nodes       20, 7 of them with a known label" in out

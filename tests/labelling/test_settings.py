@@ -37,7 +37,7 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         *(("n_zeta", v) for v in (0, 2.0)),
         *(("folds", v) for v in (1, 0)),
         *(("epsilon", v) for v in (-0.1, 1.1, float("nan"), "a", True)),
-        *(("suspicion", v) for v in (2, None)),
+        *(("suspects", v) for v in (-1, 0.9, None)),
         *(("coverage", v) for v in (0, 1, 90, None, float("nan"), "0.9", True)),
         *((key, v) for key in ("calibrate", "standardise") for v in ("yes", 1)),
         *(("edges", v) for v in ("", None, 3)),

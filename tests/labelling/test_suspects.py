@@ -1,54 +1,155 @@
-"""Suspect edges: the formula, the order, and planted wrong edges found."""
+"""Suspect edges: what counts against an edge, their order, and planted wrong edges found."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
 from nodecopy.graph import Graph
 from nodecopy.labelling import suspect_edges
+from nodecopy.labelling.pair_evidence import PairEvidence, shared_neighbours
 
 
-def test_edges_match_the_formula_and_come_in_order():
+def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
     rng = np.random.default_rng(0)
-    graph = Graph.from_edges(30, rng.integers(30, size=(80, 2)))
-    p = rng.dirichlet([0.3] * 3, size=30)
-    found = suspect_edges(graph, p, 0.7)
-    expected = {
-        (u, v): 1 - p[u] @ p[v]
-        for u, v in graph.edges().tolist()
-        if u != v
-        and p[u].argmax() != p[v].argmax()
-        and 1 - p[u] @ p[v] >= 0.7
-        and min(p[u].max(), p[v].max()) > 0.5
-    }
-    assert {tuple(edge) for edge in found.nodes.tolist()} == set(expected)
-    assert np.all(np.diff(found.probability) <= 0)
-    for edge, probability in zip(found.nodes.tolist(), found.probability, strict=True):
-        assert abs(expected[tuple(edge)] - probability) < 1e-12
+    pairs = rng.integers(nodes, size=(edges, 2))
+    return Graph.from_edges(nodes, pairs[pairs[:, 0] != pairs[:, 1]])
 
 
-def test_planted_wrong_edges_are_found_among_few_suspects():
-    data = planted_partition(300, 3, homophily=1.0, seed=2).dataset
+def sure(labels: np.ndarray, confidence: float = 0.95) -> np.ndarray:
+    k = labels.max() + 1
+    return np.eye(k)[labels] * (confidence - (1 - confidence) / (k - 1)) + (1 - confidence) / (
+        k - 1
+    )
+
+
+def hits(found, planted) -> np.ndarray:
+    wrong = {tuple(sorted(edge)) for edge in planted.tolist()}
+    return np.array([tuple(sorted(edge)) in wrong for edge in found.nodes.tolist()])
+
+
+def with_planted(
+    graph: Graph, count: int, keep=lambda pairs: pairs[:, 0] != pairs[:, 1]
+) -> tuple[Graph, np.ndarray]:
+    pairs = np.random.default_rng(1).integers(graph.num_nodes, size=(20 * count, 2))
+    pairs = pairs[keep(pairs)]
+    new = pairs[~graph.contains(pairs[:, 0], pairs[:, 1])][:count]
+    return Graph.from_edges(graph.num_nodes, np.concatenate([graph.edges(), new])), new
+
+
+def test_shared_neighbours_are_counted_and_weighted():
+    graph = random_graph()
+    pairs = np.random.default_rng(2).integers(60, size=(300, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    near = [set(graph.neighbours(node).tolist()) for node in range(60)]
+    common = [near[u] & near[v] for u, v in pairs.tolist()]
+    assert shared_neighbours(graph, pairs).tolist() == [len(some) for some in common]
+    weight = np.random.default_rng(3).random(60)
+    expected = [sum(weight[list(some)]) for some in common]
+    assert shared_neighbours(graph, pairs, weight) == pytest.approx(expected)
+
+
+def test_of_two_hubs_some_neighbours_stand_for_all():
+    spokes = [(hub, spoke) for hub in (0, 1) for spoke in range(2, 202)]
+    graph = Graph.from_edges(202, spokes)
+    assert shared_neighbours(graph, np.array([[0, 1]])).tolist() == [200.0]
+
+
+def test_evidence_leaves_out_what_the_edge_itself_said():
+    graph, p = random_graph(), np.random.default_rng(0).dirichlet([0.5] * 3, 60)
+    evidence, pair = PairEvidence(graph, p), np.array([[4, 9]])
+    omega = evidence.affinity
+    assert np.allclose(omega, omega.T)
+    plain = evidence.columns(pair, are_edges=False)[0, 0]
+    assert plain == pytest.approx(np.log(p[4] @ omega @ p[9]))
+    u, v = p[4] / np.sqrt(omega @ p[9]), p[9] / np.sqrt(omega @ p[4])
+    left_out = evidence.columns(pair, are_edges=True)[0, 0]
+    assert left_out == pytest.approx(np.log(u / u.sum() @ omega @ (v / v.sum())))
+
+
+def test_sparse_and_dense_features_give_the_same_cosine():
+    x = np.random.default_rng(0).random((60, 5)).astype(np.float32)
+    x[3] = 0
+    pairs = np.array([[0, 1], [3, 4]])
+    columns = [
+        PairEvidence(random_graph(), sure(np.arange(60) % 2), some).columns(pairs, are_edges=False)
+        for some in (x, sp.csr_array(x))
+    ]
+    assert np.allclose(*columns, atol=1e-6)
+    cosine = x[0] @ x[1] / np.linalg.norm(x[0]) / np.linalg.norm(x[1])
+    assert columns[0][:, -1] == pytest.approx([cosine, 0.0], abs=1e-6)
+
+
+def test_planted_edges_are_found_where_classes_are_alike():
+    made = planted_partition(600, 3, homophily=0.97, seed=2).dataset
+    graph, new = with_planted(made.graph, 60)
+    differ = made.labels[new[:, 0]] != made.labels[new[:, 1]]
+    found = suspect_edges(graph, sure(made.labels), made.features, 1000)
+    right = hits(found, new)
+    assert right.sum() >= differ.sum()
+    # About a hundred edges join classes, 40 of them planted: that is what can be had.
+    joins = made.labels[found.nodes[:100, 0]] != made.labels[found.nodes[:100, 1]]
+    assert joins.mean() > 0.8
+    assert np.all(np.diff(found.surprise) <= 0)
+
+
+def test_planted_edges_are_found_where_neighbours_differ():
+    """Classes in a circle, each tied to the next only: edges inside a class are the wrong ones."""
     rng = np.random.default_rng(0)
-    pairs = rng.integers(300, size=(200, 2))
-    wrong = pairs[data.labels[pairs[:, 0]] != data.labels[pairs[:, 1]]][:30]
-    graph = Graph.from_edges(300, np.concatenate([data.graph.edges(), wrong]))
-    known = np.where(np.arange(300) < 60, data.labels, -1)
-    clf = NodeCopyClassifier(n_zeta=3, random_state=0).fit(graph, data.features, known)
-    found = suspect_edges(graph, clf.predict_proba(), 0.6)
-    planted = {tuple(sorted(edge)) for edge in wrong.tolist()}
-    hits = [tuple(sorted(edge)) in planted for edge in found.nodes.tolist()]
-    assert sum(hits) >= 20  # of 30 planted
-    assert np.mean(hits) > 0.8
+    labels = np.arange(800) % 4
+    source = rng.integers(800, size=2400)
+    target = 4 * rng.integers(200, size=2400) + (labels[source] + 1) % 4
+    true = Graph.from_edges(800, np.stack([source, target], axis=1))
+    inside = lambda e: (e[:, 0] != e[:, 1]) & (labels[e[:, 0]] == labels[e[:, 1]])  # noqa: E731
+    graph, new = with_planted(true, 50, inside)
+    found = suspect_edges(graph, sure(labels), count=50)
+    assert hits(found, new).mean() > 0.9
 
 
-def test_two_guesses_among_many_classes_are_no_suspicion():
-    pair = Graph.from_edges(2, [(0, 1)])
-    guesses = np.full((2, 20), 0.05) + np.eye(20)[:2] * 0.001
-    assert len(suspect_edges(pair, guesses / guesses.sum(1, keepdims=True), 0.9).nodes) == 0
+def test_shared_neighbours_clear_an_edge_that_joins_classes():
+    """A ring of cliques tied by their members, of two classes: a chord is wrong, a side is not."""
+    cliques = [(u, v) for c in range(0, 120, 6) for u in range(c, c + 6) for v in range(c, u)]
+    graph, new = with_planted(
+        Graph.from_edges(120, cliques), 12, lambda e: abs(e.T[0] - e.T[1]) > 9
+    )
+    mixed = np.random.default_rng(0).integers(2, size=120)
+    found = suspect_edges(graph, sure(mixed), count=12)
+    assert hits(found, new).all()
 
 
-def test_no_edges_no_suspects():
+def test_edges_that_do_not_differ_from_random_pairs_are_no_evidence():
+    labels = np.random.default_rng(5).integers(3, size=400)
+    graph = random_graph(400, 1500)
+    found = suspect_edges(graph, sure(labels))
+    assert found.at_most > 0.5
+    assert found.enrichment < 3
+
+
+def test_how_many_edges_are_random_is_told_roughly():
+    made = planted_partition(1000, 4, homophily=1.0, seed=3).dataset
+    graph, new = with_planted(made.graph, round(0.1 * made.graph.num_edges))
+    share = len(new) / graph.num_edges
+    known = np.where(np.arange(1000) < 100, made.labels, -1)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, made.features, known)
+    found = suspect_edges(graph, clf.predict_proba(), count=100)
+    assert 0.8 * share < found.at_most < 2 * share
+    right = hits(found, new).mean()
+    assert right > 0.5
+    assert right == pytest.approx(min(1, share * found.enrichment), abs=0.2)
+
+
+def test_the_seed_decides_and_few_or_no_edges_are_fine():
+    made = planted_partition(300, 3, seed=1).dataset
+    p = sure(made.labels)
+    one, same = (suspect_edges(made.graph, p, made.features, seed=4) for _ in range(2))
+    assert np.array_equal(one.nodes, same.nodes)
+    assert np.array_equal(one.surprise, same.surprise)
     assert suspect_edges(Graph.from_edges(3, []), np.full((3, 2), 0.5)).nodes.shape == (0, 2)
+    assert suspect_edges(made.graph, p, count=0).nodes.shape == (0, 2)
+    pair = suspect_edges(Graph.from_edges(2, [(0, 1)]), sure(np.array([0, 1])))
+    assert np.isfinite(pair.surprise).all()
+    loop = suspect_edges(Graph.from_edges(1, [(0, 0)]), np.ones((1, 1)))
+    assert len(loop.nodes) == 0

@@ -128,9 +128,7 @@ def fit(
         int | None, _own("Parts of the labels, each held out once. (default: 5)", min=2)
     ] = None,
     suggestions: Annotated[int | None, _own("Nodes to label next. (default: 20)", min=0)] = None,
-    suspicion: Annotated[
-        float | None, _own("Probability that makes an edge suspect. (default: 0.9)", min=0, max=1)
-    ] = None,
+    suspects: Annotated[int | None, _own("Suspect edges to list. (default: 100)", min=0)] = None,
     coverage: Annotated[
         float | None, _own("How often the label is in a node's set of classes. (default: 0.9)")
     ] = None,
@@ -148,6 +146,7 @@ def fit(
     weight_draws: Annotated[str | None, typer.Option(hidden=True)] = None,
     repeats: Annotated[str | None, typer.Option(hidden=True)] = None,
     jobs: Annotated[str | None, typer.Option(hidden=True)] = None,
+    suspicion: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Label every node of a graph from a few labels, and write predictions and a report.
 
@@ -160,6 +159,7 @@ def fit(
     _refuse({"weight_draws": weight_draws}, "is now --n-weights, as in Python")
     gone = "is gone: labels are held out once, by the fit itself (--calibrate, --folds)"
     _refuse({"repeats": repeats, "jobs": jobs}, gone)
+    _refuse({"suspicion": suspicion}, "is gone: --suspects says how many edges to list")
     common = {"seed": seed, "preset": preset, "n_zeta": n_zeta}
     own = {
         "edges": edges,
@@ -179,7 +179,7 @@ def fit(
         "calibrate": calibrate,
         "folds": folds,
         "suggestions": suggestions,
-        "suspicion": suspicion,
+        "suspects": suspects,
         "coverage": coverage,
         "formulas": formulas,
         "max_memory": memory_bytes(max_memory),

@@ -11,6 +11,7 @@ from nodecopy.calibration import FittedStack
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.inspection import inspect_dataset
 from nodecopy.data.stored import open_graph
+from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
@@ -93,7 +94,8 @@ def judge(
     seed = settings.seed
     chosen = next_labels(graph, features, posterior, labelled, settings.suggestions, seed=seed)
     report(2, 4)
-    suspects = suspect_edges(graph, posterior.probabilities, settings.suspicion)
+    shown = None if NO_FEATURES in table.notes else features
+    suspects = suspect_edges(graph, posterior.probabilities, shown, settings.suspects, seed=seed)
     report(3, 4)
     donors = _donors(fitted)
     report(4, 4)

@@ -24,7 +24,10 @@ Formulas = Literal["keep", "quote"]
 # Earlier names: one word meant one thing here and another in Python.
 RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
 # Earlier settings, and why they are no more.
-GONE = {"repeats": "is gone: labels are held out once, by the fit itself (calibrate, folds)"}
+GONE = {
+    "repeats": "is gone: labels are held out once, by the fit itself (calibrate, folds)",
+    "suspicion": "is gone: all edges are ranked, and suspects says how many to list",
+}
 
 _FILES = ("edges", "labels", "features", "graph")
 # What a graph that was imported has settled already.
@@ -57,7 +60,7 @@ class FitSettings:
         standardise: bring dense columns of features to mean 0 and deviation 1, and rows of others
             to sum 1; else leave them as they are.
         suggestions: how many nodes to suggest for labelling.
-        suspicion: probability of different classes from which an edge is suspect.
+        suspects: how many suspect edges to list at most.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
@@ -83,7 +86,7 @@ class FitSettings:
     epochs: int | None = None
     standardise: bool = True
     suggestions: int = 20
-    suspicion: float = 0.9
+    suspects: int = 100
     coverage: float = 0.9
     formulas: Formulas = "keep"
     graph: str | None = None
@@ -96,8 +99,8 @@ class FitSettings:
         for key, (least, most) in _RANGE.items():
             if key not in _OPTIONAL or getattr(self, key) is not None:
                 _check_whole(key, getattr(self, key), least, most)
-        for key in ("epsilon", "suspicion") if self.epsilon is not None else ("suspicion",):
-            _check_share(key, getattr(self, key))
+        if self.epsilon is not None:
+            _check_share("epsilon", self.epsilon)
         check_coverage(self.coverage)
         for key in ("standardise", "calibrate"):
             value = getattr(self, key)
@@ -170,6 +173,7 @@ _RANGE = {
     "epochs": (1, 1_000_000),
     "folds": (2, 1_000),
     "suggestions": (0, 1_000_000_000),
+    "suspects": (0, 1_000_000_000),
 }
 
 

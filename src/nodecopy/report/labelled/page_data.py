@@ -134,5 +134,5 @@ def _suspects(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict
         "sentence": words.suspicion(found),
         "total": len(suspects.nodes),
         "nodes": place[suspects.nodes[:rows]].tolist(),
-        "probability": suspects.probability[:rows].round(4).tolist(),
+        "surprise": suspects.surprise[:rows].round(2).tolist(),
     }

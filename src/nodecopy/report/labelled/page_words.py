@@ -202,14 +202,28 @@ def suggestions(found: LabelledGraph) -> str:
 
 
 def suspicion(found: LabelledGraph) -> str:
-    """Say what the list of suspect edges is."""
-    count, level = len(found.suspects.nodes), f"{found.settings.suspicion:.0%}"
-    kind = f"nodes that are of different classes with a probability of {level} or more."
+    """Say what the list of suspect edges is, and how much to expect of it."""
+    suspects = found.suspects
+    count, enrichment = len(suspects.nodes), suspects.enrichment
     if count == 0:
-        return f"No edge joins {kind}"
+        return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
+    wrong = min(1.0, 0.01 * enrichment) * count
+    listed = (
+        f"{'The edge' if count == 1 else f'The {count:,} edges'} most like a pair of nodes "
+        "picked at random: their classes seldom meet, they share few neighbours, their features "
+        "have little in common. Surprise says how many times as common such a pair is among random "
+        f"pairs as among the edges. If 1 in 100 edges were wrong, about {wrong:.0f} of these "
+        f"{count:,} would be."
+    )
+    if suspects.at_most > 0.5:
+        return (
+            f"{listed} In this graph edges hardly differ from random pairs, so wrong ones cannot "
+            "be told from true ones: expect little of this list."
+        )
     return (
-        f"{count:,} {'edge joins' if count == 1 else 'edges join'} {kind} Such an edge may be an "
-        "error in the file; it may as well be a true link between classes."
+        f"{listed} At most about {max(suspects.at_most, 0.01):.0%} of all edges can be random: "
+        "with more, there would be more such pairs. Look before you delete: a rare but true link "
+        "looks the same."
     )
 
 

@@ -43,7 +43,7 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                 *_labels(found, folder),
                 (
                     "suspect",
-                    f"{_edges(len(found.suspects.nodes))} to join different classes"
+                    f"{_edges(len(found.suspects.nodes))} like pairs of random nodes"
                     f"  ({folder / SUSPECT_EDGES})",
                 ),
             ]
@@ -109,7 +109,7 @@ def _reliability_lines(found: Evaluation) -> list[str]:
 
 
 def _edges(count: int) -> str:
-    return "1 edge seems" if count == 1 else f"{count:,} edges seem"
+    return "1 edge looks" if count == 1 else f"{count:,} edges look"
 
 
 def _estimated(found: LabelledGraph) -> str:

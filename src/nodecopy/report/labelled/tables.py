@@ -17,6 +17,7 @@ from nodecopy.errors import FormatError, InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling import FitSettings, LabelledGraph
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
+from nodecopy.labelling.pair_evidence import shared_neighbours
 from nodecopy.labelling.set_column import column_name, set_texts
 from nodecopy.labelling.settings import Formulas
 from nodecopy.posterior import Posterior
@@ -168,6 +169,8 @@ def suspect_edges_table(found: LabelledGraph) -> Columns:
     """Return the edges that may be wrong, the most suspect first; most probable labels."""
     p, names = found.posterior.probabilities, _classes(found)
     source, target = found.suspects.nodes.T
+    graph = found.table.dataset.graph.symmetrise().without_self_loops()
+    shared = shared_neighbours(graph, found.suspects.nodes)
     return {
         "source": found.table.ids[source],
         "target": found.table.ids[target],
@@ -175,7 +178,8 @@ def suspect_edges_table(found: LabelledGraph) -> Columns:
         "target_label": names[p[target].argmax(1)],
         "source_confidence": p[source].max(1),
         "target_confidence": p[target].max(1),
-        "probability": found.suspects.probability,
+        "shared_neighbours": shared.round().astype(np.int64),
+        "surprise": found.suspects.surprise,
     }
 
 

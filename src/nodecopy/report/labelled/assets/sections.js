@@ -133,15 +133,15 @@ function showSuspectLabels() {
 }
 
 function showSuspects() {
-  const { nodes: ends, probability, total, sentence } = data.suspects;
+  const { nodes: ends, surprise, total, sentence } = data.suspects;
   const rows = ends.map(([u, v], i) => [
     nodeButton(u),
     className(nodes.predicted[u]),
     nodeButton(v),
     className(nodes.predicted[v]),
-    percent(probability[i]),
+    `${surprise[i].toFixed(1)} ×`,
   ]);
-  const headings = ["Node", "Predicted", "Node", "Predicted", "#Different classes"];
+  const headings = ["Node", "Predicted", "Node", "Predicted", "#Surprise"];
   byId("suspect-list").append(make("p", {}, sentence));
   if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
 }
