@@ -99,7 +99,7 @@ def test_the_settings_are_those_of_the_command() -> None:
     assert said == {
         name: str(value) if value is not None else unsaid(name)
         for name, value in vars(settings).items()
-        if name not in ("edges", "labels", "features")
+        if name not in ("edges", "labels", "features", "graph")
     }
 
 
