@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from nodecopy.data.kernel_map import KernelMap
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
@@ -103,3 +104,19 @@ def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
         Diffusion(**settings)
     with pytest.raises(ModelError, match="steps must not be negative; got -1"):
         Diffusion(steps=-1)
+
+
+def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 7)).astype(np.float32)
+    h = torch.as_tensor(rng.normal(size=(100, 3)).astype(np.float32))
+    for features in (x, KernelMap(landmarks=20).fit(x).rows(x)):
+        w = torch.as_tensor(rng.normal(size=(features.shape[1], 3)).astype(np.float32))
+        whole = Features(np.asarray(features), torch.device("cpu"), unit=True)
+        with monkeypatch.context() as smaller:
+            smaller.setattr("nodecopy.nn.diffusion._WHOLE_ROWS", 30)
+            smaller.setattr("nodecopy.nn.diffusion._BLOCK_ROWS", 13)
+            blocks = Features(features, torch.device("cpu"), unit=True)
+        torch.testing.assert_close(blocks.times(w), whole.times(w))
+        torch.testing.assert_close(blocks.transposed_times(h), whole.transposed_times(h))
+        torch.testing.assert_close(blocks.column_squares(), whole.column_squares())

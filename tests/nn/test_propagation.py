@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from nodecopy.data import planted_partition
 from nodecopy.errors import GraphError
 from nodecopy.graph import Graph
 from nodecopy.nn.batch import _block_diagonal
@@ -15,6 +16,7 @@ from nodecopy.nn.propagation import (
     adjacency_rows,
     attention_rows,
     laplacian_rows,
+    whole_adjacency,
 )
 from tests.problems import make_task
 
@@ -93,3 +95,16 @@ def test_indices_beyond_32_bits_are_refused_instead_of_wrapped() -> None:
         _block_diagonal([block] * 3, 1, 2**30, torch.device("cpu"))
     with pytest.raises(GraphError, match="too large for its 32-bit indices"):
         SparseOperator(np.array([0, 1]), np.array([0]), np.ones(1), 2**31, torch.device("cpu"))
+
+
+def test_an_operator_made_in_blocks_is_the_one_made_at_once(monkeypatch):
+    graph = planted_partition(100, 2, seed=0).dataset.graph
+    weighted = Graph.from_edges(100, graph.edges(), np.linspace(0.5, 2, graph.num_edges))
+    directed = Graph.from_edges(100, graph.edges(), directed=True)
+    for one in (graph, weighted, directed):
+        whole = whole_adjacency(one)
+        with monkeypatch.context() as smaller:
+            smaller.setattr("nodecopy.nn.propagation._BLOCK", 17)
+            blocks = whole_adjacency(one)
+        for mine, its in zip(blocks, whole, strict=True):
+            np.testing.assert_array_equal(mine, its)

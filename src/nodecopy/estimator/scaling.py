@@ -17,6 +17,8 @@ from nodecopy.savable import savable
 
 Normalise = bool | Literal["auto", "rows", "columns"]
 
+# Rows that are scaled at a time.
+_BLOCK = 2**16
 _ACCEPTED = "'auto', 'rows', 'columns', True or False"
 
 
@@ -42,7 +44,10 @@ class Scaling:
         if self.shift is None or self.scale is None:
             return features
         values = features if isinstance(features, np.ndarray) else features.toarray()
-        return ((values.astype(np.float64) - self.shift) / self.scale).astype(np.float32)
+        scaled = np.empty(values.shape, np.float32)
+        for block in _blocks(values):
+            scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
+        return scaled
 
 
 def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
@@ -64,10 +69,16 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         raise ModelError(f"normalise must be {_ACCEPTED}; got {normalise!r}")
     if normalise == "columns" or (normalise == "auto" and has_units(features)):
         values = features if isinstance(features, np.ndarray) else features.toarray()
-        deviation = values.std(0, dtype=np.float64)
-        scale = np.where(deviation > 0, deviation, 1.0)
-        return Scaling(shift=values.mean(0, dtype=np.float64), scale=scale)
+        mean = values.mean(0, dtype=np.float64)
+        squares = sum(((values[block] - mean) ** 2).sum(0) for block in _blocks(values))
+        deviation = np.sqrt(squares / max(len(values), 1))
+        return Scaling(shift=mean, scale=np.where(deviation > 0, deviation, 1.0))
     if normalise == "auto":
         stored = features if isinstance(features, np.ndarray) else features.data
         return Scaling(rows=not bool(np.any(stored < 0)))
     return Scaling(rows=bool(normalise))
+
+
+def _blocks(values: NDArray[np.floating]) -> list[slice]:
+    """Return blocks of rows: no second array of all of them is made in double precision."""
+    return [slice(start, start + _BLOCK) for start in range(0, max(len(values), 1), _BLOCK)]

@@ -28,7 +28,7 @@ from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.memory import chunks_within
 from nodecopy.nn.network import Computing, Reading, Weights
-from nodecopy.nn.propagation import SparseOperator, adjacency_rows
+from nodecopy.nn.propagation import SparseOperator, whole_adjacency
 from nodecopy.savable import savable
 
 # Features above this have squares that single precision may not hold.
@@ -166,10 +166,9 @@ class Propagator:
         x: Features | Identity,
         device: torch.device,
     ) -> None:
-        n = graph.num_nodes
-        rows = adjacency_rows(graph, np.arange(n))
+        rows = whole_adjacency(graph)
         self._coefficients = coefficients.tolist()
-        self._operator = SparseOperator(rows.indptr, rows.columns, rows.values, n, device)
+        self._operator = SparseOperator(*rows, graph.num_nodes, device)
         self._x, self._device = x, device
         self._symmetric = graph.symmetric and not graph.averages_rows
 
@@ -357,5 +356,5 @@ def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return a generous estimate of what one member takes: rows of Π and Π X, or its scores."""
     size = 0
     for nodes in reading.nodes:
-        size += 4 * (3 * n * k if nodes is None else len(nodes) * (3 * n + 2 * d))
+        size += 4 * (5 * n * k if nodes is None else len(nodes) * (3 * n + 2 * d))
     return size + 4 * d * k

@@ -21,6 +21,9 @@ from nodecopy.errors import GraphError
 from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
 from nodecopy.graph.arrays import MAX_INT32
 
+# Rows of a whole operator that are made at a time.
+_BLOCK = 2**19
+
 OperatorKind = Literal["adjacency", "laplacian", "attention"]
 
 
@@ -42,6 +45,20 @@ def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
         return _scaled(block, 1.0 / block.strengths(), np.ones(len(block.indices)))
     left, right = _strengths(graph, nodes, block.indices)
     return _scaled(block, 1.0 / np.sqrt(left + 1.0), 1.0 / np.sqrt(right + 1.0))
+
+
+def whole_adjacency(graph: RowGraph) -> OperatorRows:
+    """Return all rows of Â; of a large graph a block at a time, with columns of 32 bits."""
+    n = graph.num_nodes
+    if n <= _BLOCK:
+        return adjacency_rows(graph, np.arange(n))
+    check_index(n)
+    parts = []
+    for start in range(0, n, _BLOCK):
+        rows = adjacency_rows(graph, np.arange(start, min(start + _BLOCK, n)))
+        parts.append((np.diff(rows.indptr), rows.columns.astype(np.int32), rows.values))
+    counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return OperatorRows(np.concatenate([[0], np.cumsum(counts)]), columns, values)
 
 
 def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:

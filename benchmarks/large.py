@@ -1,0 +1,215 @@
+"""The default fit on made graphs of a hundred thousand to ten million nodes, and what it must cost.
+
+    python -m benchmarks.large [--nodes 100000 1000000 10000000] [--threads 1] [--peer 1000000]
+
+Planted classes with heavy-tailed degrees, 5 edges a node, half of them within a class; 10 classes,
+20 labels each; 32 dense numeric columns. Each size runs in a process of its own: CPU seconds by
+phase, the most memory the process held, accuracy, calibration error. The work that cannot be
+avoided is that of one round: 10 propagations of the K·M = 100 columns of scores of ten members
+over all nodes, measured in the same process. The peer: SIGN of PyTorch Geometric, three hops, and
+scikit-learn's logistic regression on its columns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.measure import environment, fitted_power, verdict
+from nodecopy import NodeCopyClassifier
+from nodecopy.data.planted_edges import PlantedClasses
+from nodecopy.graph import Graph
+from nodecopy.metrics import score_predictions
+from nodecopy.nn.diffusion import Diffusion, Identity, Propagator
+
+CLASSES, LABELS, COLUMNS, DEGREE = 10, 20, 32, 10
+MEMBERS = 10
+NODES = (100_000, 1_000_000, 10_000_000)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--nodes", type=int, nargs="*", default=list(NODES))
+    parser.add_argument("--peer", type=int, nargs="*", default=[1_000_000], metavar="NODES")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--one", choices=["fit", "peer"], help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.one is not None:
+        torch.set_num_threads(chosen.threads)
+        print(json.dumps(ONE[chosen.one](chosen.nodes[0])))
+        return
+    print(environment("torch", "numpy", "scipy", "torch_geometric", "scikit-learn"))
+    rows = [show_fit(measured("fit", n, chosen.threads)) for n in chosen.nodes]
+    if len(rows) > 1:
+        power = fitted_power([row["nodes"] for row in rows], [row["fit"] for row in rows])
+        print(f"\ntime of a fit grows like N^{power:.2f} {verdict(power, 1.1)}")
+    for n in chosen.peer:
+        show_peer(measured("peer", n, chosen.threads), [r for r in rows if r["nodes"] == n])
+
+
+def measured(what: str, nodes: int, threads: int) -> dict[str, Any]:
+    """Run one measurement in a process of its own, so that its memory is its own."""
+    command = [sys.executable, "-m", "benchmarks.large", "--one", what, "--nodes", str(nodes)]
+    command += ["--threads", str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=7200)
+    if done.returncode:
+        raise SystemExit(f"{nodes:,} nodes: {done.stderr.strip()[-2000:]}")
+    row: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return row
+
+
+def made_graph(
+    nodes: int, seed: int = 0, homophily: float = 0.5, signal: float = 0.7
+) -> tuple[Graph, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a graph, features [N, 32], classes [N] and labels, -1 where unknown [N].
+
+    Args:
+        nodes: N.
+        seed: of everything.
+        homophily: share of the edges within classes.
+        signal: how far apart classes are in the features, in deviations of a column.
+    """
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, CLASSES, nodes)
+    theta = (1.0 - rng.random(nodes)) ** (-1.0 / 1.5)  # degrees fall like d^-2.5
+    classes = PlantedClasses(truth, np.minimum(theta, np.sqrt(DEGREE * nodes / CLASSES)))
+    edges = nodes * DEGREE // 2
+    within = round(edges * homophily)
+    keys = np.concatenate(
+        [classes.edges_within(within, rng), classes.edges_between(edges - within, rng)]
+    )
+    graph = Graph.from_edges(nodes, np.stack(np.divmod(keys, nodes), 1))
+    means = rng.standard_normal((CLASSES, COLUMNS), np.float32) * signal * np.sqrt(2 / COLUMNS)
+    features = rng.standard_normal((nodes, COLUMNS), np.float32)
+    features += means[truth].astype(np.float32)
+    y = np.full(nodes, -1)
+    for k in range(CLASSES):
+        chosen = rng.choice(np.flatnonzero(truth == k), LABELS, replace=False)
+        y[chosen] = k
+    return graph, features, truth, y
+
+
+def one_fit(nodes: int) -> dict[str, Any]:
+    """Fit the default to a made graph, and do the work that cannot be avoided."""
+    graph, features, truth, y = made_graph(nodes)
+    made = held_most()
+    unavoidable = propagations(graph)
+    forget_peak()
+    clf = NodeCopyClassifier(random_state=0, progress=False)
+    seconds = cpu(lambda: clf.fit(graph, features, y))
+    others = np.flatnonzero(y < 0)
+    scores = score_predictions(clf.predict_proba()[others], truth[others])
+    estimated = clf.estimated_accuracy()
+    part = clf.model_.part
+    return {
+        "nodes": nodes,
+        "fit": seconds,
+        "unavoidable": unavoidable,
+        "memory": held_most(),
+        "made": made,
+        "accuracy": scores.accuracy,
+        "ece": scores.ece_width,
+        "estimated": [estimated.accuracy, estimated.low, estimated.high],
+        "part": 0 if part is None else len(part.nodes),
+        "escaped": 0.0 if part is None else part.escaped,
+    }
+
+
+def propagations(graph: Graph) -> float:
+    """Return the CPU seconds of 10 propagations of 100 columns, ten columns at a time."""
+    x, device = Identity(graph.num_nodes), torch.device("cpu")
+    propagator = Propagator(Diffusion().coefficients, graph, x, device)
+    columns = torch.rand(graph.num_nodes, CLASSES)
+    return cpu(lambda: [propagator.spread(columns) for _ in range(MEMBERS)])
+
+
+def one_peer(nodes: int) -> dict[str, Any]:
+    """Let SIGN precompute three hops, and fit a logistic regression to the labelled rows."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from torch_geometric.data import Data
+    from torch_geometric.transforms import SIGN
+
+    graph, features, truth, y = made_graph(nodes)
+    edges = np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64)
+    data = Data(x=torch.as_tensor(features), edge_index=torch.as_tensor(edges))
+    forget_peak()
+    found: list[np.ndarray] = []
+
+    def fit() -> None:
+        hops = SIGN(3)(data)
+        columns = torch.cat([hops.x, hops.x1, hops.x2, hops.x3], 1).numpy()
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        model.fit(columns[y >= 0], y[y >= 0])
+        found.append(model.predict_proba(columns))
+
+    seconds = cpu(fit)
+    others = np.flatnonzero(y < 0)
+    scores = score_predictions(found[0][others], truth[others])
+    return {
+        "nodes": nodes,
+        "fit": seconds,
+        "memory": held_most(),
+        "accuracy": scores.accuracy,
+        "ece": scores.ece_width,
+    }
+
+
+ONE: dict[str, Callable[[int], dict[str, Any]]] = {"fit": one_fit, "peer": one_peer}
+
+
+def show_fit(row: dict[str, Any]) -> dict[str, Any]:
+    ratio = row["fit"] / row["unavoidable"]
+    estimate, low, high = row["estimated"]
+    print(f"\n{row['nodes']:,} nodes, fitted within {row['part']:,}:")
+    print(f"  CPU time of the fit            {row['fit']:10.1f} s")
+    print(f"  of the unavoidable work        {ratio:10.2f}  {verdict(ratio, 3)}")
+    print(
+        f"  most memory, the graph and all {row['memory']:10.2f} GiB {verdict(row['memory'], 16)}"
+    )
+    print(f"  the graph and features alone   {row['made']:10.2f} GiB, while they are made")
+    print(f"  accuracy, calibration error    {row['accuracy']:10.1%}, {row['ece']:.1%}")
+    print(f"  accuracy as estimated          {estimate:10.1%}, {low:.1%} to {high:.1%}")
+    print(f"  walks that leave the part      {row['escaped']:10.1%}", flush=True)
+    return row
+
+
+def show_peer(row: dict[str, Any], ours: list[dict[str, Any]]) -> None:
+    print(f"\nSIGN (3 hops) and logistic regression, {row['nodes']:,} nodes:")
+    print(f"  CPU time                       {row['fit']:10.1f} s")
+    print(f"  most memory                    {row['memory']:10.2f} GiB")
+    print(f"  accuracy, calibration error    {row['accuracy']:10.1%}, {row['ece']:.1%}")
+    for mine in ours:
+        print(f"  the default takes so many times its time   {mine['fit'] / row['fit']:.2f}")
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def held_most() -> float:
+    """Return the most memory that this process held, in GiB (Linux only)."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 2**20
+    raise RuntimeError("/proc/self/status has no VmHWM")
+
+
+if __name__ == "__main__":
+    main()
