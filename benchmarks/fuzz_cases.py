@@ -24,13 +24,15 @@ from safetensors import SafetensorError
 from safetensors.numpy import save
 
 from nodecopy import cli, persistence
+from nodecopy.data.stored.manifest import MANIFEST, manifest_digest
+from nodecopy.data.stored.writing import file_digest
 from nodecopy.experiment.export import export_rows
 from nodecopy.experiment.store import Run, Store
 from nodecopy.experiment.trial import Trial, TrialResult
 from nodecopy.persistence import read_model
 
 CHEAP = ["--preset=fast"]
-FOLDER_FILES = 7  # of a whole output folder
+FOLDER_FILES = 9  # of a whole output folder
 
 
 class Case(NamedTuple):
@@ -62,6 +64,10 @@ def whole_files(folder: Path) -> None:
         words += [str(folder / "labels.csv"), *features, *CHEAP, "--out", str(folder / out)]
         with contextlib.redirect_stdout(io.StringIO()):
             assert cli.main(words) == 0
+    words = ["import", str(folder / "edges.csv"), f"--features={folder / 'features.csv'}"]
+    words += [f"--labels={folder / 'labels.csv'}", f"--out={folder / 'graph'}"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert cli.main(words) == 0
     _experiment(folder)
 
 
@@ -261,7 +267,7 @@ def odd_array(rng: random.Random, array: Any) -> Any:
     """Return an array of another shape, type or content."""
     kinds = ["<f4", "<f8", "<i1", "<u8", "<i8", "<U3", "|b1", "<c8", "|S2", "<f2", "<M8[s]", ">i4"]
     kind = rng.randrange(6)
-    with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError):
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError, TypeError, OverflowError):
         if kind == 0:
             return array.astype(rng.choice(kinds))
         if kind == 1:
@@ -275,6 +281,38 @@ def odd_array(rng: random.Random, array: Any) -> Any:
         if kind == 4:
             return np.array(rng.choice([10**9, 2**62, 0, -5, 3, 10**6]))
     return np.concatenate([np.atleast_1d(array)] * 2)
+
+
+def stored_graph(rng: random.Random, folder: Path) -> Case:
+    """Damage a graph on disk: bytes, what it says of itself, or arrays, with digests or without."""
+    home = folder / "graph"
+    manifest = home / MANIFEST
+    kind = rng.random()
+    if kind < 0.3:
+        damage_file(rng, rng.choice(sorted(home.iterdir())))
+    else:  # with digests that are right
+        content = json.loads(manifest.read_text("utf-8"))
+        del content["digest"]
+        if kind < 0.6:
+            content = mutated_json(rng, content)
+        else:
+            name = rng.choice(sorted(content["arrays"]))
+            array = odd_array(rng, np.load(home / f"{name}.npy"))
+            np.save(home / f"{name}.npy", array)
+            digest = file_digest(home / f"{name}.npy")
+            content["arrays"][name] = {
+                "dtype": array.dtype.str,
+                "shape": list(array.shape),
+                "digest": digest,
+            }
+        if isinstance(content, dict):
+            with contextlib.suppress(RecursionError):
+                content["digest"] = manifest_digest(content)
+        manifest.write_text(dumped(content))
+    words = [f"--graph={home}", *([f"--labels={folder / 'labels.csv'}"] * (rng.random() < 0.3))]
+    if rng.random() < 0.5:
+        return Case(["inspect", *words])
+    return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
 
 
 def model(rng: random.Random, folder: Path) -> Case:
@@ -468,6 +506,7 @@ CASES: dict[Maker, int] = {
     own_tables: 25,
     packed_tables: 8,
     npz: 12,
+    stored_graph: 10,
     model: 20,
     predictions: 5,
     config: 10,

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from nodecopy.errors import GraphError
 from nodecopy.graph import Graph
+from nodecopy.graph import graph as graph_module
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
 ARC = Graph.from_edges(3, [(0, 1), (2, 1)], directed=True)
@@ -377,6 +378,12 @@ def test_explicit_zeros_of_a_matrix_and_entries_that_cancel_are_not_edges() -> N
     matrix = sp.coo_array(([5.0, 0.0, 0.0, 1.0, -1.0], (rows, columns)), shape=(3, 3))
     assert Graph.from_scipy(matrix, directed=True).edges().tolist() == [[0, 1]]
     assert Graph.from_scipy(matrix.tocsr(), directed=True).edges().tolist() == [[0, 1]]
+
+
+def test_self_loops_are_counted_in_every_block_of_rows(monkeypatch):
+    monkeypatch.setattr(graph_module, "_BLOCK", 3)
+    looped = Graph.from_edges(10, [(k, k) for k in (0, 2, 3, 9)] + [(0, 9)], self_loops="keep")
+    assert (looped.num_self_loops, looped.num_edges) == (4, 5)
 
 
 def random_pairs(num_edges: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from nodecopy.data import NodeDataset, NodeSets, load_dataset
+from nodecopy.data import dataset as dataset_module
 from nodecopy.errors import DatasetError, SplitError
 from nodecopy.graph import Graph
 
@@ -179,3 +180,24 @@ def test_row_normalising_pubmed_keeps_it_sparse():
     assert isinstance(normalised, sp.csr_array)
     np.testing.assert_array_equal(normalised.indices, data.features.indices)
     np.testing.assert_allclose(normalised.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_a_feature_that_is_not_finite_is_named_in_whatever_block_it_is(monkeypatch):
+    monkeypatch.setattr(dataset_module, "_BLOCK", 4)
+    features = np.zeros((10, 3))
+    features[9, 2] = np.nan
+    with pytest.raises(DatasetError, match="feature 2 of node 9 is nan"):
+        NodeDataset("blocks", Graph.from_edges(10, []), features, np.zeros(10, int), ("only",))
+
+
+def test_other_labels_are_checked_and_the_rest_is_shared():
+    graph = Graph.from_edges(3, [(0, 1)])
+    data = NodeDataset("three", graph, np.eye(3), [0, 0, 0], ("only",))
+    other = data.with_labels([1, -1, 0], ("a", "b"))
+    assert other.features is not data.features
+    assert np.shares_memory(other.features, data.features)
+    assert (other.labels.tolist(), other.class_names) == ([1, -1, 0], ("a", "b"))
+    again = NodeDataset("three", graph, np.eye(3), [1, -1, 0], ("a", "b"))
+    assert other.digest == again.digest
+    with pytest.raises(DatasetError, match="node 0 has label 2"):
+        data.with_labels([2, 0, 0], ("a", "b"))

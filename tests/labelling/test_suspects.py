@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
 from nodecopy.graph import Graph
-from nodecopy.labelling import suspect_edges
+from nodecopy.labelling import suspect_edges, suspects
 from nodecopy.labelling.pair_evidence import PairEvidence, shared_neighbours
 
 
@@ -153,3 +153,20 @@ def test_the_seed_decides_and_few_or_no_edges_are_fine():
     assert np.isfinite(pair.surprise).all()
     loop = suspect_edges(Graph.from_edges(1, [(0, 0)]), np.ones((1, 1)))
     assert len(loop.nodes) == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_of_very_many_edges_a_random_sample_is_ranked(monkeypatch, directed):
+    monkeypatch.setattr(suspects, "_RANKED", 300)
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(200, rng.integers(200, size=(2_000, 2)), directed=directed)
+    p = rng.dirichlet(np.ones(3), 200)
+    drawn = [suspect_edges(graph, p, count=400, seed=seed) for seed in (0, 0, 1)]
+    for found in drawn:
+        assert 240 < found.ranked < 360
+        assert graph.contains(*found.nodes.T).all()
+        assert len(np.unique(found.nodes, axis=0)) == len(found.nodes)
+    assert np.array_equal(drawn[0].nodes, drawn[1].nodes)
+    assert not np.array_equal(drawn[0].nodes, drawn[2].nodes)
+    monkeypatch.setattr(suspects, "_RANKED", 10_000)
+    assert suspect_edges(graph, p, count=400).ranked is None

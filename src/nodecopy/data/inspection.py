@@ -116,14 +116,17 @@ def _parts(graph: Graph) -> NDArray[np.int32]:
 
 
 def _mixing(dataset: NodeDataset) -> Mixing:
-    source, target = dataset.graph.edges().T
-    ends = dataset.labels[source], dataset.labels[target]
-    known = (ends[0] >= 0) & (ends[1] >= 0) & (source != target)
-    if not known.any():
+    labelled = np.flatnonzero(dataset.labels >= 0)
+    rows = dataset.graph.take_rows(labelled)
+    source, target = np.repeat(labelled, np.diff(rows.indptr)), rows.indices
+    once = source != target if dataset.graph.directed else source < target
+    known = (dataset.labels[target] >= 0) & once
+    ends = dataset.labels[source[known]], dataset.labels[target[known]]
+    count = len(ends[0])
+    if not count:
         return Mixing(0, float("nan"), float("nan"))
-    shares = np.bincount(np.concatenate([end[known] for end in ends])) / (2 * known.sum())
-    same = float(np.mean(ends[0][known] == ends[1][known]))
-    return Mixing(int(known.sum()), same, float(np.sum(shares**2)))
+    shares = np.bincount(np.concatenate(ends)) / (2 * count)
+    return Mixing(count, float(np.mean(ends[0] == ends[1])), float(np.sum(shares**2)))
 
 
 def _graph_warnings(dataset: NodeDataset, part: NDArray[np.int32]) -> list[str]:

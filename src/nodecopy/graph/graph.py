@@ -39,6 +39,9 @@ from nodecopy.graph.arrays import (
 )
 from nodecopy.graph.rows import Rows
 
+# Rows that are looked at together where all at once would take much memory.
+_BLOCK = 1 << 16
+
 SelfLoops = Literal["drop", "keep", "error"]
 Duplicates = Literal["merge", "sum", "error"]
 Combine = Literal["union", "sum"]
@@ -240,7 +243,12 @@ class Graph:
     @cached_property
     def num_self_loops(self) -> int:
         """How many nodes are their own neighbour."""
-        return int(np.count_nonzero(self.indices == self.row_of_entry()))
+        count = 0
+        for start in range(0, self.num_nodes, _BLOCK):
+            starts = self.indptr[start : start + _BLOCK + 1]
+            rows = np.repeat(np.arange(start, start + len(starts) - 1), np.diff(starts))
+            count += int(np.count_nonzero(self.indices[starts[0] : starts[-1]] == rows))
+        return count
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ an edge is needed, and nothing is assumed of how classes meet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from nodecopy.rng import stream
 
 # Random pairs to compare with, and edges to learn from; all edges are ranked.
 _RANDOM, _LEARNT_FROM = 20_000, 100_000
+# Edges that are ranked: all, or a random sample of about so many.
+_RANKED = 1_000_000
 _RIDGE, _NEWTON_STEPS = 1.0, 25
 # Where to compare how many edges and how many random pairs are as suspect, for `at_most`.
 _TAILS = np.linspace(0.05, 1.0, 96)
@@ -43,12 +45,15 @@ class SuspectEdges:
             enrichment of these are.
         at_most: a share of random edges above which there would be more suspect ones than there
             are, roughly; 1 where edges do not differ from random pairs.
+        ranked: how many edges were compared: a random sample, where a graph has very many; None
+            where all were.
     """
 
     nodes: NDArray[np.int64]
     surprise: NDArray[np.float64]
     enrichment: float = 1.0
     at_most: float = 1.0
+    ranked: int | None = None
 
 
 def suspect_edges(
@@ -61,7 +66,8 @@ def suspect_edges(
 ) -> SuspectEdges:
     """Rank all edges by their surprise, and return the first of those above 1.
 
-    How many planted edges are found: docs/suspect-edges.md.
+    Of more than a million edges, a random sample of about a million is ranked: the neighbours of
+    each must be looked up. How many planted edges are found: docs/suspect-edges.md.
 
     Args:
         graph: the observed graph.
@@ -75,11 +81,12 @@ def suspect_edges(
     >>> suspect_edges(graph, np.eye(2)[[0] * 6 + [1] * 6], count=1).nodes.tolist()
     [[2, 9]]
     """
-    ends = graph.edges()
+    rng = stream(seed, "suspect edges")
+    all_edges = graph.num_edges <= _RANKED
+    ends = graph.edges() if all_edges else _sample(graph, stream(seed, "ranked edges"))
     ends = ends[ends[:, 0] != ends[:, 1]]
     if len(ends) == 0 or count == 0:
         return SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
-    rng = stream(seed, "suspect edges")
     tied = graph.symmetrise().without_self_loops()
     evidence = PairEvidence(tied, probabilities, features)
     known = evidence.columns(ends, are_edges=True)
@@ -88,7 +95,18 @@ def suspect_edges(
     if len(known) > _LEARNT_FROM:
         some = known[rng.choice(len(known), _LEARNT_FROM, replace=False)]
     coefficients = _log_ratio(random, some)
-    return _ranked(ends, _scores(known, coefficients), _scores(random, coefficients), count)
+    found = _ranked(ends, _scores(known, coefficients), _scores(random, coefficients), count)
+    return found if all_edges else replace(found, ranked=len(ends))
+
+
+def _sample(graph: Graph, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return each edge with the same chance, so that there are about `_RANKED` [n, 2]."""
+    entries = len(graph.indices)
+    wanted = _RANKED if graph.directed else min(2 * _RANKED, entries)
+    places = np.sort(rng.choice(entries, wanted, replace=False, shuffle=False))
+    source = np.searchsorted(graph.indptr, places, side="right") - 1
+    pairs = np.stack([source, graph.indices[places].astype(np.int64)], axis=1)
+    return pairs if graph.directed else pairs[pairs[:, 0] <= pairs[:, 1]]
 
 
 def _ranked(

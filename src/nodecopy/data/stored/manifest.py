@@ -53,7 +53,9 @@ class Manifest:
     def text(self) -> str:
         """Return the manifest as JSON, with a digest of itself and thereby of all arrays."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        return json.dumps(content | {"digest": _digest(content)}, ensure_ascii=False, indent=1)
+        return json.dumps(
+            content | {"digest": manifest_digest(content)}, ensure_ascii=False, indent=1
+        )
 
 
 def array_file(name: str) -> str:
@@ -79,7 +81,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise FormatError(
             f"{path} is of version {shown(content.get('version'))}; this release reads {VERSION}"
         )
-    if content.pop("digest", None) != _digest(content):
+    if content.pop("digest", None) != manifest_digest(content):
         raise FormatError(f"{path} is damaged: its content does not have its digest; import again")
     return _manifest(path, content)
 
@@ -113,6 +115,7 @@ def _manifest(path: Path, content: dict[str, Any]) -> Manifest:
     return manifest
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def manifest_digest(content: Mapping[str, Any]) -> str:
+    """Return a hash of what a manifest says."""
     plain = json.dumps(content, sort_keys=True).encode()
     return hashlib.blake2b(plain, digest_size=16).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,11 @@ _TYPES = {
     "id_text": ("|u1",),
     "id_offsets": ("<i8",),
 }
+# What NumPy raises where a header is damaged.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, OverflowError, MemoryError, RecursionError),
+    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
+)
 _SPARSE = ("features_indptr", "features_indices", "features_data")
 _TEXT = ("id_text", "id_offsets")
 
@@ -108,7 +114,7 @@ def _mapped(folder: Path, manifest: Manifest, name: str) -> NDArray[Any]:
     regular_file(file)
     try:
         array = np.lib.format.open_memmap(file, mode="r")
-    except (ValueError, OSError, OverflowError, EOFError, SyntaxError, MemoryError) as error:
+    except _UNREADABLE as error:
         raise FormatError(f"{file} is damaged, import again: {error}") from error
     if (array.dtype.str, array.shape) != (entry.dtype, entry.shape):
         raise FormatError(
@@ -128,7 +134,7 @@ def _check_shapes(folder: Path, manifest: Manifest, arrays: Arrays) -> None:
     if needed != set(arrays) - {"weights"}:
         odd = min(needed ^ (set(arrays) - {"weights"}))
         raise FormatError(f"{folder / MANIFEST} names too many arrays or too few: {odd}")
-    n, d = len(arrays["labels"]), len(manifest.feature_names)
+    n, d = arrays["labels"].size, len(manifest.feature_names)
     if n > MAX_INT32:
         raise FormatError(f"{folder}: a graph has at most {MAX_INT32} nodes; got {n}")
     shapes: dict[str, tuple[int, ...]]
@@ -164,6 +170,8 @@ def _verify(folder: Path, manifest: Manifest, arrays: Arrays, progress: Progress
     n, d, k = len(arrays["labels"]), len(manifest.feature_names), len(manifest.class_names)
     _check_range(folder, "indices", arrays, 0, n)
     _check_range(folder, "labels", arrays, -1, k)
+    if "weights" in arrays and not np.all((arrays["weights"] >= 0) & (arrays["weights"] < np.inf)):
+        raise FormatError(f"{folder / array_file('weights')} holds weights that are no weights")
     for name in ("indptr", "features_indptr", "id_offsets"):
         if name in arrays and (arrays[name][0] != 0 or np.any(np.diff(arrays[name]) < 0)):
             raise FormatError(f"{folder / array_file(name)} must begin at 0 and never decrease")

@@ -208,8 +208,10 @@ def suspicion(found: LabelledGraph) -> str:
     if count == 0:
         return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
     wrong = min(1.0, 0.01 * enrichment) * count
+    sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
     listed = (
-        f"{'The edge' if count == 1 else f'The {count:,} edges'} most like a pair of nodes "
+        f"{sample}{'the' if sample else 'The'} {'edge' if count == 1 else f'{count:,} edges'} "
+        "most like a pair of nodes "
         "picked at random: their classes seldom meet, they share few neighbours, their features "
         "have little in common. Surprise says how many times as common such a pair is among random "
         f"pairs as among the edges. If 1 in 100 edges were wrong, about {wrong:.0f} of these "
