@@ -99,7 +99,7 @@ def test_any_text_comes_back(
 def test_awkward_ids_are_read_by_a_fit(path: Path) -> None:
     import numpy as np
 
-    ids = ["a,b", 'say "x"', " lead", "two\nlines", "c\rr", "=1+1", "'q", "ä"]
+    ids = ["a,b", 'say "x"', "lead ing", "two\nlines", "c\rr", "=1+1", "'q", "ä"]
     file = opened(path)
     for n, id in enumerate(ids):
         file.set(id, f"class {n % 2}")

@@ -125,6 +125,31 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
     assert f"{known}, {wrong} of them probably wrong  (run/suspect_labels.csv)" in out
 
 
+def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(here, capsys):
+    assert fit() == 0
+    rows = read(here / "run" / "next_labels.csv")
+    assert {row["label"] for row in rows} == {""}
+    assert fit("--labels=run/next_labels.csv") == 2
+    assert (
+        "run/next_labels.csv would be replaced, as it is in the folder" in capsys.readouterr().err
+    )
+    rows[0]["label"], rows[1]["label"] = "blue", "=red"
+    with Path("more.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert fit("--labels=more.csv") == 0
+    known = {row["id"]: row["known"] for row in read(here / "run" / "predictions.csv")}
+    assert known[rows[0]["id"]] == "blue"
+    assert known[rows[1]["id"]] == "=red"
+    assert sum(label != "" for label in known.values()) == 9
+    assert "edges.csv, labels.csv, more.csv, features.csv" in Path("run/report.html").read_text()
+    Path("other.csv").write_text(f'id,label\n"{rows[1]["id"]}",blue\n', "utf-8")
+    capsys.readouterr()
+    assert fit("--labels=more.csv", "--labels=other.csv") == 2
+    assert "1 id with labels that disagree: " in capsys.readouterr().err
+
+
 def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
     assert fit("--no-calibrate") == 0
     out = capsys.readouterr().out

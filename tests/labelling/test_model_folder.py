@@ -71,6 +71,31 @@ def test_repeated_edges_are_read_as_they_were_for_the_fit(settings, rows_file, t
         ModelFolder.load(tmp_path)
 
 
+def test_missing_numbers_become_the_means_of_the_fit(settings, rows_file, tmp_path: Path):
+    head, *rows = read(settings.features)
+    gaps = [(id, "NA" if n in (3, 7) else x, y) for n, (id, x, y) in enumerate(rows)]
+    features = rows_file("gaps.csv", [head, *gaps])
+    found = label_tables(replace(settings, features=features, n_zeta=1))
+    assert found.table.feature_names == ("first", "second", "first (missing)")
+    ModelFolder.of(found).save(tmp_path)
+    folder = ModelFolder.load(tmp_path)
+    _, again = folder.predict(settings.edges, features)
+    np.testing.assert_array_equal(again.probabilities, found.posterior.probabilities)
+    # What is missing elsewhere becomes the mean of the fit, and nothing missing needs no column.
+    other = rows_file(
+        "other.csv", [head, *((id, "1000" if n else "", y) for n, (id, _, y) in enumerate(rows))]
+    )
+    table, _ = folder.predict(settings.edges, other)
+    first = np.asarray(table.dataset.features)[[str(id) == rows[0][0] for id in table.ids], 0]
+    assert first == np.float32(found.table.filled["first"])
+    table, _ = folder.predict(settings.edges, settings.features)
+    assert np.asarray(table.dataset.features)[:, 2].tolist() == [0] * 20
+    content = json.loads((tmp_path / TABLES_FILE).read_text())
+    (tmp_path / TABLES_FILE).write_text(json.dumps(content | {"filled": {"first": "x"}}))
+    with pytest.raises(FormatError, match="'filled' must be finite numbers by the names"):
+        ModelFolder.load(tmp_path)
+
+
 def test_a_missing_column_is_an_error_that_names_it(saved, settings, rows_file):
     features = rows_file("few.csv", [row[:2] for row in read(settings.features)])
     with pytest.raises(DatasetError, match="1 features that the model was fitted to .*'second'"):

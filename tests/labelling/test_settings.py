@@ -66,6 +66,23 @@ def test_settings_that_do_not_go_together_are_refused(settings, message):
         FitSettings("e", "l", **settings)
 
 
+def test_several_files_of_labels_and_ways_to_read_come_back(tmp_path: Path):
+    labels = (str(tmp_path / "one.csv"), str(tmp_path / "two.csv"))
+    ways = {"encoding": "cp437", "decimal": ",", "na_values": ("leer",), "missing": "refuse"}
+    settings = FitSettings(str(tmp_path / "e.csv"), labels, **ways)
+    assert settings.files == (str(tmp_path / "e.csv"), *labels)
+    (tmp_path / "run").mkdir()
+    file = tmp_path / "run" / "config.toml"
+    file.write_text(write_settings(settings, file.parent), "utf-8")
+    assert 'labels = ["../one.csv", "../two.csv"]' in file.read_text("utf-8")
+    assert read_settings(file) == settings
+    for wrong in ((), ("a.csv", 3), ("a.csv", "")):
+        with pytest.raises(SpecError, match="labels must be the name of a file"):
+            FitSettings("e.csv", wrong)
+    with pytest.raises(SpecError, match="unknown encoding 'x'"):
+        FitSettings("e.csv", "l.csv", encoding="x")
+
+
 def test_unknown_weights_are_refused_with_what_is_accepted():
     with pytest.raises(SpecError, match="'dropout'"):
         FitSettings("e", "l", weights="droput")

@@ -211,7 +211,7 @@ class LabelFile:
                 raise DatasetError(f"{self.path} must begin with the header {HEADER.strip()}")
             return Layout()
         table = open_table(self.path, LABELS)
-        if table.is_parquet or table.packed:
+        if table.text is None or table.text.packed or len(table.names) != 2:
             raise FormatError(f"{self.path} must be a plain text of id and label, such as CSV")
         id, label = label_columns(table)
         return Layout(table.delimiter, id, label, table.skip)

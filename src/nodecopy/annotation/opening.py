@@ -61,9 +61,7 @@ def _read(settings: FitSettings, max_memory: int | None) -> TableDataset:
         settings.edges,
         None,
         settings.features,
-        edge_columns=settings.edge_columns,
-        feature_columns=settings.feature_columns,
-        repeated_edges=settings.repeated_edges,
+        **{**settings.reading, "label_columns": None},
         max_memory=max_memory,
     )
 
@@ -72,7 +70,8 @@ def _given(settings: FitSettings, table: TableDataset, own: Path) -> Mapping[str
     """Return the labels of another file than the folder's own, or of the graph, by id."""
     labels, names = table.dataset.labels, table.dataset.class_names
     if settings.labels is not None:
-        if os.path.realpath(settings.labels) == os.path.realpath(own):
+        one = settings.labels if isinstance(settings.labels, str) else None
+        if one is not None and os.path.realpath(one) == os.path.realpath(own):
             return {}
         found = read_label_table(settings.labels, table.ids, settings.label_columns)
         labels, names = found.labels, found.class_names

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
 from nodecopy.data.tables.columns import feature_columns
-from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.database import Column, Database, Reading
 from nodecopy.data.tables.kinds import FEATURES
-from nodecopy.data.tables.sources import Column
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.labelling import FitSettings
 
@@ -60,14 +59,14 @@ class OwnColumns:
         """Keep the table as it is written, if it has a column for each feature."""
         if path.suffix.casefold() == ".npz" or path.stat().st_size > _MOST_BYTES:
             return
-        db = Database(threads=1).__enter__()
+        db = Database(Reading(threads=1)).__enter__()
         try:
             table = db.open(path, FEATURES, chosen)
             found = feature_columns(table)
             if found.triples or not table.header or len(table.names) > _MOST_COLUMNS:
                 raise DatasetError("its features are shown as numbers")
             others = [place for place in range(len(table.names)) if place != found.id]
-            texts = [Column(f"c{at}", at, fractions=True) for at in others]
+            texts = [Column(f"w{at}", at, "text") for at in others]
             db.load("own", table, [Column("id", found.id), *texts])
         except (DatasetError, FormatError):  # a column of dates, for instance: not for a fit either
             db.__exit__()

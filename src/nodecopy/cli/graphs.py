@@ -5,18 +5,21 @@ from __future__ import annotations
 import csv
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
 
-from nodecopy.cli.app import app
-from nodecopy.errors import InputError
+from nodecopy.cli.app import EXIT_USER_INPUT, app
+from nodecopy.errors import InputError, TablesError
 from nodecopy.interrupts import working
 
 PANEL = "A graph"
 
 Edges = Annotated[str, typer.Option(help="CSV, TSV or Parquet: two ids, perhaps a weight.")]
-Labels = Annotated[str | None, typer.Option(help="CSV, TSV or Parquet: id, label.")]
+Labels = Annotated[
+    list[str] | None, typer.Option(help="CSV, TSV or Parquet: id, label. May be given again.")
+]
 Features = Annotated[
     str | None, typer.Option(help="The same, or NPZ: id and numbers, or id, feature, value.")
 ]
@@ -44,6 +47,14 @@ MaxMemory = Annotated[
         show_default=False,
     ),
 ]
+_MISSING = "Missing numbers of features: impute or refuse. (default: impute)"
+_ENCODING = "Of the texts, e.g. cp1252 or mac-roman. (default: found)"
+_DECIMAL = "Decimal mark of numbers in the texts, . or , (default: found)"
+_NA_VALUES = "Words that mean missing, e.g. k.A.,? (default: NA, n/a, null and others)"
+MissingNumbers = Annotated[str, typer.Option(help=_MISSING, show_default=False)]
+Encoding = Annotated[str | None, typer.Option(help=_ENCODING, show_default=False)]
+Decimal = Annotated[str | None, typer.Option(help=_DECIMAL, show_default=False)]
+NaValues = Annotated[str | None, typer.Option(help=_NA_VALUES, show_default=False)]
 _FORMULAS = "In CSV, keep or quote (with ') texts that a spreadsheet would run. (default: keep)"
 _TABLES = "Your own tables"
 _BUILT_IN = "A built-in dataset"
@@ -75,7 +86,9 @@ def fit(
         typer.Option(help="Sampled graphs, of best and paper. (default: 10)", min=1),
     ] = None,
     edges: Annotated[str | None, _own("CSV, TSV or Parquet: two ids, perhaps a weight.")] = None,
-    labels: Annotated[str | None, _own("CSV, TSV or Parquet: id, label.")] = None,
+    labels: Annotated[
+        list[str] | None, _own("CSV, TSV or Parquet: id, label. May be given again.")
+    ] = None,
     features: Annotated[
         str | None, _own("The same, or NPZ: id and numbers, or id, feature, value.")
     ] = None,
@@ -93,6 +106,10 @@ def fit(
     ] = None,
     config: Annotated[str | None, _own("Settings, e.g. config.toml of an earlier fit.")] = None,
     repeated_edges: Annotated[str | None, _own(_REPEATED)] = None,
+    missing: Annotated[str | None, _own(_MISSING)] = None,
+    encoding: Annotated[str | None, _own(_ENCODING)] = None,
+    decimal: Annotated[str | None, _own(_DECIMAL)] = None,
+    na_values: Annotated[str | None, _own(_NA_VALUES)] = None,
     n_weights: Annotated[
         int | None, _own("Of paper: weight draws of each network. (default: 10)", min=1)
     ] = None,
@@ -163,7 +180,7 @@ def fit(
     common = {"seed": seed, "preset": preset, "n_zeta": n_zeta}
     own = {
         "edges": edges,
-        "labels": labels,
+        "labels": tuple(labels) if labels else None,
         "features": features,
         "graph": graph,
         "edge_columns": column_names(edge_columns),
@@ -171,6 +188,10 @@ def fit(
         "feature_columns": column_names(feature_columns),
         "config": config,
         "repeated_edges": repeated_edges,
+        "missing": missing,
+        "encoding": encoding,
+        "decimal": decimal,
+        "na_values": column_names(na_values),
         "n_weights": n_weights,
         "epsilon": epsilon,
         "standardise": standardise,
@@ -202,6 +223,9 @@ def predict(
     graph: GraphFolder = None,
     edge_columns: EdgeColumns = None,
     feature_columns: FeatureColumns = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
     coverage: Annotated[
         float | None,
         typer.Option(
@@ -248,6 +272,9 @@ def predict(
             features,
             edge_columns=column_names(edge_columns),
             feature_columns=column_names(feature_columns),
+            encoding=encoding,
+            decimal=decimal,
+            na_values=column_names(na_values),
             max_memory=memory_bytes(max_memory),
         )
     classes = [str(value) for value in loaded.classifier.classes_]
@@ -290,13 +317,17 @@ def inspect(
     label_columns: LabelColumns = None,
     feature_columns: FeatureColumns = None,
     repeated_edges: RepeatedRows = "largest",
+    missing: MissingNumbers = "impute",
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
     max_memory: MaxMemory = None,
 ) -> None:
-    """Read tables of one's own and show what is in them, and what to beware of."""
+    """Read your tables and show what is in them, what to beware of, or all that is wrong."""
     from nodecopy.data.inspection import inspect_dataset
     from nodecopy.data.stored import open_graph
     from nodecopy.data.tables import read_tables
-    from nodecopy.report.inspection import inspection_lines
+    from nodecopy.report.inspection import inspection_lines, listed_sentences
 
     working()
     tables = _tables_or_graph(
@@ -306,19 +337,29 @@ def inspect(
         edge_columns=edge_columns,
         feature_columns=feature_columns,
     )
-    if graph is not None:
-        table = open_graph(graph, labels, label_columns=column_names(label_columns), verify=True)
-    else:
-        table = read_tables(
-            tables["edges"],
-            labels,
-            features,
-            edge_columns=column_names(edge_columns),
-            label_columns=column_names(label_columns),
-            feature_columns=column_names(feature_columns),
-            repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
-            max_memory=memory_bytes(max_memory),
-        )
+    try:
+        if graph is not None:
+            given = labels or None
+            names = column_names(label_columns)
+            table = open_graph(graph, given, label_columns=names, verify=True)
+        else:
+            table = read_tables(
+                tables["edges"],
+                labels,
+                features,
+                edge_columns=column_names(edge_columns),
+                label_columns=column_names(label_columns),
+                feature_columns=column_names(feature_columns),
+                repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+                missing=missing,  # type: ignore[arg-type]
+                encoding=encoding,
+                decimal=decimal,
+                na_values=column_names(na_values),
+                max_memory=memory_bytes(max_memory),
+            )
+    except TablesError as error:
+        print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
+        raise typer.Exit(EXIT_USER_INPUT) from None
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
@@ -361,6 +402,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling import FitSettings, label_tables, read_settings
     from nodecopy.report.labelled import check_folder, tidy_folder, write_folder
+    from nodecopy.report.labelled.folder import LABELS
     from nodecopy.report.labelled.summary import fit_lines
 
     working()
@@ -381,6 +423,12 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
     if not settings.holds_out:
         _refuse(of_held_out, "needs labels that are held out: add --calibrate")
     settings = replace(settings, **_given(of_held_out))
+    for file in map(Path, settings.files):
+        if file.name != LABELS and file.resolve().is_relative_to(folder.resolve()):
+            raise InputError(
+                f"{file} would be replaced, as it is in the folder to write: copy it elsewhere, or "
+                "choose another --out"
+            )
     found = label_tables(settings, True, max_memory=max_memory)
     with progress_bar("writing", True) as report:
         write_folder(found, folder, progress=report)

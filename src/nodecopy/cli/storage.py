@@ -9,12 +9,16 @@ import typer
 from nodecopy.cli.app import app
 from nodecopy.cli.graphs import (
     PANEL,
+    Decimal,
     EdgeColumns,
+    Encoding,
     FeatureColumns,
     Features,
     LabelColumns,
     Labels,
     MaxMemory,
+    MissingNumbers,
+    NaValues,
     RepeatedRows,
     column_names,
     memory_bytes,
@@ -34,6 +38,10 @@ def import_tables(
     label_columns: LabelColumns = None,
     feature_columns: FeatureColumns = None,
     repeated_edges: RepeatedRows = "largest",
+    missing: MissingNumbers = "impute",
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
     max_memory: MaxMemory = None,
 ) -> None:
     """Read tables once and write the graph to a folder, from which it opens in milliseconds.
@@ -58,13 +66,17 @@ def import_tables(
         label_columns=column_names(label_columns),
         feature_columns=column_names(feature_columns),
         repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+        missing=missing,  # type: ignore[arg-type]
+        encoding=encoding,
+        decimal=decimal,
+        na_values=column_names(na_values),
         max_memory=memory_bytes(max_memory),
     )
     with progress_bar("writing", True) as report:
         write_graph(
             table,
             folder,
-            label_file=None if labels is None else Path(labels).name,
+            label_file=", ".join(Path(file).name for file in labels or ()) or None,
             progress=report,
         )
     for line in listed_sentences("note", table.notes):

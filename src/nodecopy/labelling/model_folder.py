@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.tables.edges import RepeatedEdges
+from nodecopy.data.tables.features import MISSING_SUFFIX, MissingValues
 from nodecopy.data.tables.wording import listed
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError, FormatError, shown, unknown_name
@@ -43,6 +45,8 @@ class ModelFolder:
         ids: of the nodes it was fitted to, in order [N].
         known: the labels it was fitted to, by id.
         repeated_edges: what became of edges with several rows, see `read_tables`.
+        missing: what became of missing numbers of features, likewise.
+        filled: what was written for them, by the name of the feature.
     """
 
     classifier: NodeCopyClassifier
@@ -51,6 +55,8 @@ class ModelFolder:
     ids: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     repeated_edges: RepeatedEdges = "largest"
+    missing: MissingValues = "impute"
+    filled: Mapping[str, float] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
         """Write the folder, which must exist."""
@@ -63,6 +69,8 @@ class ModelFolder:
             "ids": self.ids,
             "known": self.known,
             "repeated_edges": self.repeated_edges,
+            "missing": self.missing,
+            "filled": self.filled,
         }
         text = json.dumps(content, ensure_ascii=False, indent=0)
         (folder / TABLES_FILE).write_text(text, encoding="utf-8")
@@ -86,8 +94,8 @@ class ModelFolder:
             raise FormatError(
                 f"{folder / TABLES_FILE} names {len(ids):,} nodes; the model has {nodes:,}"
             )
-        repeated = content["repeated_edges"]
-        return cls(classifier, tuple(names), content["structural"], ids, content["known"], repeated)
+        rest = (content[key] for key in ("known", "repeated_edges", "missing", "filled"))
+        return cls(classifier, tuple(names), content["structural"], ids, *rest)
 
     @classmethod
     def of(cls, found: LabelledGraph) -> ModelFolder:
@@ -100,7 +108,8 @@ class ModelFolder:
         names, structural = found.table.feature_names, NO_FEATURES in found.table.notes
         ids = tuple(str(id) for id in found.table.ids)
         repeated: RepeatedEdges = "sum" if found.table.counts.added else "largest"
-        return cls(found.classifier, names, structural, ids, known, repeated)
+        ways, filled = (repeated, found.settings.missing), found.table.filled
+        return cls(found.classifier, names, structural, ids, known, *ways, filled)
 
     def predict(
         self, edges: str | Path, features: str | Path | None = None, **reading: Any
@@ -110,10 +119,11 @@ class ModelFolder:
         Args:
             edges: file of the edges.
             features: file of the features, if the model was fitted to any.
-            reading: ``edge_columns``, ``feature_columns`` and ``max_memory``, see `read_tables`.
+            reading: further arguments of `read_tables`, such as ``edge_columns``.
         """
         self._check_described(features is not None)
-        table = read_tables(edges, None, features, repeated_edges=self.repeated_edges, **reading)
+        ways: dict[str, Any] = {"repeated_edges": self.repeated_edges, "missing": self.missing}
+        table = read_tables(edges, None, features, means=self.filled, **ways, **reading)
         return self.predict_table(table, str(features))
 
     def predict_table(self, table: TableDataset, source: str) -> tuple[TableDataset, Posterior]:
@@ -187,15 +197,18 @@ class ModelFolder:
         place = {name: i for i, name in enumerate(table.feature_names)}
         known = set(self.feature_names)
         columns = np.array([place.get(name, -1) for name in self.feature_names])
-        lost = [name for name in self.feature_names if name not in place]
+        absent = [name for name in self.feature_names if name not in place]
+        lost = [name for name in absent if not name.endswith(MISSING_SUFFIX)]
         new = [name for name in table.feature_names if name not in known]
         values = table.dataset.features
         notes = [_note("that the model has not seen were left out", new)] if new else []
-        if not lost:
+        if not absent:
             return values[:, columns], notes
-        if isinstance(values, np.ndarray):
+        if isinstance(values, np.ndarray) and lost:
             raise DatasetError(f"{path}: {_note('that the model was fitted to are missing', lost)}")
-        # The last column is zero: for the features that no row of this file has.
+        # The last column is zero: for features that no row of this file has, or is missing.
+        if isinstance(values, np.ndarray):
+            return np.pad(values, ((0, 0), (0, 1)))[:, columns], notes
         shape = (values.shape[0], values.shape[1] + 1)
         wider = sp.csr_array((values.data, values.indices, values.indptr), shape=shape)
         return wider[:, columns], notes
@@ -244,12 +257,16 @@ def _read_json(path: Path) -> dict[str, Any]:
             raise FormatError(f"{path} repeats one of {what}")
     if not isinstance(content.get("structural"), bool):
         raise FormatError(f"{path} does not say whether features were given")
-    _check_repeated(path, content.setdefault("repeated_edges", "largest"))  # older: not said
+    _check_ways(path, content)
     return content
 
 
-def _check_repeated(path: Path, repeated: object) -> None:
-    if repeated not in get_args(RepeatedEdges):
-        raise FormatError(
-            f"{path}: {unknown_name('repeated_edges', repeated, get_args(RepeatedEdges))}"
-        )
+def _check_ways(path: Path, content: dict[str, Any]) -> None:
+    """Check how tables were read; older files do not say it."""
+    for key, kind in (("repeated_edges", RepeatedEdges), ("missing", MissingValues)):
+        choices = get_args(kind)
+        if content.setdefault(key, choices[0]) not in choices:
+            raise FormatError(f"{path}: {unknown_name(key, content[key], choices)}")
+    filled = content.setdefault("filled", {})
+    if not fits(filled, dict[str, float]) or not all(abs(x) < math.inf for x in filled.values()):
+        raise FormatError(f"{path}: 'filled' must be finite numbers by the names of features")

@@ -68,10 +68,7 @@ def read_files(
         settings.edges,
         settings.labels,
         settings.features,
-        edge_columns=settings.edge_columns,
-        label_columns=settings.label_columns,
-        feature_columns=settings.feature_columns,
-        repeated_edges=settings.repeated_edges,
+        **settings.reading,
         max_memory=max_memory,
     )
 

@@ -6,13 +6,16 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from nodecopy.data.tables.edges import RepeatedEdges
-from nodecopy.errors import ModelError, SpecError, shown, unknown_name
+from nodecopy.data.tables.features import MissingValues
+from nodecopy.data.tables.numbers import check_decimal
+from nodecopy.data.tables.text import check_encoding
+from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import PresetName, method_of, refuse_foreign
 from nodecopy.estimator.words import WeightsWord
@@ -32,7 +35,7 @@ GONE = {
 _FILES = ("edges", "labels", "features", "graph")
 # What a graph that was imported has settled already.
 _OF_TABLES = ("edges", "features", "edge_columns", "feature_columns")
-_COLUMNS = ("edge_columns", "label_columns", "feature_columns")
+_NAMES = ("edge_columns", "label_columns", "feature_columns", "na_values")
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,16 @@ class FitSettings:
 
     Args:
         edges: file of the edges; None where there is a graph.
-        labels: file of the known labels; None takes those of the graph.
+        labels: file of the known labels, or several of them; None takes those of the graph.
         features: file of the features; None describes nodes by their ties.
         edge_columns: names of the columns to read there; None finds them, see `read_tables`.
         label_columns: likewise, of the labels.
         feature_columns: likewise, of the features.
         repeated_edges: the weight of an edge with several rows is the "largest" or the "sum".
+        missing: "impute" or "refuse" missing numbers of features.
+        encoding: of the files; None finds it.
+        decimal: "." or ",", of the numbers in the files; None finds it.
+        na_values: words that mean missing there; None is the usual ones.
         seed: of all that is random.
         preset: the method: "best", "fast" or "paper", see `nodecopy.presets`.
         calibrate: hold out known labels, to make probabilities as sure as they are right and to
@@ -69,12 +76,16 @@ class FitSettings:
     """
 
     edges: str | None = None
-    labels: str | None = None
+    labels: str | tuple[str, ...] | None = None
     features: str | None = None
     edge_columns: tuple[str, ...] | None = None
     label_columns: tuple[str, ...] | None = None
     feature_columns: tuple[str, ...] | None = None
     repeated_edges: RepeatedEdges = "largest"
+    missing: MissingValues = "impute"
+    encoding: str | None = None
+    decimal: str | None = None
+    na_values: tuple[str, ...] | None = None
     seed: int = 0
     preset: PresetName = "best"
     calibrate: bool | None = None
@@ -94,8 +105,7 @@ class FitSettings:
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
         self._check_files()
-        for key in _COLUMNS:
-            object.__setattr__(self, key, _names(key, getattr(self, key)))
+        self._check_reading()
         for key, (least, most) in _RANGE.items():
             if key not in _OPTIONAL or getattr(self, key) is not None:
                 _check_whole(key, getattr(self, key), least, most)
@@ -113,9 +123,12 @@ class FitSettings:
 
     def _check_files(self) -> None:
         """Refuse names of files that are none, are missing, or stand beside a graph."""
+        object.__setattr__(self, "labels", _one_or_more(self.labels))
         needed = ("edges", "labels") if self.graph is None else ()
         for key in _FILES:
-            _check_path(key, getattr(self, key), optional=key not in needed)
+            value = getattr(self, key)
+            for path in (value if isinstance(value, tuple) else ()) or (value,):
+                _check_path(key, path, optional=key not in needed)
         beside = [key for key in _OF_TABLES if getattr(self, key) is not None]
         if self.repeated_edges != "largest":
             beside.append("repeated_edges")
@@ -123,6 +136,29 @@ class FitSettings:
             raise SpecError(f"{beside[0]} is for tables; the graph {self.graph} was read already")
         if self.label_columns is not None and self.labels is None:
             raise SpecError("label_columns are named, but no file of labels is given")
+
+    def _check_reading(self) -> None:
+        """Check how files are read."""
+        for key in _NAMES:
+            object.__setattr__(self, key, _names(key, getattr(self, key)))
+        try:
+            check_encoding(self.encoding)
+            check_decimal(self.decimal)
+        except DatasetError as error:
+            raise SpecError(str(error)) from error
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of what is read, the graph or its edges first."""
+        found: list[str] = []
+        for value in (self.graph, self.edges, self.labels, self.features):
+            found += value if isinstance(value, tuple) else [] if value is None else [value]
+        return tuple(found)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files are read, as arguments of `read_tables`."""
+        return {key: getattr(self, key) for key in (*_NAMES, *_READING)}
 
     def _check_method(self) -> None:
         """Refuse what the preset does not have."""
@@ -156,6 +192,7 @@ class FitSettings:
         )
 
 
+_READING = ("repeated_edges", "missing", "encoding", "decimal")
 # Settings of a method, and settings that may be left to it.
 _OF_METHOD = ("n_zeta", "n_weights", "epsilon", "weights", "epochs")
 _OPTIONAL = (*_OF_METHOD, "folds")
@@ -164,6 +201,7 @@ _CHOICES: dict[str, Any] = {
     "preset": PresetName,
     "weights": WeightsWord,
     "repeated_edges": RepeatedEdges,
+    "missing": MissingValues,
     "formulas": Formulas,
 }
 _RANGE = {
@@ -183,7 +221,7 @@ def write_settings(settings: FitSettings, folder: Path) -> str:
     for field in fields(FitSettings):
         value = getattr(settings, field.name)
         if field.name in _FILES and value is not None:
-            value = _seen_from(folder, value)
+            value = _each(lambda path: _seen_from(folder, path), value)
         if value is not None:
             lines.append(f"{field.name} = {_toml(value)}")
     return "\n".join(lines) + "\n"
@@ -211,8 +249,10 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         raise SpecError(f"{file}: the key {missing[0]} is missing; needed: {', '.join(missing)}")
     try:
         for key in _FILES:
-            if isinstance(content.get(key), str):
-                content[key] = os.path.normpath(file.parent / content[key])
+            if key in content:
+                content[key] = _each(
+                    lambda path: os.path.normpath(file.parent / path), _one_or_more(content[key])
+                )
         return FitSettings(**(content | changes))
     except SpecError as error:
         raise SpecError(f"{file}: {error}") from error
@@ -228,6 +268,20 @@ def _check_key(file: Path, key: str) -> None:
         raise SpecError(f"{file}: the key {key} {GONE[key]}")
     if key not in _KEYS:
         raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
+
+
+def _one_or_more(paths: Any) -> Any:
+    """Return one file as it is, and a list of several as a tuple; of a single one, that one."""
+    if not isinstance(paths, (list, tuple)):
+        return paths
+    return paths[0] if len(paths) == 1 else tuple(paths)
+
+
+def _each(change: Callable[[str], str], paths: Any) -> Any:
+    """Change the name of a file, or of each of several; what is no name stays as it is."""
+    if isinstance(paths, tuple):
+        return tuple(_each(change, path) for path in paths)
+    return change(paths) if isinstance(paths, str) else paths
 
 
 def _seen_from(folder: Path, path: str) -> str:

@@ -116,7 +116,7 @@ def test_other_labels_replace_those_of_the_folder_and_their_notes(stored, tmp_pa
     named = dict(zip(found.ids, found.dataset.labels.tolist(), strict=True))
     assert named == {"ann": 1, "Zoë": 0, "x,y": -1, "007": -1, "=1+1": -1, "two\nlines": -1}
     assert [n for n in found.notes if not n.startswith(("e.csv", "f.csv"))] == [
-        "new.csv: 1 label empty, NaN or -1: counted as unknown"
+        "new.csv: 1 label empty, -1 or a word for missing, such as NA: counted as unknown"
     ]
     (tmp_path / "new.csv").write_text("id,label\nann,b\nnobody,a\n")
     with pytest.raises(DatasetError, match="1 id not in the graph: 'nobody'"):

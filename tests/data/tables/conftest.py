@@ -11,7 +11,7 @@ import pytest
 
 from nodecopy.data.tables import TableDataset, read_tables
 
-Content = str | bytes | Path | None
+Content = str | bytes | Path | list[Path] | None
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.database import Database, Reading
 from nodecopy.errors import DatasetError, FormatError
 from tests.waiting import LIMIT
 
@@ -55,7 +55,7 @@ def test_header_names_that_are_ids_of_nodes_are_no_trouble_in_feature_columns(re
 
 
 def test_an_interrupt_stays_an_interrupt():
-    with Database(threads=1) as db:
+    with Database(Reading(threads=1)) as db:
         interrupted = db._duckdb.InterruptException("interrupted")
         with pytest.raises(KeyboardInterrupt), db._translated():
             raise interrupted
@@ -66,7 +66,7 @@ def test_ctrl_c_ends_a_query_that_is_running():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
     try:
-        with Database(threads=1) as db:
+        with Database(Reading(threads=1)) as db:
             timer.start()
             with pytest.raises(KeyboardInterrupt):
                 db.run("SELECT count(*) FROM range(1000000000000)")
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_query_that_is_running():
 
 
 def test_an_error_of_ours_in_sql_is_not_hidden():
-    with Database(threads=1) as db, pytest.raises(db._duckdb.CatalogException):
+    with Database(Reading(threads=1)) as db, pytest.raises(db._duckdb.CatalogException):
         db.run("SELECT * FROM nowhere")
 
 

@@ -26,7 +26,7 @@ from nodecopy.graph import Graph
         ("<script>,NULL\nNULL,'; drop table edges\n", ["'; drop table edges", "<script>", "NULL"]),
         ('"a, ""b""",c\n', ['a, "b"', "c"]),
         ('"two\nlines",c\n', ["c", "two\nlines"]),
-        ("source,target\n b, c\n", [" b", " c"]),
+        ("source,target\n b, c\nc ,b\n", ["b", "c"]),
         ("a,\u00a0\n", ["a", "\u00a0"]),
     ],
 )
@@ -192,14 +192,11 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
             FormatError,
             "line 102 is longer than 2,000,000",
         ),
-        ("a,b\r\nb,c\r\nc,d\ne,f\r\n", FormatError, "line 3 ends in another way than the first"),
-        ("a,b\n" * 500_000 + "\xe9,b\n", FormatError, "line 500001 is not UTF-8"),
-        ("a,b,1\nb,c,one\n", FormatError, "line 2 has 'one' for column 3, which is not a number"),
-        ("source,target,weight\na,b,x\n", FormatError, "line 2 has 'x' for 'weight', which is"),
+        ("a,b,1\nb,c,one\n", DatasetError, r"1 weight missing, negative, not .*: 'one' .line 2."),
         (
             "a,b,1\nb,c,1e308\nc,d,1e308\n",
             DatasetError,
-            r"2 weights .*: '1e308' \(line 2\), '1e308' \(line 3\)",
+            r"2 weights .*: '1e308' \(line 2\) and 1 more",
         ),
         (
             "a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n",
@@ -207,7 +204,11 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
             r"4 weights missing, negative, not finite or above 1e\+30: '-1' \(line 2\), 'nan' "
             r"\(line 3\), 'inf' \(line 4\) and 1 more",
         ),
-        ("a,b\n\n,c\nd,\n", DatasetError, r"2 rows without two ids: '' \(line 3\), 'd' \(line 4\)"),
+        (
+            "a,b\n\n,c\nd,\n",
+            DatasetError,
+            r"2 rows without two ids: '', 'c' \(line 3\), 'd', '' \(",
+        ),
         ("source,target,year\na,b,2000\n", DatasetError, "cannot tell what 'year' stands for; acc"),
         ("source,from\na,b\n", DatasetError, "more than one column can be the 'source'"),
         (
@@ -216,7 +217,6 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
             "cannot tell what its 4 columns stand for; its first row is 'a'",
         ),
         (",source,target\n0,a,b\n", DatasetError, "cannot tell what column 1 stands for"),
-        ("a, b\nb, c\n", DatasetError, "nothing but spaces around them or .*: ' b' and 'b'; "),
         (
             "caf\u00e9,b\ncafe\u0301,b\n".encode(),
             DatasetError,
@@ -225,9 +225,8 @@ def test_a_first_row_that_is_hardly_a_header_is_noted(read):
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
-    latin = isinstance(content, str) and "\xe9" in content
     with pytest.raises(error, match=message):
-        read(content.encode("latin-1") if latin else content)
+        read(content)
 
 
 @pytest.mark.parametrize(
@@ -235,10 +234,16 @@ def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
     [
         ("(VALUES (1.0::DOUBLE, 2.0::DOUBLE)) AS t(source, target)", "'source' holds DOUBLE; acce"),
         ("(VALUES ([1], [2])) AS t(source, target)", r"'source' holds INTEGER\[\]"),
-        ("(VALUES ('a', 'b', 'c')) AS t(source, target, weight)", "'weight' holds VARCHAR; accept"),
+        (
+            "(VALUES ('a', 'b', 'c')) AS t(source, target, weight)",
+            r"1 weight missing, .*: 'c' \(row 1\)",
+        ),
         ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "cannot tell what 'x' and 'y' and 'z' stands for"),
         ("(VALUES ('a')) AS t(source)", "no column for the target"),
-        ("(VALUES ('a', ''), (NULL, 'b')) AS t(s, t)", r"2 rows without two ids: 'a' \(row 1\)"),
+        (
+            "(VALUES ('a', ''), (NULL, 'b')) AS t(s, t)",
+            r"2 rows without two ids: 'a', '' \(row 1\)",
+        ),
         ("(VALUES ('a', 'b', 1), ('b', 'c', NULL)) AS t(s, t, weight)", r"1 weight .*'' \(row 2\)"),
         ("(SELECT 1 AS source, 2 AS target WHERE false)", "e.parquet has no rows"),
     ],

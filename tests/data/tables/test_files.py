@@ -7,8 +7,9 @@ import os
 
 import pytest
 
-from nodecopy.data.tables.files import MAX_LINE, open_table
+from nodecopy.data.tables.files import open_table
 from nodecopy.data.tables.kinds import EDGES, FEATURES, LABELS
+from nodecopy.data.tables.text import MAX_LINE
 from nodecopy.errors import DatasetError, FormatError
 
 
@@ -44,7 +45,7 @@ def test_the_separator_is_found(put, name, content, delimiter, cells):
 @pytest.mark.parametrize("name", ["e.csv.gz", "e.csv"])
 def test_compressed_text_is_known_by_its_content(put, name):
     table = open_table(put(name, gzip.compress(b"a,b\nb,c\n")), EDGES)
-    assert table.packed
+    assert table.text.packed
     assert table.sample == (("a", "b"), ("b", "c"))
 
 
@@ -93,12 +94,13 @@ def test_lines_before_the_rows_are_counted(put):
         ("e.csv", "source,target\n", DatasetError, "has a header, 'source', 'target', but no rows"),
         ("e.csv", "a:b\nc:d\n", FormatError, "no separator in the first row, 'a:b'; accepted: com"),
         ("e.csv", b"a,b\nc\0,d\n", FormatError, "line 2 is not text"),
-        ("e.csv", b"a,b\n\nc,\xe9\n", FormatError, "line 3 is not UTF-8"),
-        ("e.csv", "a,b\n".encode("utf-16"), FormatError, "is text in UTF-16"),
+        ("e.csv", b"a,b\n\nc,\x81\xe9\n", FormatError, "not text in UTF-8 or Windows-1252; --enc"),
+        ("e.csv", b"\xff\xfea\0,\0\n", FormatError, "is not text in utf-16; --encoding NAME reads"),
+        ("e.csv", "a,b\n".encode("utf-16-le"), FormatError, "line 1 is not text"),
         ("e.xlsx", b"PK\x03\x04....", FormatError, "a zip archive or an Excel workbook"),
         ("e.parquet", "a,b\n", FormatError, "is not a Parquet file, as its name says"),
         ("e.csv.gz", b"\x1f\x8b\x08" + b"?" * 40, FormatError, "cannot be read"),
-        ("e.csv", "x" * (MAX_LINE + 2), FormatError, "longer than 2,000,000 bytes"),
+        ("e.csv", "x" * (MAX_LINE + 2), FormatError, "longer than 2,000,000 characters"),
         ("e.csv", "a," + '"' + "x" * 200_000 + '"\n', FormatError, "field larger than field limit"),
     ],
 )

@@ -23,6 +23,9 @@ from nodecopy.errors import DatasetError, FormatError
         ("a,x\na,x\nc,y\na,\n", [0, -1, 1], ("x", "y")),
         ("a,x\nb,5\nc,y\n", [1, 0, 2], ("5", "x", "y")),
         ("a,<b>\nc,[red]\n", [0, -1, 1], ("<b>", "[red]")),
+        ("rank,id,gain,label\n1,a,0.5,x\n2,b,0.25,\n3,c,0.1,y\n", [0, -1, 1], ("x", "y")),
+        (" a,x \nc ,y\nb,x\n", [0, 0, 1], ("x", "y")),
+        ("a,x\nb,NA\nc,k.A.\n", [0, -1, -1], ("x",)),
     ],
 )
 def test_classes_are_numbered_in_order(read, content, numbers, classes):
@@ -52,7 +55,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
 @pytest.mark.parametrize(
     ("content", "note"),
     [
-        ("a,x\nb,\nc,NaN\n", "labels.csv: 2 labels empty, NaN or -1: counted as unknown"),
+        ("a,x\nb,\nc,NaN\n", "labels.csv: 2 labels empty, -1 or a word for missing"),
         ("a,x\na,x\nc,y\n", "labels.csv: dropped 1 repeated row"),
         ("a,x\nb,5\nc,y\n", "labels.csv: some classes are numbers, others are not (1 are)"),
         ("paper,topic\na,1\nb,2\n", "labels.csv: the first row, 'paper', 'topic', was taken for a"),
@@ -78,11 +81,15 @@ def test_what_was_taken_for_granted_is_noted(read, content, note):
             r"1 id with labels that disagree: 'a', 'x' \(line 1\), 'a', 'y' \(line 3\)",
         ),
         ("a,x\nb,1\n", DatasetError, "first row, 'a', 'x', may be a header or not"),
-        ("a,0.5\nb,0.25\n", DatasetError, r"labels look continuous, '0.5' \(line 1\), '0.25'"),
+        ("a,0.5\nb,0.25\n", DatasetError, r"2 labels with a fraction: '0.5' \(line 1\), '0.25'"),
         ("a,\nb,nan\n", DatasetError, "holds no label: every one is empty, NaN or -1"),
         ("a,x\n,y\n", DatasetError, r"1 row without an id: '', 'y' \(line 2\)"),
-        ("id,label,extra\na,x,1\n", DatasetError, "cannot tell what 'extra' stands for"),
-        ("a,x\nb, x\n", DatasetError, "labels that differ in nothing but spaces"),
+        (
+            "id,topic,extra\na,x,1\n",
+            DatasetError,
+            "cannot tell what 'topic' and 'extra' stands for",
+        ),
+        ("a,x\nb,X\n", DatasetError, "labels that differ in nothing but case"),
         ("a\nb\n", FormatError, "no separator in the first row, 'a'"),
         ("a,x\nb,y,z\n", FormatError, "line 2 has 3 cells instead of 2"),
     ],

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nodecopy.data.tables import read_tables
-from nodecopy.data.tables.scan import MAX_LINE, scan
+from nodecopy.data.tables.text import MAX_LINE, scan
 from nodecopy.errors import DatasetError, FormatError
 
 EDGES = b"source,target\na,b\nb,c\n"
@@ -123,14 +123,14 @@ def test_a_line_that_is_too_long_is_named(tmp_path, before):
     path = tmp_path / "long.csv"
     path.write_bytes(before + b"x" * 5_000_000 + b",b\nb,c\n")
     line = before.count(b"\n") + 1
-    refused(FormatError, f"long.csv: line {line} is longer than {MAX_LINE:,} bytes", path)
+    refused(FormatError, f"long.csv: line {line} is longer than {MAX_LINE:,} characters", path)
 
 
 def test_the_longest_line_allowed_is_accepted(tmp_path):
     path = tmp_path / "edges.csv"
-    for size, whole in ((MAX_LINE - 1, True), (MAX_LINE, False)):
+    for size in (MAX_LINE - 1, MAX_LINE):
         path.write_bytes(b"x" * size + b"\n")
-        assert scan(path, packed=False).whole is whole
+        assert len(scan(path).beginning.strip()) == size
     path.write_bytes(b"x" * (MAX_LINE + 1) + b"\n")
     with pytest.raises(FormatError, match="line 1 is longer than"):
-        scan(path, packed=False)
+        scan(path)

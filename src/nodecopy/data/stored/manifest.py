@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -40,6 +40,7 @@ class Manifest:
         notes: what was changed or taken for granted.
         label_file: the name of the file of the labels, None where there were none.
         arrays: by name; each is in the file of that name, with ``.npy`` behind.
+        filled: what was written for missing numbers, by the name of the feature.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Manifest:
     notes: tuple[str, ...]
     label_file: str | None
     arrays: Mapping[str, ArrayEntry]
+    filled: dict[str, float] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the manifest as JSON, with a digest of itself and thereby of all arrays."""
@@ -100,6 +102,7 @@ def _manifest(path: Path, content: dict[str, Any]) -> Manifest:
             counts=counts,
             label_file=content["label_file"],
             arrays=arrays,
+            filled=content["filled"],
             **texts,
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -107,11 +110,11 @@ def _manifest(path: Path, content: dict[str, Any]) -> Manifest:
     parts: list[Any] = [manifest, counts, *arrays.values()]
     for part in parts:
         hints = get_type_hints(type(part))
-        for field in fields(part):
-            if field.name not in ("arrays", "counts") and not fits(
-                getattr(part, field.name), hints[field.name]
+        for each in fields(part):
+            if each.name not in ("arrays", "counts") and not fits(
+                getattr(part, each.name), hints[each.name]
             ):
-                raise FormatError(f"{path}: {field.name} is {shown(getattr(part, field.name))}")
+                raise FormatError(f"{path}: {each.name} is {shown(getattr(part, each.name))}")
     return manifest
 
 

@@ -16,6 +16,7 @@ from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.stored.manifest import MANIFEST, Manifest, array_file, read_manifest
 from nodecopy.data.stored.writing import ARRAYS, file_digest
 from nodecopy.data.tables import TableDataset, read_label_table
+from nodecopy.data.tables.labels import PathLike
 from nodecopy.data.tables.nodes import Ids
 from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import FormatError
@@ -51,7 +52,7 @@ _TEXT = ("id_text", "id_offsets")
 
 def open_graph(
     path: str | os.PathLike[str],
-    labels: str | os.PathLike[str] | None = None,
+    labels: PathLike | Sequence[PathLike] | None = None,
     *,
     label_columns: Sequence[str] | None = None,
     verify: bool = False,
@@ -64,7 +65,8 @@ def open_graph(
 
     Args:
         path: the folder.
-        labels: file of labels that count instead of those of the folder; None takes these.
+        labels: file of labels, or several, that count instead of those of the folder; None takes
+            these.
         label_columns: names of its columns of the id and of the label; None finds them.
         verify: read everything once, and check the digest of every file and the range of every
             index; without it, damage that leaves the size of a file as it was goes unnoticed.
@@ -96,7 +98,9 @@ def open_graph(
         found = read_label_table(labels, ids, label_columns)
         dataset = dataset.with_labels(found.labels, found.class_names)
         notes = (*_without(manifest.label_file, notes), *found.notes)
-    return TableDataset(dataset, ids, manifest.feature_names, manifest.counts, notes)
+    return TableDataset(
+        dataset, ids, manifest.feature_names, manifest.counts, notes, manifest.filled
+    )
 
 
 def _without(file: str | None, notes: Sequence[str]) -> list[str]:

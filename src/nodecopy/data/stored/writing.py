@@ -72,6 +72,7 @@ def write_graph(
                 table.notes,
                 label_file,
                 entries,
+                dict(table.filled),
             )
             (fresh / MANIFEST).write_text(manifest.text(), encoding="utf-8")
     except OSError as error:

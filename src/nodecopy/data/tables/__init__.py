@@ -1,9 +1,9 @@
-"""One's own tables: CSV, TSV, Parquet and NPZ files as a dataset.
+"""User tables: CSV, TSV, Parquet and NPZ files as a dataset.
 
-Reading order: ``kinds`` (what columns may be called), ``files`` (how a file is opened), ``columns``
-(which column is what), ``sources`` and ``database`` (DuckDB reads), ``faults`` and ``places`` (what
-is wrong, and in which line), ``nodes``, ``edges``, ``labels``, ``features`` and ``arrays`` (what is
-made of the rows), ``dataset`` (all of it together).
+Reading order: ``text`` (encodings and line ends), ``numbers`` (how they are written), ``kinds``
+(what columns may be called), ``files`` (how a file is opened), ``columns`` (which column is what),
+``database`` (DuckDB reads, and finds the lines of what is wrong), ``nodes``, ``edges``, ``labels``,
+``features`` and ``arrays`` (what is made of the rows), ``dataset`` (all of it together).
 """
 
 from nodecopy.data.tables.dataset import TableDataset, read_tables

@@ -6,22 +6,23 @@ ids [R], text or whole numbers (absent: row i belongs to the id i). Others are l
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.tables.array_headers import ArrayHeader, read_headers
 from nodecopy.data.tables.database import Database
-from nodecopy.data.tables.features import FeatureMatrix, check_ids, refuse_nodes_without
-from nodecopy.data.tables.files import TableFile, first_bytes
-from nodecopy.data.tables.wording import listed
+from nodecopy.data.tables.features import FeatureMatrix, Filling, without_features
+from nodecopy.data.tables.files import first_bytes
+from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.wording import SHOWN, counted, listed
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.machine import size_text
 
@@ -39,6 +40,28 @@ _DAMAGE = (
 
 
 @dataclass(frozen=True)
+class ArrayHeader:
+    """The type and shape of an array on disk."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds; of any size, unlike NumPy's."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory."""
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        """Show the type and the shape."""
+        return f"{self.dtype} {list(self.shape)}"
+
+
+@dataclass(frozen=True)
 class FeatureArrays:
     """Sparse features [R, D] and the id of each row [R], loaded as ``features(id, row)``."""
 
@@ -50,22 +73,31 @@ class FeatureArrays:
     def header(self) -> None:
         """None: arrays have no header."""
 
-    def load(self, db: Database) -> None:
+    def load(self, db: Database, problems: Problems) -> list[str]:
         """Put the ids into ``features``."""
         db.register("given", {"id": self.ids, "row": np.arange(len(self.ids))})
         db.run(
             "CREATE TEMP TABLE features AS SELECT nullif(CAST(id AS VARCHAR), '') AS id, row "
             "FROM given"
         )
-        check_ids(db, self, unique=True)
+        for which, noun, what in (
+            ("id IS NULL", "row", "without an id"),
+            ("TRUE GROUP BY id HAVING count(*) > 1", "id", "with more than one row"),
+        ):
+            found = db.rows(f"SELECT coalesce(id, '') FROM features WHERE {which} ORDER BY 1")
+            if found:
+                some = self.where(db, [row[0] for row in found[:SHOWN]], len(found))
+                raise DatasetError(f"{self.path}: {counted(len(found), noun)} {what}: {some}")
+        return []
 
     def where(self, db: Database, ids: Sequence[str], count: int) -> str:
         """List ids; arrays have no lines."""
         return listed([repr(one) for one in ids], count)
 
-    def fetch(self, db: Database, edges: TableFile, num_nodes: int) -> FeatureMatrix:
+    def fetch(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
         """Return the features of every node."""
-        refuse_nodes_without(db, self, edges)
+        if db.rows("SELECT count(*) FROM nodes ANTI JOIN features USING (id)")[0][0]:
+            raise without_features(db, self.path)
         found = db.arrays("SELECT row FROM features JOIN nodes USING (id) ORDER BY i")
         names = tuple(map(str, range(self.values.shape[1])))
         return FeatureMatrix(self.values[np.ma.getdata(found["row"])], names)
@@ -81,7 +113,7 @@ def read_arrays(path: Path, max_memory: int) -> FeatureArrays:
     if first_bytes(path)[:2] != b"PK":
         raise FormatError(f"{path} is not an .npz file, as its name says it is")
     try:
-        headers = read_headers(path, (*_NEEDED, *_OPTIONAL))
+        headers = _read_headers(path, (*_NEEDED, *_OPTIONAL))
     except _DAMAGE as error:
         raise _unreadable(path, error) from error
     _check_headers(path, headers)
@@ -168,3 +200,39 @@ def _matrix(path: Path, held: dict[str, NDArray[Any]], width: int) -> sp.csr_arr
 
 def _unreadable(path: Path, error: BaseException) -> FormatError:
     return FormatError(f"{path} cannot be read as .npz: {str(error) or type(error).__name__}")
+
+
+def _read_headers(path: Path, keys: Sequence[str]) -> dict[str, ArrayHeader]:
+    """Return the headers of those arrays that the file holds; nothing else is unpacked.
+
+    Raises:
+        ValueError, EOFError, OSError, zipfile.BadZipFile: the file is damaged, or holds fewer bytes
+            than a header says.
+    """
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        members = set(archive.namelist())
+        for key in keys:
+            # NumPy writes ids.npy for the array ids, and reads an array of either name.
+            name = f"{key}.npy" if f"{key}.npy" in members else key
+            if name not in members:
+                continue
+            with archive.open(name) as file:
+                header = _header(file)
+            held = archive.getinfo(name).file_size
+            if header.bytes > held:
+                raise ValueError(f"{key} is {header}, but the file has {held:,} bytes of it")
+            found[key] = header
+    return found
+
+
+def _header(file: IO[bytes]) -> ArrayHeader:
+    version = np.lib.format.read_magic(file)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ValueError(f"arrays of format {version[0]}.{version[1]} hold no numbers")
+    shape, _, dtype = readers[version](file)
+    return ArrayHeader(dtype, shape)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.kinds import is_number, is_truth
+from nodecopy.data.tables.kinds import LABELS, holds_numbers, is_number
 from nodecopy.errors import DatasetError
 
 
@@ -43,20 +43,20 @@ def feature_columns(table: TableFile) -> FeatureColumns:
     for by name, and the second does not hold numbers. Three columns of numbers without a header
     might be either, which is an error.
     """
-    everything = range(len(table.names))
+    everything = range(len(table.names) - table.last_is_blank)
     if table.chosen:
         return _chosen_features(table)
     if table.header:
         _refuse_repeats(table, [name.strip() for name in table.names])
-        roles = table.kind.roles_of(table.names)
+        roles = table.kind.roles_of([table.names[place] for place in everything])
         if sorted(role or "" for role in roles) == ["feature", "id", "value"]:
             places = roles.index("feature"), roles.index("value")
             return FeatureColumns(roles.index("id"), places, triples=True)
         at = roles.index("id") if "id" in roles else 0
         others = tuple(place for place in everything if place != at)
         return FeatureColumns(at, others, triples=False)
-    if len(table.names) == 3:
-        if all(len(row) == 3 and is_number(table.number(row[1])) for row in table.sample):
+    if len(everything) == 3:
+        if all(len(row) == len(table.names) and is_number(row[1]) for row in table.sample):
             raise DatasetError(
                 f"{table.path}: three columns of numbers without a header may be id, feature and "
                 "value, or an id and two features; name them in a first row: id,feature,value or "
@@ -68,7 +68,8 @@ def feature_columns(table: TableFile) -> FeatureColumns:
 
 def _chosen_features(table: TableFile) -> FeatureColumns:
     at, *others = table.chosen
-    others = others or [place for place in range(len(table.names)) if place != at]
+    width = len(table.names) - table.last_is_blank
+    others = others or [place for place in range(width) if place != at]
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     triples = len(others) == 2 and _is_text(table, others[0]) and not _is_text(table, others[1])
     return FeatureColumns(at, tuple(others), triples)
@@ -76,10 +77,9 @@ def _chosen_features(table: TableFile) -> FeatureColumns:
 
 def _is_text(table: TableFile, place: int) -> bool:
     """Tell whether a column holds anything but numbers, True and False, as far as can be seen."""
-    if table.is_parquet:
+    if table.types:
         return table.types[place].startswith(("VARCHAR", "ENUM", "UUID"))
-    cells = [row[place] for row in table.sample if place < len(row)]
-    return not all(is_number(table.number(cell)) or is_truth(cell) for cell in cells)
+    return not holds_numbers([row[place] for row in table.sample if place < len(row)])
 
 
 def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] = ()) -> list[int]:
@@ -90,26 +90,27 @@ def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] =
     """
     if table.chosen:
         return list(table.chosen)
-    roles = [*required, *optional]
+    roles, width = [*required, *optional], len(table.names) - table.last_is_blank
     if not table.header:
-        if not len(required) <= len(table.names) <= len(roles):
+        if not len(required) <= width <= len(roles):
             raise DatasetError(
                 f"{table.path}: cannot tell what its {len(table.names)} columns stand for; its "
                 f"first row is {table.first_row}; accepted: {_listed(table, required, optional)}"
             )
-        return list(range(len(table.names)))
-    found = table.kind.roles_of(table.names)
+        return list(range(width))
+    found = table.kind.roles_of(table.names[:width])
     _refuse_repeats(table, [role for role in found if role])
     place = {role: at for at, role in enumerate(found) if role}
     missing = [role for role in required if role not in place]
     unknown = [at for at, role in enumerate(found) if role is None]
-    if len(missing) != len(unknown):
+    # Labels may stand beside anything; a further column of edges may be a weight.
+    if len(missing) != len(unknown) and (missing or table.kind is not LABELS):
         names = " and ".join(table.named(at) for at in unknown[:10])
         what = (
             f"cannot tell what {names} stands for" if names else f"no column for the {missing[0]}"
         )
         raise DatasetError(f"{table.path}: {what}; accepted: {_listed(table, required, optional)}")
-    place |= dict(zip(missing, unknown, strict=True))
+    place |= dict(zip(missing, unknown, strict=False))
     return [place[role] for role in roles if role in place]
 
 

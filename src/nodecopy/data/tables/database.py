@@ -1,69 +1,94 @@
 """A DuckDB database for one import: it reads files, numbers ids, and spills to disk.
 
-DuckDB is imported when a database is opened, not before: docs/decisions/0014-duckdb.md.
+Every cell of a text is read as text, and SQL makes ids, labels and numbers of it, so that one
+condition in SQL both counts what is wrong and finds the lines of it. DuckDB is imported when a
+database is opened, not before: docs/decisions/0014-duckdb.md.
 """
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
 
 from numpy.typing import NDArray
 
-from nodecopy.data.tables.faults import brief, explained, unreadable
-from nodecopy.data.tables.files import TableFile, open_table
+from nodecopy.data.label_values import UNKNOWN_TEXTS
+from nodecopy.data.tables.files import TableFile, broken_lines, has_runs, lines_of, open_table
 from nodecopy.data.tables.kinds import Kind
-from nodecopy.data.tables.sources import Column, load_statement, parquet_source
-from nodecopy.errors import DatasetError, RunError
+from nodecopy.data.tables.numbers import EVIDENCE, Marks, check_decimal, check_na_words
+from nodecopy.data.tables.sql import identifier, is_one_of, quoted
+from nodecopy.data.tables.text import MAX_LINE, Text, check_encoding, plain_copy
+from nodecopy.data.tables.wording import SHOWN, counted, listed, shortened
+from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.machine import usable_memory
 
 MEMORY_LIMIT = 2 * 1024**3
-_CHUNK = 10_000
 _INTERRUPTED = "Query interrupted"
+_COUNTED = 1000
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
+_TEXTS = ("VARCHAR", "ENUM", "UUID", "BOOLEAN", *_WHOLE, *(f"U{name}" for name in _WHOLE))
+_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+
+
+class Column(NamedTuple):
+    """A column to load: its name in the database, its place in the file, and what it holds."""
+
+    name: str
+    place: int
+    holds: Literal["id", "label", "number", "text"] = "id"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read; see `read_tables`."""
+
+    memory_limit: int = MEMORY_LIMIT
+    threads: int | None = None
+    unpacked_limit: int | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    na_values: Sequence[str] | None = None
 
 
 class Database:
-    """A database in memory, of limited size, with a temporary folder for what does not fit.
+    """A database in memory, of limited size, with a temporary folder for what does not fit."""
 
-    Args:
-        memory_limit: bytes that DuckDB may use before it writes to the folder; at most half of what
-            this process may use.
-        threads: how many DuckDB may use; None for one per core.
-        unpacked_limit: bytes that a compressed text may hold, see `nodecopy.data.tables.scan`.
-    """
-
-    def __init__(
-        self,
-        memory_limit: int = MEMORY_LIMIT,
-        threads: int | None = None,
-        unpacked_limit: int | None = None,
-    ) -> None:
-        if threads is not None and threads < 1:
-            raise DatasetError(f"threads must be 1 or more, or None; got {threads}")
-        self.memory_limit = min(memory_limit, usable_memory() // 2)
-        self.threads = threads
-        self.unpacked_limit = unpacked_limit
+    def __init__(self, reading: Reading | None = None) -> None:
+        reading = Reading() if reading is None else reading
+        if reading.threads is not None and reading.threads < 1:
+            raise DatasetError(f"threads must be 1 or more, or None; got {reading.threads}")
+        self.memory_limit = min(reading.memory_limit, usable_memory() // 2)
+        self.reading = reading
+        self.encoding = check_encoding(reading.encoding)
+        self.marks = check_decimal(reading.decimal)
+        self.na_words = check_na_words(reading.na_values)
+        self.loaded: dict[str, tuple[TableFile, Sequence[Column]]] = {}
 
     def __enter__(self) -> Self:
         import duckdb
 
         self._duckdb = duckdb
         self._folder = tempfile.TemporaryDirectory(prefix="nodecopy-")
+        self._spill = os.path.join(self._folder.name, "spill")
         settings: dict[str, Any] = {
             "memory_limit": f"{max(self.memory_limit // 2**20, 1)}MiB",
-            "temp_directory": self._folder.name,
+            "temp_directory": self._spill,
             # Rows may come in any order: nodes are numbered by id, and edges are sorted later.
             "preserve_insertion_order": "false",
             # A file decides nothing but data: no extension is fetched to read it.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
         }
-        if self.threads is not None:
-            settings["threads"] = self.threads
+        if self.reading.threads is not None:
+            settings["threads"] = self.reading.threads
         self._connection = duckdb.connect(":memory:", config=settings)
         return self
 
@@ -82,38 +107,145 @@ class Database:
             columns: the names of those to read, in order; None finds them.
         """
         wanted = kind.checked(columns)
-        table = open_table(path, kind, wanted, self.unpacked_limit)
-        if table.is_parquet:
-            table = self._described(table)
+        table = open_table(path, kind, wanted, self.encoding, self.reading.unpacked_limit)
+        if table.text is None:
+            return self._described(table).choose(wanted)
+        if has_runs(table) or not table.text.is_plain:
+            copy = Path(self._folder.name, f"{len(os.listdir(self._folder.name))}.csv")
+            try:
+                text = plain_copy(table.text, copy, squeeze=has_runs(table))
+            except OSError as error:
+                raise self._too_large(error) from error
+            table = replace(table, text=text)
+        if self.marks is not None:
+            table = replace(table, marks=self.marks, marks_named=True)
         return table.choose(wanted)
 
     def _described(self, table: TableFile) -> TableFile:
-        source = parquet_source(table)
         try:
-            found = self._connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+            found = self.rows(f"DESCRIBE SELECT * FROM {_source(table)}")
+            (count,) = self.rows(f"SELECT count(*) FROM {_source(table)}")[0]
         except self._duckdb.Error as error:
-            raise unreadable(table, error) from error
-        if self.count_rows(table) == 0:
+            raise _unreadable(table, error) from error
+        if count == 0:
             raise DatasetError(f"{table.path} has no rows")
-        names, types = ([str(row[place]) for row in found] for place in (0, 1))
-        return replace(table, names=tuple(names), types=tuple(types))
-
-    def count_rows(self, table: TableFile) -> int:
-        """Return how many rows a Parquet file says that it has."""
-        try:
-            counted = f"SELECT count(*) FROM {parquet_source(table)}"
-            return int(self._connection.execute(counted).fetchall()[0][0])
-        except self._duckdb.Error as error:
-            raise unreadable(table, error) from error
+        names, types = (tuple(str(row[place]) for row in found) for place in (0, 1))
+        return replace(table, names=names, types=types, num_rows=count)
 
     def load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
-        """Read columns of a file into a table of the database, or say which lines are wrong."""
+        """Read columns of a file into a table of the database; rows without any value are left out.
+
+        A missing value is NULL, and what is not a number where there should be one is NaN.
+        """
+        _check_types(table, columns)
+        self._load(name, table, columns)
+        numbers = [column for column in columns if column.holds == "number"]
+        if numbers and not table.marks_named:
+            wrong = " OR ".join(f"isnan({column.name})" for column in numbers)
+            if self.rows(f"SELECT count(*) FROM {name} WHERE {wrong}")[0][0]:
+                marks = Marks.of(*self._evidence(table, numbers))
+                if marks is not None:
+                    table = replace(table, marks=marks)
+                    self.run(f"DROP TABLE {name}")
+                    self._load(name, table, columns)
+        self.loaded[name] = table, columns
+
+    def _load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
+        some = " OR ".join(f"{column.name} IS NOT NULL" for column in columns)
+        picked = self._picked(table, columns)
         try:
-            self.run(load_statement(name, table, columns))
+            self.run(
+                f"CREATE TEMP TABLE {name} AS SELECT * FROM "
+                f"(SELECT {picked} FROM {_source(table)}) WHERE {some}"
+            )
         except self._duckdb.Error as error:
-            if table.is_parquet:
-                raise unreadable(table, error) from error
-            raise explained(table, columns, error) from error
+            raise _explained(table, error) from error
+
+    def _picked(self, table: TableFile, columns: Sequence[Column]) -> str:
+        return ", ".join(f"{self._value(table, column)} AS {column.name}" for column in columns)
+
+    def _value(self, table: TableFile, column: Column) -> str:
+        cell = _cell(table, column)
+        kind = table.types[column.place] if table.types else "VARCHAR"
+        if column.holds == "number":
+            if kind.startswith("VARCHAR"):
+                return table.marks.number(cell, self.na_words)
+            return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
+        text = f"nullif(trim(CAST({cell} AS VARCHAR), ' \t'), '')"
+        if column.holds != "label":
+            return text
+        unknown = is_one_of(f"lower({text})", (*self.na_words, *UNKNOWN_TEXTS, "-1,0"))
+        return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
+
+    def _evidence(self, table: TableFile, numbers: Sequence[Column]) -> tuple[int, ...]:
+        """Count the cells that tell how numbers are written; see `Marks.of`."""
+        cells = ", ".join(f"trim(CAST({_cell(table, column)} AS VARCHAR))" for column in numbers)
+        counts = ", ".join(f"count_if(regexp_full_match(cell, {quoted(p)}))" for p in EVIDENCE)
+        return self.rows(
+            f"SELECT {counts} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
+        )[0]
+
+    def refuse(
+        self,
+        name: str,
+        condition: str,
+        noun: str,
+        what: str,
+        *,
+        show: Sequence[str],
+        distinct: str | None = None,
+        hint: str = "",
+    ) -> None:
+        """Refuse rows of a loaded table for which a condition holds, naming the first of them.
+
+        Args:
+            name: of the table.
+            condition: SQL on its columns.
+            noun: what is counted.
+            what: is wrong with it.
+            show: the columns whose cells are shown.
+            distinct: the column whose values are counted; None counts rows.
+            hint: the end of the message.
+        """
+        counting = "count(*)" if distinct is None else f"count(DISTINCT {distinct})"
+        (count,) = self.rows(f"SELECT {counting} FROM {name} WHERE {condition}")[0]
+        if count:
+            table, _ = self.loaded[name]
+            raise DatasetError(
+                f"{table.path}: {counted(count, noun)} {what}: "
+                f"{self.places(name, condition, show, count)}{hint}"
+            )
+
+    def places(self, name: str, condition: str, show: Sequence[str], count: int = 0) -> str:
+        """List the first rows for which a condition holds, each with its line.
+
+        Only messages need lines, so only they pay for them: the file is read again.
+
+        Args:
+            name: of a loaded table.
+            condition: SQL on its columns.
+            show: the columns whose cells are shown.
+            count: how many there are; the list says how many more there are than it shows.
+        """
+        table, columns = self.loaded[name]
+        place = {column.name: column for column in columns}
+        cells = [f"CAST({_cell(table, place[one])} AS VARCHAR) AS cell{one}" for one in show]
+        shown = [f"coalesce(cell{one}, '')" for one in show]
+        row = "row_number() OVER ()" if table.text else "file_row_number + 1"
+        inner = f"SELECT {row} AS at_row, {self._picked(table, columns)}, {', '.join(cells)}"
+        found = self.rows(
+            f"SELECT min(at_row), {', '.join(shown)} "
+            f"FROM ({inner} FROM {_source(table, rows=True)}) "
+            f"WHERE {condition} GROUP BY {', '.join(shown)} ORDER BY 1 LIMIT {SHOWN}"
+        )
+        rows = [int(one[0]) for one in found]
+        numbers = rows if table.text is None or not rows else lines_of(table, rows)
+        word = "row" if table.text is None else "line"
+        texts = [
+            f"{', '.join(repr(shortened(cell)) for cell in cells)} ({word} {number})"
+            for number, (_, *cells) in zip(numbers, found, strict=True)
+        ]
+        return listed(texts, count)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         """Execute a statement."""
@@ -124,13 +256,6 @@ class Database:
         """Return the rows of a small answer as Python objects."""
         with self._translated():
             return self._connection.execute(sql, list(parameters)).fetchall()
-
-    def each(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a large answer, some at a time."""
-        with self._translated():
-            answer = self._connection.execute(sql)
-            while rows := answer.fetchmany(_CHUNK):
-                yield from rows
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
         """Return the columns of an answer as arrays, without an object per row."""
@@ -160,17 +285,78 @@ class Database:
                 raise KeyboardInterrupt from None
             raise
         except self._duckdb.Error as error:
-            if self._is_full(error):
+            # Memory or the temporary folder, and not a file, is the trouble.
+            out_of_memory = isinstance(error, self._duckdb.OutOfMemoryException)
+            if out_of_memory or self._spill in str(error):
                 raise self._too_large(error) from error
             raise
-
-    def _is_full(self, error: Exception) -> bool:
-        """Tell whether memory or the temporary folder, and not a file, is the trouble."""
-        out_of_memory = isinstance(error, self._duckdb.OutOfMemoryException)
-        return out_of_memory or self._folder.name in str(error)
 
     def _too_large(self, error: Exception) -> RunError:
         return RunError(
             f"the tables need more than {self.memory_limit / 2**20:,.0f} MiB of memory and what is "
-            f"free in the folder for temporary files: {brief(error)}"
+            f"free in the folder for temporary files: {_brief(error)}"
         )
+
+
+def _cell(table: TableFile, column: Column) -> str:
+    return f"c{column.place}" if table.text else identifier(table.names[column.place])
+
+
+def _source(table: TableFile, *, rows: bool = False) -> str:
+    """Return what to select from: all columns of a text as text, those of Parquet as they are."""
+    if table.text is None:
+        return f"read_parquet({_path(table.path)}, file_row_number = {str(rows).lower()})"
+    types = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(table.names)))
+    return (
+        f"read_csv({_path(table.text.path)}, auto_detect = false, header = false, "
+        f"skip = {table.skip}, delim = {quoted(table.delimiter)}, quote = '\"', escape = '\"', "
+        f"compression = '{'gzip' if table.text.packed else 'none'}', "
+        f"max_line_size = {MAX_LINE}{_line_end(table.text)}, columns = {{{types}}})"
+    )
+
+
+def _line_end(text: Text) -> str:
+    ends = {"\n": "\\n", "\r": "\\r", "\r\n": "\\r\\n"}
+    return f", new_line = '{ends[text.line_ends[0]]}'" if text.line_ends else ""
+
+
+def _path(path: Path) -> str:
+    # DuckDB takes a path for a pattern: a name with * or [ must stand for itself.
+    return quoted(glob.escape(str(path.absolute())))
+
+
+def _check_types(table: TableFile, columns: Sequence[Column]) -> None:
+    """Refuse columns of a Parquet file that hold something else than what is looked for."""
+    for column in columns if table.types else ():
+        found = table.types[column.place]
+        accepted = _TEXTS if column.holds == "id" else (*_TEXTS, *_FRACTIONS)
+        if not found.startswith(accepted) or found.endswith("]"):
+            wanted = "numbers" if column.holds == "number" else "text or whole numbers"
+            raise DatasetError(
+                f"{table.path}: {table.named(column.place)} holds {found}; accepted: {wanted}"
+            )
+
+
+def _explained(table: TableFile, error: Exception) -> FormatError:
+    """Name the first lines of a text that do not fit and say how many there are."""
+    faults = list(itertools.islice(broken_lines(table), _COUNTED)) if table.text else []
+    if not faults:
+        return _unreadable(table, error)
+    shown = "; ".join(f"line {line} {what}" for line, what in faults[:SHOWN])
+    many = counted(len(faults), "line") if len(faults) < _COUNTED else f"{_COUNTED:,} or more lines"
+    return FormatError(f"{table.path}: {many} cannot be read: {shown}")
+
+
+def _unreadable(table: TableFile, error: Exception) -> FormatError:
+    what = "as Parquet" if table.text is None else "as text"
+    return FormatError(f"{table.path} cannot be read {what}: {_brief(error)}")
+
+
+def _brief(error: Exception) -> str:
+    r"""Return the first line of a message of DuckDB, without its class.
+
+    >>> _brief(ValueError("IO Error: No magic bytes found\n\nLINE 1: SELECT"))
+    'No magic bytes found'
+    """
+    lines = re.sub(r"^[\w ]+ Error: ", "", str(error)).splitlines()
+    return shortened(lines[0], 200) if lines else type(error).__name__

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.tables import columns
-from nodecopy.data.tables.arrays import FeatureArrays, read_arrays
-from nodecopy.data.tables.database import MEMORY_LIMIT, Database
-from nodecopy.data.tables.dense import DenseTable
+from nodecopy.data.tables.arrays import read_arrays
+from nodecopy.data.tables.database import MEMORY_LIMIT, Database, Reading
 from nodecopy.data.tables.edges import (
     EDGE_IDS,
     EdgeCounts,
     RepeatedEdges,
     build_graph,
     fetch_edges,
-    first_row_alone,
+    first_row_doubts,
     load_edges,
-    lone_rows,
 )
-from nodecopy.data.tables.features import FEATURE_IDS, FeatureMatrix, FeatureSource
+from nodecopy.data.tables.features import (
+    FEATURE_IDS,
+    FeatureMatrix,
+    FeatureSource,
+    FeatureTable,
+    Filling,
+    MissingValues,
+)
 from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.kinds import EDGES, FEATURES, LABELS
-from nodecopy.data.tables.labels import no_labels, read_labels
+from nodecopy.data.tables.kinds import EDGES, FEATURES
+from nodecopy.data.tables.labels import PathLike, load_labels, no_labels, number_labels, open_labels
 from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
-from nodecopy.data.tables.triples import TripleTable
+from nodecopy.data.tables.problems import Problems
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError, unknown_name
 from nodecopy.machine import usable_memory
-
-PathLike = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,7 @@ class TableDataset:
         feature_names: of the columns [D]; without features, the ids of the nodes they stand for.
         counts: what the rows of the edge file are.
         notes: what was changed or taken for granted, in sentences.
+        filled: what was written for missing numbers, by the name of the feature.
     """
 
     dataset: NodeDataset
@@ -55,17 +58,23 @@ class TableDataset:
     feature_names: tuple[str, ...]
     counts: EdgeCounts
     notes: tuple[str, ...]
+    filled: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_tables(
     edges: PathLike,
-    labels: PathLike | None = None,
+    labels: PathLike | Sequence[PathLike] | None = None,
     features: PathLike | None = None,
     *,
     edge_columns: Sequence[str] | None = None,
     label_columns: Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
     repeated_edges: RepeatedEdges = "largest",
+    missing: MissingValues = "impute",
+    means: Mapping[str, float] | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    na_values: Sequence[str] | None = None,
     memory_limit: int = MEMORY_LIMIT,
     threads: int | None = None,
     max_memory: int | None = None,
@@ -81,6 +90,7 @@ def read_tables(
         edges: two ids in each row, and perhaps a weight. The graph is undirected and simple:
             an edge counts in both directions and once, self-loops are dropped.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
+            Of several files one may say what another leaves open; they must not disagree.
         features: an id and its numbers in each row; or id, feature and value; or an ``.npz`` file
             like the built-in sets. None takes `structural_features`.
         edge_columns: names of the two columns of ids and, perhaps, of the weights, where they are
@@ -90,6 +100,12 @@ def read_tables(
         repeated_edges: what the weight of an edge with several rows is: the "largest" of theirs, or
             their "sum", one each where there are no weights. Rows of both directions are added up,
             too, unless the table gives every edge in both with the same weight.
+        missing: "impute" writes the mean of a column of features where a number is missing, and
+            adds a column that says where that was; "refuse" makes it an error.
+        means: what to write there instead, by the name of the feature, where that is known.
+        encoding: of the texts, as Python calls it; None finds it: UTF-8, UTF-16 or Windows-1252.
+        decimal: "." or ",", what stands before the fraction of a number; None finds it.
+        na_values: words that mean missing, besides an empty cell; None is NA, n/a, null and others.
         memory_limit: bytes that DuckDB may use before it writes to temporary files.
         threads: how many DuckDB may use; None for one per core.
         max_memory: bytes that what is read may take: arrays and rows beyond that are refused before
@@ -114,34 +130,46 @@ def read_tables(
     >>> table.notes[1]
     'edges.csv: dropped 1 self-loop'
     """
-    if repeated_edges not in get_args(RepeatedEdges):
-        raise DatasetError(unknown_name("repeated_edges", repeated_edges, get_args(RepeatedEdges)))
-    for what, names, path in (
-        ("label", label_columns, labels),
-        ("feature", feature_columns, features),
-    ):
-        if names is not None and path is None:
-            raise DatasetError(f"{what} columns are named, but no file of {what}s is given")
+    _check_choice("repeated_edges", repeated_edges, get_args(RepeatedEdges))
+    _check_choice("missing", missing, get_args(MissingValues))
+    _check_file("label", label_columns, bool(labels))
+    _check_file("feature", feature_columns, features is not None)
     most = usable_memory() // 2 if max_memory is None else max_memory
-    with Database(memory_limit, threads, unpacked_limit) as db:
-        edge_file = db.open(edges, EDGES, edge_columns)
-        label_file = None if labels is None else db.open(labels, LABELS, label_columns)
-        load_edges(db, edge_file, most)
-        source = None if features is None else _load_features(db, features, feature_columns, most)
+    reading = Reading(memory_limit, threads, unpacked_limit, encoding, decimal, na_values)
+    problems, source, dropped = Problems(), None, []
+    with Database(reading) as db:
+        with problems.caught():
+            edge_file = db.open(edges, EDGES, edge_columns)
+            load_edges(db, edge_file, most, problems)
+        if features is not None:
+            with problems.caught():
+                source = _open_features(db, features, feature_columns, most)
+                dropped = source.load(db, problems)
+        label_files = open_labels(db, labels, label_columns, problems)
+        if label_files:
+            load_labels(db, label_files, problems)
+        problems.raise_any()
         ids = _number_nodes(db, edge_file, source)
-        known = no_labels(len(ids)) if label_file is None else read_labels(db, label_file, len(ids))
-        matrix = None if source is None else source.fetch(db, edge_file, len(ids))
-        rows = fetch_edges(db, edge_file)
+        known = no_labels(len(ids))
+        if label_files:
+            known = number_labels(db, label_files, len(ids), problems)
         headers = [(edge_file, columns.edge_columns(edge_file)[:2])]
-        headers += (
-            [] if label_file is None else [(label_file, columns.label_columns(label_file)[:1])]
-        )
+        headers += [(table, columns.label_columns(table)[:1]) for table in label_files]
         headers += [] if source is None or source.header is None else [source.header]
-        doubts = [*_header_doubts(db, headers)]
-        others = [] if label_file is None else ["labels"]
-        others += [] if source is None else ["features"]
-        doubts += _first_row_doubts(db, edge_file, others)
-        doubts += [f"{t.path.name}: decimals take a comma" for t, _ in headers if t.decimal == ","]
+        doubts: list[str] = []
+        with problems.caught():
+            doubts += _header_doubts(db, headers)
+        with problems.caught():
+            others = ["labels"] * bool(label_files) + ["features"] * (source is not None)
+            doubts += first_row_doubts(db, edge_file, others)
+        matrix = None
+        if source is not None:
+            with problems.caught():
+                matrix = source.fetch(db, len(ids), Filling(missing, means or {}))
+        problems.raise_any()
+        rows = fetch_edges(db, edge_file)
+        doubts += [note for table, _ in headers for note in table.notes]
+        doubts += [note for table, _ in db.loaded.values() for note in _marks(table)] + dropped
         doubts += [] if source is None else _isolation(db, source, ids)
     graph, counts = build_graph(len(ids), rows, repeated_edges)
     if matrix is None:
@@ -154,23 +182,38 @@ def read_tables(
         matrix.names,
         counts,
         (*counts.notes(edge_file.path.name), *doubts, *known.notes, *matrix.notes),
+        matrix.filled,
     )
 
 
-def _load_features(
+def _check_choice(name: str, word: object, choices: Sequence[str]) -> None:
+    if word not in choices:
+        raise DatasetError(unknown_name(name, word, choices))
+
+
+def _check_file(what: str, columns: Sequence[str] | None, given: bool) -> None:
+    if columns is not None and not given:
+        raise DatasetError(f"{what} columns are named, but no file of {what}s is given")
+
+
+def _marks(table: TableFile) -> list[str]:
+    """Return a note on numbers that are not written in the plain way."""
+    if not table.marks.grouped or table.marks_named:
+        return []
+    comma = table.marks.decimal == ","
+    what = "decimals take a comma" if comma else "numbers have marks between thousands"
+    return [f"{table.path.name}: {what}"]
+
+
+def _open_features(
     db: Database, path: PathLike, feature_columns: Sequence[str] | None, max_memory: int
 ) -> FeatureSource:
-    source: FeatureArrays | TripleTable | DenseTable
     if Path(path).suffix.casefold() == ".npz":
         if feature_columns is not None:
             raise DatasetError(f"{path} has no columns to name: it is an .npz file")
-        source = read_arrays(Path(path), max_memory)
-    else:
-        table = db.open(path, FEATURES, feature_columns)
-        found = columns.feature_columns(table)
-        source = (TripleTable if found.triples else DenseTable)(table, found)
-    source.load(db)
-    return source
+        return read_arrays(Path(path), max_memory)
+    table = db.open(path, FEATURES, feature_columns)
+    return FeatureTable(table, columns.feature_columns(table))
 
 
 def _number_nodes(db: Database, edges: TableFile, source: FeatureSource | None) -> Ids:
@@ -201,27 +244,6 @@ def _header_doubts(
             )
         found.append(f"{table.path.name}: the first row, {names}, was taken for a header")
     return found
-
-
-def _first_row_doubts(db: Database, edges: TableFile, others: Sequence[str]) -> Sequence[str]:
-    """Return a note on a first row that was read as an edge; refuse it if it may be a header.
-
-    Args:
-        db: holds the tables.
-        edges: the file of the edges.
-        others: names of further tables that have ids.
-    """
-    first = first_row_alone(db, edges, others)
-    if not first:
-        return ()
-    row = ", ".join(map(repr, first))
-    if not edges.chosen and lone_rows(db) == 1 and db.rows("SELECT count(*) FROM edges")[0][0] > 1:
-        raise DatasetError(
-            f"{edges.path}: the first row, {row}, may be a header or an edge, as its ids occur "
-            f"nowhere else; say --edge-columns {','.join(first)} if it is a header, "
-            "--edge-columns 1,2 if not, or write source,target above or instead of it"
-        )
-    return [f"{edges.path.name}: the first row, {row}, was read as an edge, not as a header"]
 
 
 def _isolation(db: Database, source: FeatureSource, ids: Ids) -> Sequence[str]:

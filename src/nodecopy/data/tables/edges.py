@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables.columns import edge_columns
-from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.database import Column, Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.kinds import is_number
-from nodecopy.data.tables.places import offenders
-from nodecopy.data.tables.sources import Column
+from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
@@ -97,28 +97,29 @@ class EdgeCounts:
         return found
 
 
-def load_edges(db: Database, table: TableFile, max_memory: int) -> None:
+def load_edges(db: Database, table: TableFile, max_memory: int, problems: Problems) -> None:
     """Read an edge table into ``edges(source, target[, weight])``, and check every cell.
 
     Args:
         db: where to.
         table: the file.
         max_memory: bytes that its rows may take as arrays.
+        problems: where to put what is wrong.
     """
     places = edge_columns(table)
-    if table.is_parquet:  # it says how many rows there are; few bytes may hold any number
-        _check_count(db.count_rows(table), table, max_memory)
+    _check_count(table.num_rows, table, max_memory)  # few bytes of Parquet may hold any number
     columns = [Column("source", places[0]), Column("target", places[1])]
-    if len(places) == 3:
-        columns.append(Column("weight", places[2], number=True))
+    columns += [Column("weight", place, "number") for place in places[2:]]
     db.load("edges", table, columns)
     _check_count(db.rows("SELECT count(*) FROM edges")[0][0], table, max_memory)
-    (count,) = db.rows("SELECT count(*) FROM edges WHERE source IS NULL OR target IS NULL")[0]
-    if count:
-        where = offenders(db, table, lambda row: "" in (row[places[0]], row[places[1]]), count)
-        raise DatasetError(f"{table.path}: {counted(count, 'row')} without two ids: {where}")
-    if len(places) == 3:
-        _check_weights(db, table, places)
+    with problems.caught():
+        missing = "source IS NULL OR target IS NULL"
+        db.refuse("edges", missing, "row", "without two ids", show=("source", "target"))
+    with problems.caught():
+        wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
+        what = f"missing, negative, not finite or above {MAX_WEIGHT:g}"
+        if places[2:]:
+            db.refuse("edges", wrong, "weight", what, show=("weight",))
 
 
 def fetch_edges(db: Database, table: TableFile) -> EdgeRows:
@@ -158,10 +159,10 @@ def _is_mirrored(directed: Graph) -> bool:
     return same and np.allclose(directed.weights, other.weights, rtol=1e-9, atol=0)
 
 
-def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Sequence[str]:
-    """Return the first row of a text without header if it may be a header after all.
+def first_row_doubts(db: Database, table: TableFile, others: Sequence[str]) -> list[str]:
+    """Return a note on a first row that was read as an edge; refuse it if it may be a header.
 
-    That is so when it is not numbers, and its ids occur nowhere else.
+    It may be one if it is not numbers, and its ids occur nowhere else.
 
     Args:
         db: holds the tables.
@@ -169,25 +170,27 @@ def first_row_alone(db: Database, table: TableFile, others: Sequence[str]) -> Se
         others: names of further tables that have ids.
     """
     row = table.sample[0] if table.sample and not table.header else ()
-    ids = [row[place] for place in edge_columns(table)[:2] if place < len(row)]
-    if len(set(ids)) < 2 or any(is_number(table.number(cell)) for cell in row):
-        return ()
-    same = "SELECT count(*) FROM edges WHERE source IN (?, ?) OR target IN (?, ?)"
-    rows = db.rows(same, ids + ids)[0][0]
-    elsewhere = any(
-        db.rows(f"SELECT count(*) FROM {other} WHERE id IN (?, ?)", ids)[0][0] for other in others
-    )
-    return ids if rows == 1 and not elsewhere else ()
-
-
-def lone_rows(db: Database) -> int:
-    """Count the rows whose two ids occur in no other row."""
-    (count,) = db.rows(
+    ids = [row[place].strip() for place in edge_columns(table)[:2] if place < len(row)]
+    if len(set(ids)) < 2 or any(map(is_number, row)):
+        return []
+    either = f"{is_in('source', ids)} OR {is_in('target', ids)}"
+    used = db.rows(f"SELECT count(*) FROM edges WHERE {either}")[0][0] > 1
+    counts = [db.rows(f"SELECT count(*) FROM {name} WHERE {is_in('id', ids)}") for name in others]
+    if used or any(count[0][0] for count in counts):
+        return []
+    alone, rows = db.rows(
         "WITH ends AS (SELECT source AS id FROM edges UNION ALL SELECT target FROM edges), "
-        "once AS (SELECT id FROM ends GROUP BY id HAVING count(*) = 1) SELECT count(*) FROM edges "
-        "SEMI JOIN once AS s ON s.id = source SEMI JOIN once AS t ON t.id = target"
+        "once AS (SELECT id FROM ends GROUP BY id HAVING count(*) = 1) "
+        "SELECT count_if(source IN (FROM once) AND target IN (FROM once)), count(*) FROM edges"
     )[0]
-    return int(count)
+    shown = ", ".join(map(repr, ids))
+    if not table.chosen and alone == 1 and rows > 1:
+        raise DatasetError(
+            f"{table.path}: the first row, {shown}, may be a header or an edge, as its ids occur "
+            f"nowhere else; say --edge-columns {','.join(ids)} if it is a header, "
+            "--edge-columns 1,2 if not, or write source,target above or instead of it"
+        )
+    return [f"{table.path.name}: the first row, {shown}, was read as an edge, not as a header"]
 
 
 def _check_count(rows: int, table: TableFile, max_memory: int) -> None:
@@ -196,27 +199,6 @@ def _check_count(rows: int, table: TableFile, max_memory: int) -> None:
             f"{table.path}: {rows:,} rows take about {size_text(rows * _ROW_BYTES)} of memory; "
             f"max_memory is {size_text(max_memory)}"
         )
-
-
-def _check_weights(db: Database, table: TableFile, places: Sequence[int]) -> None:
-    wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
-    (count,) = db.rows(f"SELECT count(*) FROM edges WHERE {wrong}")[0]
-    if count:
-        at = places[2]
-        where = offenders(
-            db, table, lambda row: not _is_weight(table.number(row[at])), count, show=(at,)
-        )
-        raise DatasetError(
-            f"{table.path}: {counted(count, 'weight')} missing, negative, not finite or above "
-            f"{MAX_WEIGHT:g}: {where}"
-        )
-
-
-def _is_weight(cell: str) -> bool:
-    try:
-        return 0 <= float(cell) <= MAX_WEIGHT
-    except ValueError:
-        return False
 
 
 def _count(num_nodes: int, rows: EdgeRows) -> EdgeCounts:

@@ -1,46 +1,39 @@
 """Opening a table: is it there, is it Parquet or text, how is it separated, has it a header?
 
-Content decides, not the name: Parquet and gzip are known by their first bytes. Text is UTF-8. Its
-delimiter is the first of tab, semicolon, comma and bar that splits all of the first hundred rows
-into the same number of cells, two or more; a space, where none of these splits the first row.
-Decimals take a comma if, with another delimiter, some cell of these rows is such a number, none is
-one with a point, and not all have three digits after it, like thousands. Quotes are ``"``, doubled
-inside. Lines at the top that begin with ``# `` are comments, and so is Excel's ``sep=;``. The first
-row is a header if it holds a column that was asked for by name, or if `Kind.is_header` says so.
+Content decides, not the name: Parquet and gzip are known by their first bytes. The delimiter of a
+text is the first of tab, semicolon, comma and bar that splits all of the first hundred rows into
+the same number of cells, two or more; blanks, where none of these splits the first row. Quotes are
+``"``, doubled inside. Lines at the top that begin with ``# `` are comments, and so is Excel's
+``sep=;``. The first row is a header if it holds a column that was asked for by name, or if
+`Kind.is_header` says so.
 """
 
 from __future__ import annotations
 
 import csv
-import functools
-import gzip
 import io
 import itertools
 import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from nodecopy.data.tables.kinds import Kind
-from nodecopy.data.tables.scan import ACCEPTED, MAX_LINE, scan
-from nodecopy.data.tables.wording import shortened
+from nodecopy.data.tables.numbers import Marks
+from nodecopy.data.tables.text import ACCEPTED, Text, open_lines, scan, squeezed
+from nodecopy.data.tables.wording import counted, shortened
 from nodecopy.errors import DatasetError, FormatError
 
 _SAMPLED_ROWS = 100
 _SHOWN_NAMES = 10
 _SEPARATORS = "comma, tab, semicolon, | or space"
 _EXCEL = re.compile(r'"?sep=.?"?', re.IGNORECASE)
-_COMMA, _POINT = (re.compile(rf"[+-]?\d*{mark}\d+") for mark in (",", r"\."))
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_SWAPPED = str.maketrans(",.", ".,")
+_RUNS = re.compile(r"^[ \t]|[ \t]{2}|[ \t]$", re.MULTILINE)
 _FOREIGN = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
-    b"\xff\xfe": "text in UTF-16",
-    b"\xfe\xff": "text in UTF-16",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"%PDF": "a PDF document",
     b"SQLite format 3\0": "an SQLite database",
 }
@@ -57,39 +50,47 @@ class TableFile:
         kind: edges, labels or features.
         names: of its columns, as the header or the Parquet file gives them, else their numbers.
         header: whether the names are its own.
-        delimiter: of text; empty for Parquet.
-        decimal: what stands before the fraction of a number.
-        packed: whether the text is compressed by gzip.
+        text: the text to read, or a plain copy of it; None for Parquet.
+        delimiter: of text.
+        marks: how numbers are written.
+        marks_named: whether that was asked for.
         skip: lines before the first row of data.
         sample: its first rows, for text.
         types: of its columns in DuckDB's words, for Parquet.
+        num_rows: for Parquet.
         chosen: places of the columns that were asked for; empty where none was.
         asked_by_name: whether one of them was asked for by its name in the header.
+        notes: what is unusual about it.
     """
 
     path: Path
     kind: Kind
     names: tuple[str, ...]
     header: bool
+    text: Text | None = None
     delimiter: str = ""
-    decimal: str = "."
-    packed: bool = False
+    marks: Marks = field(default_factory=Marks)
+    marks_named: bool = False
     skip: int = 0
     sample: tuple[Row, ...] = ()
     types: tuple[str, ...] = ()
+    num_rows: int = 0
     chosen: tuple[int, ...] = ()
     asked_by_name: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def is_guess(self) -> bool:
         """Whether the first row was taken for a header without saying what its columns are."""
         named = self.asked_by_name or self.kind.is_named(self.names)
-        return self.header and not self.is_parquet and not named
+        return self.header and self.text is not None and not named
 
     @property
-    def is_parquet(self) -> bool:
-        """Whether it is Parquet, rather than text."""
-        return not self.delimiter
+    def last_is_blank(self) -> bool:
+        """Whether rows end in a separator, with a last column that has no name and no value."""
+        unnamed = len(self.names) > 2 and not (self.header and self.names[-1].strip())
+        rows = [row for row in self.sample if len(row) == len(self.names)]
+        return bool(rows) and unnamed and not any(row[-1].strip() for row in rows)
 
     def named(self, position: int) -> str:
         """Return a column's name for a message: 'weight', or column 3 where it has none."""
@@ -102,10 +103,6 @@ class TableFile:
         cells = self.names if self.header else self.sample[0]
         more = ", …" if len(cells) > _SHOWN_NAMES else ""
         return ", ".join(repr(shortened(cell)) for cell in cells[:_SHOWN_NAMES]) + more
-
-    def number(self, cell: str) -> str:
-        """Return a cell that holds a number as Python writes it."""
-        return cell if self.decimal == "." else cell.translate(_SWAPPED)
 
     def choose(self, columns: Sequence[str]) -> TableFile:
         """Return the same table, of which only these columns matter, in this order.
@@ -139,30 +136,34 @@ def open_table(
     path: str | os.PathLike[str],
     kind: Kind,
     columns: Sequence[str] = (),
+    encoding: str | None = None,
     unpacked_limit: int | None = None,
 ) -> TableFile:
-    """Look at the beginning of a file and say how to read it, or what is wrong with it.
+    """Look at a file and say how to read it, or what is wrong with it.
 
     Args:
         path: the file.
         kind: edges, labels or features.
         columns: names that make a first row that has them a header.
-        unpacked_limit: bytes that a compressed text may hold, see `nodecopy.data.tables.scan`.
+        encoding: of text; None finds it.
+        unpacked_limit: bytes that a compressed text may hold, see `nodecopy.data.tables.text`.
     """
     source = Path(path)
     start = first_bytes(source)
-    if not start:
-        raise DatasetError(f"{source} is empty; accepted: {ACCEPTED}")
     if start.startswith(b"PAR1"):
         return TableFile(source, kind, (), header=True)
-    if source.suffix.casefold() in (".parquet", ".pq"):
+    if source.suffix.casefold() in (".parquet", ".pq") and start:
         raise FormatError(f"{source} is not a Parquet file, as its name says it is")
     for magic, what in _FOREIGN.items():
         if start.startswith(magic):
             raise FormatError(f"{source} is {what}; accepted: {ACCEPTED}")
-    packed = start.startswith(b"\x1f\x8b")
-    text = _beginning(source, packed=packed, unpacked_limit=unpacked_limit)
-    return _open_text(source, kind, columns, text, packed=packed)
+    text = scan(source, encoding, unpacked_limit)
+    if not text.beginning.strip():
+        raise DatasetError(f"{source} is empty; accepted: {ACCEPTED}")
+    try:
+        return _open_text(source, kind, columns, text)
+    except csv.Error as error:
+        raise FormatError(f"{source}: {error}; accepted: {ACCEPTED}") from error
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
@@ -180,67 +181,85 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
     raise DatasetError(f"{path} is {what}; accepted: {ACCEPTED}")
 
 
-@contextmanager
-def open_lines(path: Path, *, packed: bool) -> Iterator[Iterator[str]]:
-    """Open text for ``csv.reader``, line by line: line ends stay, and bad bytes are surrogates.
-
-    A line longer than the longest allowed comes in pieces, so that memory is bounded.
-    """
-    opened: Any = gzip.open if packed else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        yield iter(functools.partial(file.readline, MAX_LINE), "")
-
-
-def _open_text(
-    path: Path, kind: Kind, columns: Sequence[str], text: str, *, packed: bool
-) -> TableFile:
-    comments = list(itertools.takewhile(_is_comment, io.StringIO(text, newline="")))
-    body = text[sum(map(len, comments)) :]
-    try:
-        delimiter = _delimiter(path, body)
-        rows = list(itertools.islice(_numbered_rows(body, delimiter), _SAMPLED_ROWS + 1))
-    except csv.Error as error:
-        raise FormatError(f"{path}: {error}; accepted: {ACCEPTED}") from error
-    first_end, first = rows[0]
-    sample = tuple(row for _, row in rows)
-    decimal = _decimal(delimiter, sample)
-    named = set(columns) - set(_numbers(len(first)))
-    wanted = not named.isdisjoint(cell.strip() for cell in first)
-    plain = [[cell.replace(decimal, ".") for cell in row] for row in sample]
-    header = wanted or kind.is_header(plain[0], plain[1:])
-    if header and len(rows) == 1:
-        raise DatasetError(f"{path} has a header, {', '.join(map(repr, first))}, but no rows")
-    names = (first[0].lstrip("#"), *first[1:]) if header else _numbers(len(first))
-    return TableFile(
-        path,
-        kind,
-        names,
-        header,
-        delimiter,
-        decimal,
-        packed,
-        skip=len(comments) + (first_end if header else 0),
-        sample=sample[header:],
+def has_runs(table: TableFile) -> bool:
+    """Tell whether blanks separate the cells of a text, several at a time or at the ends."""
+    return (
+        table.text is not None
+        and table.delimiter == " "
+        and _RUNS.search(table.text.beginning) is not None
     )
 
 
-def _beginning(path: Path, *, packed: bool, unpacked_limit: int | None) -> str:
-    """Return the first whole lines of a text, as many as fit into the longest line allowed."""
-    raw, whole = scan(path, packed=packed, unpacked_limit=unpacked_limit)
-    if not whole:  # the first line is there: no line is longer than what was read
-        raw = raw[: max(raw.rfind(b"\n"), raw.rfind(b"\r")) + 1]
-    return _decoded(path, raw.removeprefix(b"\xef\xbb\xbf"))
+def lines_of(table: TableFile, rows: Sequence[int]) -> list[int]:
+    """Return the line that each of these rows of a text ends on; rows count from 1, in order."""
+    wanted, found = set(rows), []
+    for number, (line, _) in enumerate(_rows(table), start=1):
+        if number in wanted:
+            found.append(line)
+        if number >= rows[-1]:
+            break
+    return found
 
 
-def _decoded(path: Path, raw: bytes) -> str:
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path}: line {line} is not UTF-8; accepted: {ACCEPTED}") from None
-    if not text.strip():
-        raise DatasetError(f"{path} is empty; accepted: {ACCEPTED}")
-    return text
+def broken_lines(table: TableFile) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text that are no rows of this table, and what is wrong with each.
+
+    DuckDB stops at the first, and its own list of such lines takes minutes where all of them are
+    wrong. So a file that was refused is read again here, until enough of them are found.
+    """
+    for line, row in _rows(table):
+        if isinstance(row, csv.Error):
+            long = "a cell that is too long or " if "limit" in str(row) else ""
+            yield line, f"has {long}a quote that does not end where a cell ends"
+        elif len(row) != len(table.names):
+            yield line, f"has {counted(len(row), 'cell')} instead of {len(table.names)}"
+
+
+def _rows(table: TableFile) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """Yield the rows of data that are not blank, each with the line it ends or breaks on."""
+    assert table.text is not None
+    with open_lines(table.text) as lines:
+        reader = csv.reader(
+            itertools.islice(lines, table.skip, None), delimiter=table.delimiter, strict=True
+        )
+        while True:
+            begin = table.skip + reader.line_num + 1
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield begin, error
+                continue
+            if row:
+                yield table.skip + reader.line_num, row
+
+
+def _open_text(path: Path, kind: Kind, columns: Sequence[str], text: Text) -> TableFile:
+    comments = list(itertools.takewhile(_is_comment, io.StringIO(text.beginning)))
+    body = text.beginning[sum(map(len, comments)) :]
+    delimiter = _delimiter(path, body)
+    if delimiter == " ":
+        body = "".join(map(squeezed, io.StringIO(body)))
+    rows = list(itertools.islice(_numbered_rows(body, delimiter), _SAMPLED_ROWS + 1))
+    first_end, first = rows[0]
+    sample = tuple(row for _, row in rows)
+    named = set(columns) - set(_numbers(len(first)))
+    wanted = not named.isdisjoint(cell.strip() for cell in first)
+    header = wanted or kind.is_header(sample[0], sample[1:])
+    if header and len(rows) == 1:
+        raise DatasetError(f"{path} has a header, {', '.join(map(repr, first))}, but no rows")
+    return TableFile(
+        path,
+        kind,
+        (first[0].lstrip("#"), *first[1:]) if header else _numbers(len(first)),
+        header,
+        text,
+        delimiter,
+        skip=len(comments) + (first_end if header else 0),
+        sample=sample[header:],
+        notes=tuple(f"{path.name}: {note}" for note in text.notes),
+    )
 
 
 def _numbers(columns: int) -> Row:
@@ -262,22 +281,12 @@ def _delimiter(path: Path, text: str) -> str:
     some = [mark for mark, found in widths.items() if found[:1] > [1]]
     if even or some:
         return (even or some)[0]
-    if _widths(text, " ")[:1] > [1]:
+    line = text.strip().splitlines()[0].strip()
+    if " " in line:
         return " "
-    line = text.lstrip().splitlines()[0]
     raise FormatError(
         f"{path}: no separator in the first row, {shortened(line)!r}; accepted: {_SEPARATORS}"
     )
-
-
-def _decimal(delimiter: str, rows: Sequence[Row]) -> str:
-    """Return what stands before the fraction of the numbers in some rows."""
-    if delimiter == ",":
-        return "."
-    cells = [cell.strip() for cell in itertools.chain.from_iterable(rows)]
-    commas = [cell for cell in cells if _COMMA.fullmatch(cell)]
-    doubtful = all(map(_THOUSANDS.fullmatch, commas)) or any(map(_POINT.fullmatch, cells))
-    return "." if doubtful else ","
 
 
 def _widths(text: str, delimiter: str) -> list[int]:

@@ -7,10 +7,14 @@ a header, else by its place. Names count without case, spaces and punctuation: `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nodecopy.data.tables.numbers import NA_WORDS
 from nodecopy.errors import DatasetError
+
+_NUMBER = re.compile(r"[+-]?(\d+([.,' ’\u00a0\u202f\u2009]\d+)*[.,]?|[.,]\d+)")
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class Kind:
         if not rest or any(not cell.strip() or is_number(cell) for cell in first):
             return False
         below = zip(*(row for row in rest if len(row) == len(first)), strict=True)
-        return any(all(map(is_number, column)) for column in below)
+        return any(holds_numbers(column) for column in below)
 
 
 _IDS = frozenset({"id", "node", "nodeid", "nodename", "index", "key", "name"})
@@ -132,12 +136,22 @@ FEATURES = Kind(
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a cell reads as a number; NaN and infinity do."""
+    """Tell whether a cell looks like a number, whatever its marks; NaN and infinity do.
+
+    >>> [is_number(cell) for cell in ("1.234,5", "1 234", "1e5", "nan", "12-05", "x1")]
+    [True, True, True, True, False, False]
+    """
     try:
         float(cell)
     except ValueError:
-        return False
+        return _NUMBER.fullmatch(cell.strip()) is not None
     return True
+
+
+def holds_numbers(cells: Sequence[str]) -> bool:
+    """Tell whether all cells that say anything are numbers, True or False, and some do."""
+    given = [cell for cell in cells if cell.strip().casefold() not in NA_WORDS]
+    return bool(given) and all(is_number(cell) or is_truth(cell) for cell in given)
 
 
 def is_truth(cell: str) -> bool:

@@ -1,6 +1,8 @@
-"""Labels from a table: id and label; empty, NaN or -1 where the label is unknown.
+"""Labels from tables: id and label; empty, a word for missing or -1 where the label is unknown.
 
-Classes are numbered in order: by value where all are whole numbers, else by their text.
+There may be several tables, such as the known labels and a list of nodes to label that was filled
+in: what one leaves open another may say, and what two say must agree. Classes are numbered in
+order: by value where all are whole numbers, else by their text.
 """
 
 from __future__ import annotations
@@ -12,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.label_values import UNKNOWN_TEXTS
 from nodecopy.data.tables.columns import label_columns
-from nodecopy.data.tables.database import Database
+from nodecopy.data.tables.database import Column, Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.kinds import LABELS
 from nodecopy.data.tables.nodes import (
@@ -24,12 +25,14 @@ from nodecopy.data.tables.nodes import (
     look_alike,
     refuse_near_twins,
 )
-from nodecopy.data.tables.places import offenders, with_cells
-from nodecopy.data.tables.sources import Column
+from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError
 
+PathLike = str | os.PathLike[str]
 NO_CLASSES = ("unknown",)
+_NUMBER = "TRY_CAST(replace(label, ',', '.') AS DOUBLE)"
 
 
 @dataclass(frozen=True)
@@ -46,89 +49,127 @@ def no_labels(num_nodes: int) -> Labelling:
     return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
 
 
-def read_labels(db: Database, table: TableFile, num_nodes: int) -> Labelling:
-    """Read a label table against the ids of ``nodes``."""
-    id_place, label_place = label_columns(table)
-    db.load("labels", table, [Column("id", id_place), Column("label", label_place, fractions=True)])
-    _check_ids(db, table, id_place)
-    text = f"replace(lower(trim(label)), '{table.decimal}', '.')"
-    db.run(
-        "CREATE TEMP TABLE known AS SELECT * FROM labels "
-        f"WHERE label IS NOT NULL AND {text} NOT IN {UNKNOWN_TEXTS}"
-    )
-    integers = _all_integers(db)
-    _check_labels(db, table, id_place, label_place)
-    return Labelling(*_numbered(db, num_nodes, integers), tuple(_notes(db, table, integers)))
+def open_labels(
+    db: Database,
+    labels: PathLike | Sequence[PathLike] | None,
+    columns: Sequence[str] | None,
+    problems: Problems,
+) -> list[TableFile]:
+    """Open files of labels; of several, one may name its columns in another way than asked for."""
+    given = [labels] if isinstance(labels, (str, os.PathLike)) else list(labels or ())
+    found = []
+    for path in given:
+        with problems.caught():
+            table = db.open(path, LABELS, None if len(given) > 1 else columns)
+            named = {"id", "label"} <= set(LABELS.roles_of(table.names))
+            own = named and not set(columns or ()) & {name.strip() for name in table.names}
+            found.append(table if len(given) == 1 or own else db.open(path, LABELS, columns))
+    if len(found) < len(given):
+        problems.raise_any()
+    return found
+
+
+def load_labels(db: Database, tables: Sequence[TableFile], problems: Problems) -> None:
+    """Read label tables into ``labels(id, label, part)``, of which each is ``labels<part>``."""
+    parts = []
+    for part, table in enumerate(tables):
+        with problems.caught():
+            id, label = label_columns(table)
+            name = f"labels{part}"
+            db.load(name, table, [Column("id", id), Column("label", label, "label")])
+            parts.append(f"SELECT id, label, {part} AS part FROM {name}")
+            db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
+    if len(parts) < len(tables):
+        problems.raise_any()
+    db.run(f"CREATE TEMP TABLE labels AS {' UNION ALL '.join(parts)}")
+    db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
+
+
+def number_labels(
+    db: Database, tables: Sequence[TableFile], num_nodes: int, problems: Problems
+) -> Labelling:
+    """Return ``labels`` for the ids of ``nodes``; what does not fit is a problem."""
+    where = " and ".join(str(table.path) for table in tables)
+    with problems.caught():
+        _check_ids(db, len(tables))
+    with problems.caught():
+        if db.rows("SELECT count(*) FROM known")[0][0] == 0:
+            raise DatasetError(f"{where} holds no label: every one is empty, NaN or -1")
+    with problems.caught():
+        _check_values(db, len(tables))
+    with problems.caught():
+        refuse_near_twins(db, "known", "label", where, case=True)
+    with problems.caught():
+        _check_agreement(db, tables)
+    integers = f"SELECT bool_and({PLAIN_INTEGER.format('label')}) FROM known"
+    whole = bool(db.rows(integers)[0][0])
+    names = ", ".join(table.path.name for table in tables)
+    notes = [f"{names}: {note}" for note in _notes(db, whole)]
+    return Labelling(*_numbered(db, num_nodes, whole), tuple(notes))
 
 
 def read_label_table(
-    path: str | os.PathLike[str], ids: Ids, columns: Sequence[str] | None = None
+    path: PathLike | Sequence[PathLike], ids: Ids, columns: Sequence[str] | None = None
 ) -> Labelling:
-    """Read a label table alone, against nodes of these ids [N].
+    """Read label tables alone, against nodes of these ids [N].
 
     Args:
-        path: the file.
+        path: the file, or several.
         ids: of the nodes.
         columns: names of the columns of the id and of the label; None finds them.
     """
+    problems = Problems()
     with Database() as db:
-        table = db.open(path, LABELS, columns)
+        tables = open_labels(db, path, columns, problems)
         give_nodes(db, ids)
-        return read_labels(db, table, len(ids))
+        load_labels(db, tables, problems)
+        found = number_labels(db, tables, len(ids), problems)
+        problems.raise_any()
+        notes = [note for table in tables for note in table.notes]
+        return Labelling(found.labels, found.class_names, (*notes, *found.notes))
 
 
-def _check_ids(db: Database, table: TableFile, place: int) -> None:
-    (count,) = db.rows("SELECT count(*) FROM labels WHERE id IS NULL")[0]
-    if count:
-        where = offenders(db, table, lambda row: not row[place], count, range(len(table.names)))
-        raise DatasetError(f"{table.path}: {counted(count, 'row')} without an id: {where}")
-    unknown = "FROM (SELECT DISTINCT id FROM labels) AS l ANTI JOIN nodes USING (id)"
-    (count,) = db.rows(f"SELECT count(*) {unknown}")[0]
-    if count:
-        ids = db.rows(f"SELECT id {unknown} ORDER BY id LIMIT {SHOWN}")
-        test = with_cells([place], [row[0] for row in ids])
-        where = offenders(db, table, test, count, show=(place,))
-        raise DatasetError(
-            f"{table.path}: {counted(count, 'id')} not in the graph: {where}"
-            f"{look_alike(db, [row[0] for row in ids])}; ids are compared as they are written, and "
-            "a header reads id,label"
+def _check_ids(db: Database, parts: int) -> None:
+    for part in range(parts):
+        name, unknown = f"labels{part}", "id NOT IN (SELECT id FROM nodes)"
+        ids = db.rows(f"SELECT DISTINCT id FROM {name} WHERE {unknown} ORDER BY id LIMIT {SHOWN}")
+        if ids:
+            hint = look_alike(db, [row[0] for row in ids])
+            hint += "; ids are compared as they are written, and a header reads id,label"
+            db.refuse(
+                *(name, unknown, "id", "not in the graph"), show=("id",), distinct="id", hint=hint
+            )
+
+
+def _check_values(db: Database, parts: int) -> None:
+    """Refuse labels that are all numbers, of which some have a fraction."""
+    numbers = f"SELECT bool_and({_NUMBER} IS NOT NULL) FROM known"
+    for part in range(parts if db.rows(numbers)[0][0] else 0):
+        db.refuse(
+            *(f"labels{part}", f"{_NUMBER} % 1 <> 0", "label", "with a fraction"),
+            show=("label",),
+            hint="; classes are names or whole numbers, and these labels look continuous",
         )
 
 
-def _check_labels(db: Database, table: TableFile, id_place: int, label_place: int) -> None:
-    (count,) = db.rows("SELECT count(*) FROM known")[0]
-    if count == 0:
-        raise DatasetError(f"{table.path} holds no label: every one is empty, NaN or -1")
-    number = f"TRY_CAST(replace(label, '{table.decimal}', '.') AS DOUBLE)"
-    (fractions,) = db.rows(
-        f"SELECT bool_and({number} IS NOT NULL) AND bool_or({number} % 1 <> 0) FROM known"
-    )[0]
-    if fractions:
-        mark = table.decimal
-        where = offenders(db, table, lambda row: mark in row[label_place], 1, show=(label_place,))
-        raise DatasetError(
-            f"{table.path}: labels look continuous, {where}; classes are names or whole numbers"
-        )
-    refuse_near_twins(db, "known", "label", str(table.path), case=True)
+def _check_agreement(db: Database, tables: Sequence[TableFile]) -> None:
     clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
     (count,) = db.rows(f"SELECT count(*) FROM (SELECT id {clash})")[0]
     if count:
         (worst,) = db.rows(f"SELECT id {clash} ORDER BY id LIMIT 1")[0]
-        show = (id_place, label_place)
-        where = offenders(db, table, lambda row: row[id_place] == worst, 0, show=show)
-        raise DatasetError(
-            f"{table.path}: {counted(count, 'id')} with labels that disagree: {where}"
-        )
-
-
-def _all_integers(db: Database) -> bool:
-    return bool(db.rows(f"SELECT bool_and({PLAIN_INTEGER.format('label')}) FROM known")[0][0])
+        parts = db.rows("SELECT DISTINCT part FROM known WHERE id = ? ORDER BY part", [worst])
+        same = f"{is_in('id', [worst])} AND label IS NOT NULL"
+        where = [
+            f"{db.places(f'labels{part}', same, ('id', 'label'))} of {tables[part].path}"
+            for (part,) in parts
+        ]
+        raise DatasetError(f"{counted(count, 'id')} with labels that disagree: {'; '.join(where)}")
 
 
 def _numbered(
-    db: Database, num_nodes: int, integers: bool
+    db: Database, num_nodes: int, whole: bool
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    value = "CAST(label AS BIGINT)" if integers else "label"
+    value = "CAST(label AS BIGINT)" if whole else "label"
     db.run(
         f"CREATE TEMP TABLE classes AS SELECT label, row_number() OVER (ORDER BY {value}) - 1 AS k "
         "FROM (SELECT DISTINCT label FROM known)"
@@ -140,16 +181,17 @@ def _numbered(
     return labels, names
 
 
-def _notes(db: Database, table: TableFile, integers: bool) -> list[str]:
+def _notes(db: Database, whole: bool) -> list[str]:
     found = []
-    rows, known, distinct = db.rows(
-        "SELECT (SELECT count(*) FROM labels), count(*), count(DISTINCT id) FROM known"
+    rows, known, distinct, classes, numbers = db.rows(
+        "SELECT (SELECT count(*) FROM labels), count(*), count(DISTINCT id), "
+        f"count(DISTINCT label), count(DISTINCT label) FILTER ({_NUMBER} IS NOT NULL) FROM known"
     )[0]
     if rows > known:
-        found.append(f"{counted(rows - known, 'label')} empty, NaN or -1: counted as unknown")
+        what = "empty, -1 or a word for missing, such as NA: counted as unknown"
+        found.append(f"{counted(rows - known, 'label')} {what}")
     if known > distinct:
         found.append(f"dropped {counted(known - distinct, 'repeated row')}")
-    (numbers,) = db.rows("SELECT count(*) FROM classes WHERE TRY_CAST(label AS DOUBLE) NOTNULL")[0]
-    if numbers and not integers and numbers < len(db.rows("SELECT k FROM classes")):
+    if 0 < numbers < classes and not whole:
         found.append(f"some classes are numbers, others are not ({numbers:,} are)")
-    return [f"{table.path.name}: {note}" for note in found]
+    return found

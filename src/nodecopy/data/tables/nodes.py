@@ -2,7 +2,7 @@
 
 Nodes are numbered in the order of their ids, so that the order of a file's rows does not matter:
 by value where every id is a whole number of 64 bits written in the plain way, else by their text.
-``007`` is therefore text, and so is every other id beside it.
+``007`` is therefore text, and so is every other id beside it. Spaces around an id do not count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nodecopy.errors import DatasetError
 PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
-_LOOK = "trim(nfc_normalize({0}))"
+_LOOK = "nfc_normalize({0})"
 
 Ids = NDArray[np.int64] | NDArray[np.object_] | TextIds
 _BLOCK = 1 << 17
@@ -71,8 +71,8 @@ def refuse_near_twins(
 ) -> None:
     """Refuse values that look alike: they are hardly two things.
 
-    They differ in nothing but spaces around them, in how an accented letter is encoded (one
-    character, or a letter and an accent), or, if that is to count, in case.
+    They differ in nothing but how an accented letter is encoded (one character, or a letter and an
+    accent) or, if that is to count, in case.
     """
     look = _LOOK.format(f"lower({column})" if case else column)
     twins = f"FROM {table} GROUP BY {look} HAVING count(DISTINCT {column}) > 1"
@@ -81,24 +81,25 @@ def refuse_near_twins(
         pairs = db.rows(f"SELECT min({column}), max({column}) {twins} ORDER BY 1 LIMIT {SHOWN}")
         shown = listed([_told_apart(one, other) for one, other in pairs], count)
         raise DatasetError(
-            f"{where}: {column}s that differ in nothing but spaces around them"
-            f"{', case' if case else ''} or the encoding of accents: {shown}; write each in one way"
+            f"{where}: {column}s that differ in nothing but {'case or ' if case else ''}"
+            f"the encoding of accents: {shown}; write each in one way"
         )
 
 
-def look_alike(db: Database, ids: Sequence[str]) -> str:
-    """Return a hint if a node's id differs from one of these in spaces, accents, case or zeros."""
+def look_alike(db: Database, ids: Sequence[str], table: str = "nodes") -> str:
+    """Return a hint if an id of a table differs from one of these in accents, case or zeros."""
     vague = f"ltrim(lower({_LOOK}), '0')"
-    one, other = vague.format("nodes.id"), vague.format("given.id")
+    one, other = vague.format(f"{table}.id"), vague.format("given.id")
     pairs = db.rows(
-        f"SELECT given.id, nodes.id FROM (SELECT unnest(?) AS id) AS given, nodes "
+        f"SELECT given.id, {table}.id FROM (SELECT unnest(?) AS id) AS given, {table} "
         f"WHERE {one} = {other} ORDER BY 1, 2 LIMIT 1",
         [list(ids)],
     )
     if not pairs:
         return ""
     given, there = (f"{one!a}" if not one.isascii() else repr(one) for one in pairs[0])
-    return f" (the graph has {there}, not {given})"
+    place = "the graph has" if table == "nodes" else "there is"
+    return f" ({place} {there}, not {given})"
 
 
 def without_edges(db: Database) -> NDArray[np.int32]:

@@ -16,9 +16,7 @@ FEW_VALIDATED = 100
 
 def files_read(found: LabelledGraph) -> str:
     """Name the tables."""
-    settings = found.settings
-    files = (settings.graph, settings.edges, settings.labels, settings.features)
-    return ", ".join(Path(file).name for file in files if file is not None)
+    return ", ".join(Path(file).name for file in found.settings.files)
 
 
 def summary(found: LabelledGraph) -> list[str]:

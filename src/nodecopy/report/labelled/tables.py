@@ -154,7 +154,10 @@ class PredictionRows:
 
 
 def next_labels_table(found: LabelledGraph) -> Columns:
-    """Return the nodes most worth labelling, the best first."""
+    """Return the nodes most worth labelling, the best first, with a column to fill in.
+
+    `nodecopy fit` takes the file beside the other labels: ``--labels labels.csv --labels …``.
+    """
     nodes, p = found.next_labels.nodes, found.posterior.probabilities
     return {
         "rank": np.arange(1, len(nodes) + 1),
@@ -162,6 +165,7 @@ def next_labels_table(found: LabelledGraph) -> Columns:
         PREDICTED: _classes(found)[p[nodes].argmax(1)],
         "confidence": p[nodes].max(1),
         "gain": found.next_labels.gain,
+        "label": np.full(len(nodes), "", object),
     }
 
 
