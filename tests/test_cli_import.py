@@ -55,7 +55,7 @@ def test_commands_on_the_graph_say_the_same_as_on_the_tables(folder, capsys):
         model = Path("run").rename(f"run {len(shown)}") / "model"
         given = tables if given != ["--graph=graph"] else given
         assert run("predict", f"--model={model}", *given, "--out=p.csv") == 0
-        files = ("predictions.csv", "suspect_edges.csv", "summary.json", "model/tables.json")
+        files = ("predictions.csv", "suspect_edges.csv", "summary.json", "model/ids.npz")
         written = [(model.parent / name).read_bytes() for name in files]
         shown.append((capsys.readouterr().out, written, Path("p.csv").read_bytes()))
     assert shown[0][1:] == shown[1][1:]

@@ -60,7 +60,7 @@ def test_a_pipe_is_refused_at_once(args: list[str], capsys: pytest.CaptureFixtur
     assert sorted(os.listdir()) == before
 
 
-@pytest.mark.parametrize("name", ["tables.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["tables.json", "ids.npz", "model.safetensors"])
 def test_a_pipe_in_the_folder_of_a_model_is_refused_at_once(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.labelling import FitSettings, label_tables
-from nodecopy.labelling.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
+from nodecopy.labelling.model_folder import IDS_FILE, MODEL_FILE, TABLES_FILE, ModelFolder
 
 
 @pytest.fixture
@@ -179,8 +179,57 @@ def test_a_damaged_folder_is_refused_in_one_line(saved, content):
 )
 def test_tables_json_with_a_wrong_value_is_refused(saved, key, value, message):
     content = json.loads((saved / TABLES_FILE).read_text("utf-8")) | {key: value}
+    if key == "ids":  # which were there in version 2
+        content |= {"version": 2}
     (saved / TABLES_FILE).write_text(json.dumps(content), "utf-8")
     with pytest.raises(FormatError, match=message):
+        ModelFolder.load(saved)
+
+
+def test_a_folder_of_version_2_has_its_ids_in_tables_json(saved, labelled, settings):
+    file = saved / TABLES_FILE
+    before = ModelFolder.load(saved).predict(settings.edges, settings.features)
+    content = json.loads(file.read_text("utf-8"))
+    assert "ids" not in content
+    ids = {"version": 2, "ids": [str(id) for id in labelled.table.ids]}
+    file.write_text(json.dumps(content | ids), "utf-8")
+    (saved / IDS_FILE).unlink()
+    after = ModelFolder.load(saved).predict(settings.edges, settings.features)
+    assert np.array_equal(before[1].probabilities, after[1].probabilities)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"ids": np.arange(3)}, "ids.npz names 3 nodes; the model has 20"),
+        ({"ids": np.zeros(20, np.int64)}, "ids.npz is damaged: it holds no ids"),
+        ({"ids": np.arange(20.0)}, "ids.npz is damaged: it holds no ids"),
+        ({"id_text": np.zeros(9, np.uint8)}, "cannot read .*ids.npz"),
+        (
+            {"id_text": np.zeros(9, np.uint8), "id_offsets": np.arange(21)},
+            "ids.npz is damaged: it holds no ids",
+        ),
+        (
+            {"id_text": np.ones(20, np.uint8), "id_offsets": np.arange(21)},
+            "ids.npz is damaged: it holds no ids",
+        ),
+        ({"ids": np.array([None])}, "cannot read .*ids.npz"),
+    ],
+)
+def test_damaged_ids_are_refused(saved, arrays, message):
+    np.savez(saved / IDS_FILE, **arrays)
+    with pytest.raises(FormatError, match=message):
+        ModelFolder.load(saved)
+
+
+def test_ids_that_are_cut_short_or_missing_are_refused(saved):
+    content = (saved / IDS_FILE).read_bytes()
+    for length in (0, 10, len(content) - 30):
+        (saved / IDS_FILE).write_bytes(content[:length])
+        with pytest.raises(FormatError, match="cannot read .*ids.npz"):
+            ModelFolder.load(saved)
+    (saved / IDS_FILE).unlink()
+    with pytest.raises(FormatError, match="lacks ids.npz"):
         ModelFolder.load(saved)
 
 

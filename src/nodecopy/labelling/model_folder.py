@@ -14,12 +14,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.stored.ids import load_ids, places_in, save_ids
 from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.data.tables.features import MISSING_SUFFIX, MissingValues
+from nodecopy.data.tables.nodes import Ids
 from nodecopy.data.tables.wording import listed
 from nodecopy.data.task import FeatureMatrix
+from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import DatasetError, FormatError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import MODEL_FILE, model_file
@@ -29,8 +32,9 @@ from nodecopy.posterior import Posterior
 from nodecopy.regular_file import regular_file
 from nodecopy.typed import fits
 
-TABLES_FILE = "tables.json"
-_FORMAT, _VERSION = "nodecopy tables", 2
+TABLES_FILE, IDS_FILE = "tables.json", "ids.npz"
+# Version 2 had the ids in tables.json.
+_FORMAT, _VERSION, _READ = "nodecopy tables", 3, (2, 3)
 _SHOWN = 5
 
 
@@ -52,7 +56,7 @@ class ModelFolder:
     classifier: NodeCopyClassifier
     feature_names: tuple[str, ...]
     structural: bool
-    ids: tuple[str, ...] = ()
+    ids: Ids = field(default_factory=lambda: TextIds.of([]))
     known: Mapping[str, str] = field(default_factory=dict)
     repeated_edges: RepeatedEdges = "largest"
     missing: MissingValues = "impute"
@@ -66,7 +70,6 @@ class ModelFolder:
             "version": _VERSION,
             "structural": self.structural,
             "feature_names": self.feature_names,
-            "ids": self.ids,
             "known": self.known,
             "repeated_edges": self.repeated_edges,
             "missing": self.missing,
@@ -74,6 +77,7 @@ class ModelFolder:
         }
         text = json.dumps(content, ensure_ascii=False, indent=0)
         (folder / TABLES_FILE).write_text(text, encoding="utf-8")
+        save_ids(folder / IDS_FILE, self.ids)
 
     @classmethod
     def load(cls, path: str | Path) -> ModelFolder:
@@ -89,11 +93,10 @@ class ModelFolder:
                 f"{folder / TABLES_FILE} names {len(names)} features; the model has "
                 f"{classifier.n_features_in_}"
             )
-        ids, nodes = tuple(content["ids"]), len(classifier.posterior_.probabilities)
+        ids, where = _ids(folder, content)
+        nodes = len(classifier.posterior_.probabilities)
         if len(ids) != nodes:
-            raise FormatError(
-                f"{folder / TABLES_FILE} names {len(ids):,} nodes; the model has {nodes:,}"
-            )
+            raise FormatError(f"{where} names {len(ids):,} nodes; the model has {nodes:,}")
         rest = (content[key] for key in ("known", "repeated_edges", "missing", "filled"))
         return cls(classifier, tuple(names), content["structural"], ids, *rest)
 
@@ -106,7 +109,7 @@ class ModelFolder:
             for node in np.flatnonzero(dataset.labels >= 0)
         }
         names, structural = found.table.feature_names, NO_FEATURES in found.table.notes
-        ids = tuple(str(id) for id in found.table.ids)
+        ids = found.table.ids
         repeated: RepeatedEdges = "sum" if found.table.counts.added else "largest"
         ways, filled = (repeated, found.settings.missing), found.table.filled
         return cls(found.classifier, names, structural, ids, known, *ways, filled)
@@ -150,7 +153,7 @@ class ModelFolder:
         named = replace(
             table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
         )
-        return named, self._posterior(dataset, [str(id) for id in table.ids])
+        return named, self._posterior(dataset, table.ids)
 
     def _check_described(self, described: bool) -> None:
         """Refuse a graph with features where the model has none, and the other way round."""
@@ -161,29 +164,34 @@ class ModelFolder:
                 "the model was fitted without features; it cannot use a file of them"
             )
 
-    def _posterior(self, dataset: NodeDataset, ids: Sequence[str]) -> Posterior:
+    def _posterior(self, dataset: NodeDataset, ids: Ids) -> Posterior:
         """Apply the networks to nodes that keep the numbers of the fit; new ones come after.
 
         What is drawn for a node depends on its number: so a new node elsewhere changes nothing,
         wherever its id stands in the order of ids.
         """
-        number = {id: n for n, id in enumerate(self.ids)}
-        places = np.array([number.setdefault(id, len(number)) for id in ids])
+        places = places_in(ids, self.ids)
+        new = np.flatnonzero(places < 0)
+        size = len(self.ids) + len(new)
+        places[new] = np.arange(len(self.ids), size)
         graph = dataset.graph
         entries = np.ones(graph.indices.shape) if graph.weights is None else graph.weights
         ends = places[graph.row_of_entry()], places[graph.indices]
-        matrix = sp.csr_array((entries, ends), shape=(len(number), len(number)))
+        matrix = sp.csr_array((entries, ends), shape=(size, size))
         renumbered = Graph.from_scipy(matrix, weighted=graph.weights is not None)
-        features = _spread(dataset.features, places, len(number))
+        features = _spread(dataset.features, places, size)
         return self.classifier.posterior_on(renumbered, features).take(places)
 
     def _known_labels(self, table: TableDataset) -> NDArray[np.int64]:
         number = {str(value): k for k, value in enumerate(self.classifier.classes_)}
-        return np.array([number.get(self.known.get(str(id), ""), -1) for id in table.ids])
+        labels = np.full(len(table.ids), -1, np.int64)
+        places = places_in(TextIds.of(list(self.known)), table.ids)
+        numbers = np.array([number.get(name, -1) for name in self.known.values()], np.int64)
+        labels[places[places >= 0]] = numbers[places >= 0]
+        return labels
 
     def _ties(self, table: TableDataset) -> tuple[FeatureMatrix, Sequence[str]]:
-        number = {str(id): i for i, id in enumerate(table.ids)}
-        hubs = np.array([number.get(name, -1) for name in self.feature_names])
+        hubs = places_in(TextIds.of(self.feature_names), table.ids)
         lost = [name for name, hub in zip(self.feature_names, hubs, strict=True) if hub < 0]
         if len(lost) == len(hubs):
             raise DatasetError(
@@ -212,6 +220,15 @@ class ModelFolder:
         shape = (values.shape[0], values.shape[1] + 1)
         wider = sp.csr_array((values.data, values.indices, values.indptr), shape=shape)
         return wider[:, columns], notes
+
+
+def _ids(folder: Path, content: dict[str, Any]) -> tuple[Ids, Path]:
+    """Return the ids of a folder, and the file that they are in."""
+    if content["version"] == _READ[0]:
+        return TextIds.of(content["ids"]), folder / TABLES_FILE
+    if not (folder / IDS_FILE).exists():
+        raise FormatError(f"{folder} lacks {IDS_FILE}, which nodecopy fit writes beside the model")
+    return load_ids(folder / IDS_FILE), folder / IDS_FILE
 
 
 def _spread(features: FeatureMatrix, places: NDArray[np.int64], size: int) -> FeatureMatrix:
@@ -243,18 +260,13 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise FormatError(f"cannot read {path}: {error}") from error
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise FormatError(f"{path} is not what nodecopy fit writes")
-    if content.get("version") != _VERSION:
+    if content.get("version") not in _READ:
         raise FormatError(
             f"{path} is of version {shown(content.get('version'))}; this release reads {_VERSION}"
         )
     if not fits(content.get("known"), dict[str, str]):
         raise FormatError(f"{path} lacks 'known', the labels by id")
-    for key, what in (("feature_names", "the names of the features"), ("ids", "the ids")):
-        names = content.get(key)
-        if not isinstance(names, list) or not fits(names, list[str]):
-            raise FormatError(f"{path} lacks {what}")
-        if len(set(names)) < len(names):
-            raise FormatError(f"{path} repeats one of {what}")
+    _check_names(path, content)
     if not isinstance(content.get("structural"), bool):
         raise FormatError(f"{path} does not say whether features were given")
     _check_ways(path, content)
@@ -270,3 +282,16 @@ def _check_ways(path: Path, content: dict[str, Any]) -> None:
     filled = content.setdefault("filled", {})
     if not fits(filled, dict[str, float]) or not all(abs(x) < math.inf for x in filled.values()):
         raise FormatError(f"{path}: 'filled' must be finite numbers by the names of features")
+
+
+def _check_names(path: Path, content: dict[str, Any]) -> None:
+    """Refuse lists of names that are none, or repeat one."""
+    needed = {"feature_names": "the names of the features"}
+    if content["version"] == _READ[0]:
+        needed["ids"] = "the ids"
+    for key, what in needed.items():
+        names = content.get(key)
+        if not isinstance(names, list) or not fits(names, list[str]):
+            raise FormatError(f"{path} lacks {what}")
+        if len(set(names)) < len(names):
+            raise FormatError(f"{path} repeats one of {what}")

@@ -1,7 +1,7 @@
 """A graph on disk: arrays that are mapped into memory, opened in milliseconds, shared by processes.
 
-Reading order: ``manifest`` (what a folder says of itself), ``writing``, ``opening``. Why it is laid
-out like this: docs/decisions/0029-graphs-on-disk.md.
+Reading order: ``manifest`` (what a folder says of itself), ``ids``, ``writing``, ``opening``. Why
+it is laid out like this: docs/decisions/0029-graphs-on-disk.md.
 """
 
 from nodecopy.data.stored.opening import open_graph

@@ -13,12 +13,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, NodeDataset
+from nodecopy.data.stored.ids import ids_of
 from nodecopy.data.stored.manifest import MANIFEST, Manifest, array_file, read_manifest
 from nodecopy.data.stored.writing import ARRAYS, file_digest
 from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.data.tables.labels import PathLike
-from nodecopy.data.tables.nodes import Ids
-from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import FormatError
 from nodecopy.graph import Graph
 from nodecopy.graph.arrays import MAX_INT32
@@ -93,7 +92,7 @@ def open_graph(
     dataset = NodeDataset.trusted(
         manifest.name, graph, _features(arrays, manifest), arrays["labels"], manifest.class_names
     )
-    ids, notes = _ids(arrays), manifest.notes
+    ids, notes = ids_of(arrays), manifest.notes
     if labels is not None:
         found = read_label_table(labels, ids, label_columns)
         dataset = dataset.with_labels(found.labels, found.class_names)
@@ -197,12 +196,6 @@ def _features(arrays: Arrays, manifest: Manifest) -> Features:
     parts = tuple(arrays[name] for name in reversed(_SPARSE))
     shape = len(arrays["labels"]), len(manifest.feature_names)
     return sp.csr_array(parts, shape=shape)
-
-
-def _ids(arrays: Arrays) -> Ids:
-    if "ids" in arrays:
-        return arrays["ids"]
-    return TextIds(arrays["id_text"], arrays["id_offsets"])
 
 
 def _last(offsets: NDArray[Any]) -> int:

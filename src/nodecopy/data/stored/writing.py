@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.stored.ids import id_arrays
 from nodecopy.data.stored.manifest import MANIFEST, ArrayEntry, Manifest, array_file
 from nodecopy.data.tables import TableDataset
-from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import RunError
 from nodecopy.progress import Progress
 from nodecopy.whole_folder import check_target, clear_left_overs, replaced
@@ -89,7 +89,7 @@ def file_digest(file: Path) -> str:
 
 
 def _arrays(table: TableDataset) -> Iterator[tuple[str, NDArray[Any]]]:
-    graph, features, ids = table.dataset.graph, table.dataset.features, table.ids
+    graph, features = table.dataset.graph, table.dataset.features
     yield "indptr", graph.indptr
     yield "indices", graph.indices
     if graph.weights is not None:
@@ -101,9 +101,4 @@ def _arrays(table: TableDataset) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "features_indptr", features.indptr
         yield "features_indices", features.indices
         yield "features_data", features.data
-    if isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
-        yield "ids", ids
-    else:
-        texts = ids if isinstance(ids, TextIds) else TextIds.of(ids.tolist())
-        yield "id_text", texts.text
-        yield "id_offsets", texts.offsets
+    yield from id_arrays(table.ids).items()
