@@ -118,7 +118,7 @@ def test_classes_keep_their_order_and_hand_edits_bring_new_ones(journal: Journal
     later.close()
 
 
-@pytest.mark.parametrize("name", ["", "  ", "-1", "NaN", "a\nb", "x" * 201, "Red", "1.5"])
+@pytest.mark.parametrize("name", ["", "  ", "-1", "NaN", "n/a", "a\nb", "x" * 201, "Red", "1.5"])
 def test_names_that_are_no_class_are_refused(journal: Journal, name: str) -> None:
     with pytest.raises(InputError, match="a class needs a name|hardly another|whole numbers"):
         journal.add_class(name)

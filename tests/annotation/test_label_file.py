@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodecopy.annotation import label_file
-from nodecopy.annotation.label_file import LabelFile, Layout, create
-from nodecopy.data.label_values import is_known
+from nodecopy.annotation.label_file import LabelFile, Layout, Wording, create
 from nodecopy.data.tables import read_label_table
-from nodecopy.errors import DatasetError, FormatError, RunError
+from nodecopy.errors import DatasetError, FormatError, InputError, RunError
 
 
 @pytest.fixture
@@ -78,8 +77,9 @@ def test_an_edit_that_comes_with_the_row_is_seen_after_it(
     assert dict(file.labels) == {"z": "blue", "a": "red"}
 
 
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
-CLASSES = NAMES.filter(is_known)
+LETTERS = st.characters(codec="utf-8", exclude_characters="\0")
+NAMES = st.text(LETTERS, min_size=1, max_size=6).map(lambda name: name.strip(" \t")).filter(bool)
+CLASSES = NAMES.filter(Wording().is_label)
 
 
 @given(st.lists(st.tuples(NAMES, CLASSES), max_size=5))
@@ -157,3 +157,20 @@ def test_what_is_no_table_is_refused_and_forgets_nothing(
         file.refresh()
     assert dict(file.labels) == {"a": "red"}
     assert path.read_bytes() == content
+
+
+def test_words_for_missing_and_encodings_are_those_of_the_fits(path: Path) -> None:
+    path.write_bytes("id,label\na,NA\nb,k.A.\nc,-1\nd,Bäume\n".encode("cp1252"))
+    file = LabelFile(path, wording=Wording("cp1252", ["k.a."]))
+    file.refresh()
+    assert dict(file.labels) == {"a": "NA", "d": "Bäume"}
+    file.set("e", "Bäume")
+    assert path.read_bytes().endswith("e,Bäume\n".encode("cp1252"))
+    with pytest.raises(
+        InputError, match="cannot be written as charmap|cannot be written as cp1252"
+    ):
+        file.set("f", "日本")
+    assert dict(file.labels) == {"a": "NA", "d": "Bäume", "e": "Bäume"}
+    usual = LabelFile(path, wording=Wording("cp1252"))
+    usual.refresh()
+    assert "a" not in usual.labels

@@ -55,6 +55,22 @@ def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows("new.csv")[-1]["id"] == "34"
 
 
+def test_labelling_from_python(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Page(GUIDE / "label.md", capsys)
+    page.follow()
+    assert len(page.names["counts"]) == 4
+    assert "10 more labels would bring about" in capsys.readouterr().out
+
+
+def test_the_labelling_page_has_the_keys_that_the_guide_names() -> None:
+    from nodecopy.annotation.page import label_page
+
+    rows = re.findall(r"^\| (`.*) \|", (GUIDE / "label.md").read_text(), re.M)
+    named = {key for row in rows for key in re.findall(r"`(.)`", row)}
+    acts = re.findall(r'^  \["(.)", "', label_page(), re.M)
+    assert named == {"1", "9", *acts}
+
+
 def test_a_pipeline(capsys: pytest.CaptureFixture[str], short_training: None) -> None:
     pytest.importorskip("sklearn", reason="the extra 'sklearn' is not installed")
     pytest.importorskip("torch_geometric", reason="the extra 'pyg' is not installed")

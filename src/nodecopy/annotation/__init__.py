@@ -1,8 +1,8 @@
-"""Label, refit, repeat: answers one by one, and fits that follow them.
+"""Label, refit, repeat: a page that asks about the node that would help most.
 
 Reading order: ``label_file`` and ``answers`` (what is kept), ``journal`` (both together), ``fits``
 (in the background), ``forecast`` (when to stop), ``session`` (everything a page needs), ``opening``
-(where it begins).
+(where it begins), ``server``, ``page`` and ``serving`` (the page).
 """
 
 from nodecopy.annotation.forecast import Forecast, forecast

@@ -33,6 +33,7 @@ Kind = Literal["none", "quick", "full"]
 # Seconds of a full fit from which a quick one comes first, and nodes where none has been timed.
 _PATIENCE, _LARGE = 1.0, 5000
 _SUGGESTIONS = 30
+_AT_MOST = 120.0  # seconds to wait for a fit that nobody needs any more
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +152,7 @@ class Fitter:
 
     def labelled(self, labels: Labels) -> TableDataset:
         """Return the table with these labels."""
-        dataset = replace(
-            self._table.dataset, labels=labels.numbers, class_names=labels.names or ("unknown",)
-        )
+        dataset = self._table.dataset.with_labels(labels.numbers, labels.names)
         return replace(self._table, dataset=dataset)
 
     def _fit(self, labels: Labels, kind: Kind) -> Found:
@@ -225,9 +224,11 @@ class Refitter:
         return any(worker.busy for worker in self._workers.values())
 
     def stop(self) -> None:
-        """Begin no more fits; one that runs is not waited for."""
+        """Begin no more fits, and wait for those that run: a program must not end under them."""
         for worker in self._workers.values():
             worker.stop()
+        for worker in self._workers.values():
+            worker.join()
 
     def _run(self, labels: Labels, kind: Any) -> None:
         try:
@@ -248,7 +249,8 @@ class _Worker:
         self._changed = threading.Condition()
         self._next: Labels | None = None
         self._running, self._stopped = False, False
-        threading.Thread(target=self._work, name=f"{kind} fits", daemon=True).start()
+        self._thread = threading.Thread(target=self._work, name=f"{kind} fits", daemon=True)
+        self._thread.start()
 
     @property
     def busy(self) -> bool:
@@ -263,6 +265,9 @@ class _Worker:
         with self._changed:
             self._stopped, self._next = True, None
             self._changed.notify()
+
+    def join(self) -> None:
+        self._thread.join(_AT_MOST)
 
     def _work(self) -> None:
         while True:

@@ -8,7 +8,8 @@ et al. 2017, "Deep learning scaling is predictable, empirically"):
 so that m more labels are worth e₀ (1 - f) (1 - (1 + m / n₀)^-β). Nothing is known of β, f and e₀
 but a vague prior and the estimates; the forecast averages over all of them on a grid. Estimates
 from n and from m > n labels share n of them, so their errors have the covariance v / m, with
-v = p (1 - p); a hundredth more is independent.
+v = p (1 - p); a hundredth more is independent. How near it comes:
+docs/guide/label.md.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nodecopy.annotation.answers import Answers, Entry
-from nodecopy.annotation.label_file import LabelFile, create
-from nodecopy.data.label_values import is_known
+from nodecopy.annotation.label_file import LabelFile, Wording, create
 from nodecopy.errors import DatasetError, FormatError, InputError, shown
 from nodecopy.report.labelled.folder import ANSWERS, LABELS
 
@@ -43,17 +42,25 @@ class Journal:
         folder: where the two files are, or are made.
         ids: of the nodes of the graph.
         classes: names of classes that may be chosen before any node has them.
+        wording: what texts in labels.csv are.
     """
 
-    def __init__(self, folder: Path, ids: Mapping[str, int], classes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        ids: Mapping[str, int],
+        classes: Sequence[str] = (),
+        wording: Wording | None = None,
+    ) -> None:
         self._ids = ids
         self.folder = folder
         create(folder / LABELS)
-        self.file = LabelFile(folder / LABELS, self._check)
+        self.file = LabelFile(folder / LABELS, self._check, wording)
         self.answers = Answers(folder / ANSWERS)
         self._mend()
         self.file.refresh()
-        self._name_classes(classes)
+        for name in classes:
+            self.add_class(name)
         self._name_classes(sorted(set(self.file.labels.values()), key=_class_order))
 
     @property
@@ -112,6 +119,9 @@ class Journal:
             raise InputError(f"an answer is {', '.join(map(repr, _UNDOABLE))}; got {shown(do)}")
         self.refresh()
         label = self.file.labels.get(id)
+        latest = self._pending()[-1:]
+        if latest and (latest[0]["id"], latest[0]["do"]) == (id, do):
+            return  # the same answer again, from a page that heard nothing of the first
         if do == "confirm" and label is None:
             raise InputError(f"{shown(id)} has no label to confirm")
         self.answers.add(do, id=id, label=label)
@@ -140,10 +150,14 @@ class Journal:
             InputError: it is empty, or hardly differs from another one.
         """
         plain = unicodedata.normalize("NFC", name).strip()
-        if not is_known(plain) or len(plain) > _LONGEST or not plain.isprintable():
+        if (
+            not self.file.wording.is_label(plain)
+            or len(plain) > _LONGEST
+            or not plain.isprintable()
+        ):
             raise InputError(
-                f"a class needs a name of 1 to {_LONGEST} letters, and -1 and NaN mean unknown; "
-                f"got {shown(name)}"
+                f"a class needs a name of 1 to {_LONGEST} letters, and words such as NA or -1 mean "
+                f"unknown; got {shown(name)}"
             )
         for other in self.classes:
             if other == plain:
@@ -152,6 +166,7 @@ class Journal:
                 raise InputError(f"{shown(plain)} is hardly another class than {shown(other)}")
         if _is_fraction(plain):
             raise InputError(f"classes are names or whole numbers; got {shown(plain)}")
+        self.file.wording.encode(plain)
         self.answers.add("class", label=plain)
         return plain
 

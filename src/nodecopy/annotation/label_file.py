@@ -13,19 +13,21 @@ import csv
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from nodecopy.data.label_values import is_known
+from nodecopy.data.label_values import UNKNOWN_TEXTS
 from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.files import open_table
 from nodecopy.data.tables.kinds import LABELS
-from nodecopy.errors import DatasetError, FormatError, RunError, shown
+from nodecopy.data.tables.numbers import check_na_words
+from nodecopy.errors import DatasetError, FormatError, InputError, RunError, shown
 from nodecopy.whole_file import replacing, write_whole
 
 HEADER = "id,label\n"
+_SPACES = " \t"  # around a cell they do not count
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,41 @@ class Row:
     label: str
     start: int
     end: int
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What texts in the file are, as the settings of the fits say it.
+
+    Args:
+        encoding: of the file; None is UTF-8.
+        na_values: words that mean missing; None is the usual ones.
+    """
+
+    encoding: str | None = None
+    na_values: Sequence[str] | None = None
+
+    def is_label(self, text: str) -> bool:
+        """Tell a label from a word that means missing."""
+        words = (*check_na_words(self.na_values), *UNKNOWN_TEXTS, "-1,0")
+        return text.strip(_SPACES).lower() not in words
+
+    def encode(self, text: str) -> bytes:
+        """Return bytes to write."""
+        try:
+            return text.encode(self.encoding or "utf-8")
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{shown(text[error.start : error.end])} cannot be written as {error.encoding}, "
+                "the encoding of these files"
+            ) from None
+
+    def decode(self, raw: bytes, path: Path) -> str:
+        """Return bytes as text."""
+        try:
+            return raw.decode(self.encoding or "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{path} is not {error.encoding.upper()}: {error.reason}") from None
 
 
 @dataclass(frozen=True)
@@ -65,12 +102,17 @@ class LabelFile:
     Args:
         path: the file.
         check: refuses labels by id that cannot be; what was read before stays, then.
+        wording: what texts there are.
     """
 
     def __init__(
-        self, path: Path, check: Callable[[Mapping[str, str]], None] = lambda labels: None
+        self,
+        path: Path,
+        check: Callable[[Mapping[str, str]], None] = lambda labels: None,
+        wording: Wording | None = None,
     ) -> None:
         self.path = path
+        self.wording = wording or Wording()
         self._check = check
         self._stamp: tuple[int, ...] | None = None
         self._text = ""
@@ -94,7 +136,7 @@ class LabelFile:
         text = self._read()
         layout = self._laid_out(text)
         rows: dict[str, Row] = {}
-        for row in _rows(text, layout, self.path):
+        for row in self._rows_of(text, layout):
             earlier = rows.get(row.id)
             if earlier is not None and earlier.label != row.label:
                 raise DatasetError(
@@ -124,7 +166,7 @@ class LabelFile:
         """Add rows at the end, all of them or none, for nodes that have no row."""
         gap = "" if not self._text or self._text.endswith(("\n", "\r")) else "\n"
         rows = {id: self._layout.row(id, label) for id, label in labels.items()}
-        data = (gap + "".join(rows.values())).encode()
+        data = self.wording.encode(gap + "".join(rows.values()))
         before = self._stamp
         _append(self.path, data)
         after = self._stat()
@@ -167,7 +209,7 @@ class LabelFile:
     def _replace(self, id: str, row: str) -> None:
         """Put another text in the place of all rows of a node."""
         parts, done = [], 0
-        for found in _rows(self._text, self._layout, self.path):
+        for found in self._rows_of(self._text, self._layout):
             if found.id == id:
                 parts += [self._text[done : found.start], row]
                 row, done = "", found.end
@@ -176,10 +218,11 @@ class LabelFile:
     def _write(self, text: str) -> None:
         """Put another text in the place of the whole file, in one step."""
         target = Path(os.path.realpath(self.path))
+        content = self.wording.encode(text)
         mark = b"\xef\xbb\xbf" if self.path.read_bytes().startswith(b"\xef\xbb\xbf") else b""
         try:
             with replacing(target) as temporary, temporary.open("wb") as file:
-                file.write(mark + text.encode())
+                file.write(mark + content)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -196,13 +239,15 @@ class LabelFile:
 
     def _read(self) -> str:
         try:
-            return self.path.read_bytes().decode("utf-8-sig")
+            return self.wording.decode(self.path.read_bytes(), self.path)
         except FileNotFoundError:
             raise DatasetError(f"{self.path} is gone; put it back, or start again") from None
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{self.path} is not UTF-8: {error.reason}") from None
         except OSError as error:
             raise DatasetError(f"{self.path} cannot be read: {error}") from error
+
+    def _rows_of(self, text: str, layout: Layout) -> Iterator[Row]:
+        rows = _rows(text, layout, self.path)
+        return (row for row in rows if self.wording.is_label(row.label))
 
     def _laid_out(self, text: str) -> Layout:
         """Tell how the file is written; one without rows is written as this module would."""
@@ -210,7 +255,7 @@ class LabelFile:
             if text.strip() not in ("", HEADER.strip()):
                 raise DatasetError(f"{self.path} must begin with the header {HEADER.strip()}")
             return Layout()
-        table = open_table(self.path, LABELS)
+        table = open_table(self.path, LABELS, encoding=self.wording.encoding)
         if table.text is None or table.text.packed or len(table.names) != 2:
             raise FormatError(f"{self.path} must be a plain text of id and label, such as CSV")
         id, label = label_columns(table)
@@ -241,7 +286,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _rows(text: str, layout: Layout, path: Path) -> Iterator[Row]:
-    """Yield the rows that hold a label, with their places in the text."""
+    """Yield the rows, with their places in the text."""
     lines = io.StringIO(text, newline="").readlines()
     ends = [0]
     for line in lines:
@@ -255,8 +300,7 @@ def _rows(text: str, layout: Layout, path: Path) -> Iterator[Row]:
                 continue
             if len(cells) <= max(layout.id, layout.label):
                 raise DatasetError(f"{path}: line {start + 1} has no label: {shown(lines[start])}")
-            id, label = cells[layout.id], cells[layout.label]
-            if is_known(label):
-                yield Row(id, label, ends[start], ends[first])
+            id, label = (cells[place].strip(_SPACES) for place in (layout.id, layout.label))
+            yield Row(id, label, ends[start], ends[first])
     except csv.Error as error:
         raise FormatError(f"{path}: line {reader.line_num}: {error}") from error

@@ -14,6 +14,7 @@ from nodecopy.graph import Graph
 
 # Neighbours, and nodes two steps away, that travel to the page; it draws fewer.
 _NEAR, _BEYOND = 200, 200
+_OF_ONE = 500  # neighbours of one neighbour that are looked at
 
 
 class Shown(NamedTuple):
@@ -56,14 +57,17 @@ def around(graph: Graph, node: int, ids: Ids, shown: Shown) -> dict[str, Any]:
     """
     near = _some(_neighbours(graph, node), shown.known, _NEAR, {node})
     seen = {node, *near}
-    beyond = _some(
-        [far for one in near for far in _neighbours(graph, one)], shown.known, _BEYOND, seen
-    )
-    members = [node, *near, *beyond]
-    place = {member: at for at, member in enumerate(members)}
+    beyond = [far for one in near for far in _neighbours(graph, one)[:_OF_ONE]]
+    members = [node, *near, *_some(beyond, shown.known, _BEYOND, seen)]
+    order = np.argsort(members)
+    sorted_members = np.array(members)[order]
     offsets, targets = [0], []
     for member in members:
-        targets += [place[other] for other in _neighbours(graph, member) if other in place]
+        row = graph.indices[graph.indptr[member] : graph.indptr[member + 1]]
+        place = np.searchsorted(sorted_members, row[row != member])
+        place = np.minimum(place, len(members) - 1)
+        held = sorted_members[place] == row[row != member]
+        targets += order[place[held]].tolist()
         offsets.append(len(targets))
     known, predicted, confidence = shown.of(members)
     return {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset
 from nodecopy.data.tables.columns import feature_columns
 from nodecopy.data.tables.database import Column, Database, Reading
@@ -36,7 +37,7 @@ class OwnColumns:
 
     def __init__(self, settings: FitSettings, table: TableDataset) -> None:
         self._table = table
-        self._features = settings.features is not None
+        self._features = NO_FEATURES not in table.notes
         self._lock = threading.Lock()
         self._db: Database | None = None
         self._names: list[str] = []

@@ -14,19 +14,23 @@ import numpy as np
 from nodecopy.annotation.fits import Fitter, Found, Labels, Refitter, class_order
 from nodecopy.annotation.forecast import Forecast, forecast
 from nodecopy.annotation.journal import Journal
+from nodecopy.annotation.label_file import Wording
 from nodecopy.annotation.node_view import Shown, around
 from nodecopy.annotation.own_columns import OwnColumns
 from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.errors import DatasetError, FormatError, InputError, NodecopyError, shown
 from nodecopy.labelling import FitSettings
-from nodecopy.labelling.run import fit_table, judge
+from nodecopy.labelling.run import fit_table, judge, read_files
 from nodecopy.report.labelled import write_folder
+from nodecopy.report.labelled.folder import LABELS
 
 SURE = 0.9
 _AHEAD = 3  # suggestions that travel to the page
 _MATCHES = 20
 _NEAREST = 5
 _SUSPECTS = 20
+# Of the colours of the report, the grey one.
+_GREY, _COLOURS = 7, 8
 
 
 class Session:
@@ -51,7 +55,9 @@ class Session:
         self.settings, self.table, self.folder = settings, table, folder
         self._number = {str(id): n for n, id in enumerate(table.ids)}
         self._lock = threading.RLock()
-        self.journal = Journal(folder, self._number, classes)
+        self.journal = Journal(
+            folder, self._number, classes, Wording(settings.encoding, settings.na_values)
+        )
         self.journal.adopt(given or {})
         self._columns = OwnColumns(settings, table)
         self._fitter = Fitter(settings, table)
@@ -59,6 +65,7 @@ class Session:
         self._version, self._stamp, self._problem, self._closed = 0, 0, "", False
         self._found: Found | None = None
         self._full: Found | None = None
+        self._forecast = _forecast_from(self.journal.history)
         self._finish: dict[str, str] = {"state": "", "message": ""}
         self._ask()
 
@@ -74,6 +81,11 @@ class Session:
     def stamp(self) -> int:
         """A number that changes whenever `state` does, as far as this process knows."""
         return self._stamp
+
+    @property
+    def written(self) -> bool:
+        """Whether the results in the folder are those of the labels as they are."""
+        return self._finish["state"] == "written"
 
     def label(self, id: str, label: str, seen: str | None) -> None:
         """Write down the label of a node.
@@ -157,6 +169,8 @@ class Session:
             found = self._found
             return {
                 "stamp": self._stamp,
+                "version": self._version,
+                "fitted": -1 if found is None else found.labels.version,
                 "nodes": len(self._number),
                 "labels": len(labels),
                 "classes": classes,
@@ -172,17 +186,17 @@ class Session:
                 "history": [
                     [e["labels"], e["accuracy"], e["low"], e["high"]] for e in self.journal.history
                 ],
-                "forecast": self.forecast().words,
+                "forecast": self.forecast.words,
                 "suspects": self._suspects(),
                 "problem": self._problem or (found.problem if found else ""),
                 "finish": self._finish,
                 "folder": str(self.folder),
             }
 
+    @property
     def forecast(self) -> Forecast:
-        """Return what more labels would bring."""
-        history = self.journal.history
-        return forecast([e["labels"] for e in history], [e["accuracy"] for e in history])
+        """What more labels would bring."""
+        return self._forecast
 
     def view(self, id: str) -> dict[str, Any]:
         """Return what is known of a node."""
@@ -203,18 +217,17 @@ class Session:
             spread = np.zeros(len(classes))
             spread[columns] = fitted.probabilities[node]
             p = spread.round(4).tolist()
-        graph = self.table.dataset.graph
+        graph, nothing = self.table.dataset.graph, _no_prediction(len(classes))
         others = np.array([other for other in known if other != node], np.int64)
         nearest = self._fitter.nearest(node, others, _NEAREST)
         return {
             "id": id,
             "label": labels.get(id),
+            "nothing": nothing,
             "probabilities": p,
             "columns": cells,
             "moreColumns": more,
-            "around": around(
-                graph, node, self.table.ids, Shown(known, fitted, columns, len(classes))
-            ),
+            "around": around(graph, node, self.table.ids, Shown(known, fitted, columns, nothing)),
             "nearest": [
                 [str(self.table.ids[other]), known[other], round(alike, 3)]
                 for other, alike in nearest
@@ -227,7 +240,7 @@ class Session:
         try:
             with self._lock:
                 self.journal.refresh()
-                table = read_labels(self.folder, self.table)
+                table = self._as_a_fit_reads()
             fitted = fit_table(self.settings.classifier(False), table)
             fitted.set_params(progress=None, max_memory=None)
             write_folder(judge(self.settings, table, fitted), self.folder, self._exchanging())
@@ -236,6 +249,15 @@ class Session:
             raise
         self._say("written", f"{self.folder} holds predictions, report, model and settings.")
         return self.folder
+
+    def _as_a_fit_reads(self) -> TableDataset:
+        """Return the table with the labels of labels.csv, read and checked as `fit` does it."""
+        asked = self.settings
+        if asked.graph is not None or asked.na_values is not None or asked.encoding is not None:
+            return read_files(self.settings)
+        found = read_label_table(self.folder / LABELS, self.table.ids)
+        dataset = self.table.dataset.with_labels(found.labels, found.class_names)
+        return replace(self.table, dataset=dataset, notes=(*self.table.notes, *found.notes))
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
@@ -299,6 +321,7 @@ class Session:
         if history and {**history[-1], **rounded, "labels": count} == history[-1]:
             return  # the same labels again, after a restart
         self.journal.note_fit(labels=count, **rounded, seconds=round(found.seconds, 3))
+        self._forecast = _forecast_from(self.journal.history)
         self._stamp += 1
 
     def _expected(self, classes: Sequence[str]) -> list[float] | None:
@@ -327,8 +350,10 @@ class Session:
         return rows[:_SUSPECTS]
 
 
-def read_labels(folder: Path, table: TableDataset) -> TableDataset:
-    """Return a table with the labels of a run folder, read and checked as `nodecopy fit` does."""
-    found = read_label_table(folder / "labels.csv", table.ids)
-    dataset = replace(table.dataset, labels=found.labels, class_names=found.class_names)
-    return replace(table, dataset=dataset, notes=(*table.notes, *found.notes))
+def _forecast_from(history: Sequence[Mapping[str, Any]]) -> Forecast:
+    return forecast([e["labels"] for e in history], [e["accuracy"] for e in history])
+
+
+def _no_prediction(classes: int) -> int:
+    """Return the number of a class that is none: the first beyond them that is drawn in grey."""
+    return classes + (_GREY - classes) % _COLOURS

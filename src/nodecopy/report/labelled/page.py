@@ -18,12 +18,14 @@ _SCRIPTS = (
     "data",
     "marks",
     "charts",
+    "plain_table",
     "sections",
     "table",
     "neighbourhood",
     "node",
     "donors",
     "panel",
+    "theme",
     "page",
 )
 # Of the whole page, in bytes.
@@ -52,20 +54,25 @@ def labelled_page(found: LabelledGraph) -> str:
 
 
 def _page(data: str) -> str:
-    library = _asset("vendor/echarts.min.js")
-    script = '"use strict";\n' + "".join(_asset(f"assets/{name}.js") for name in _SCRIPTS)
+    library = asset("vendor/echarts.min.js")
+    script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
     parts = {
-        "policy": _policy(library, script),
-        "style": _asset("assets/page.css"),
+        "policy": policy(library, script),
+        "style": asset("assets/page.css"),
         "data": data,
         "library": library,
         "script": script,
     }
-    # In one go, so that a text that looks like a place is not taken for one.
-    return _PLACE.sub(lambda place: parts[place[1]], _asset("assets/page.html"))
+    return filled(asset("assets/page.html"), parts)
 
 
-def _asset(name: str) -> str:
+def filled(template: str, parts: dict[str, str]) -> str:
+    """Put parts into their places, in one go: one that looks like a place is not taken for one."""
+    return _PLACE.sub(lambda place: parts[place[1]], template)
+
+
+def asset(name: str) -> str:
+    """Return a file of this page: a script, a style, the drawing library."""
     return files("nodecopy.report.labelled").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -73,7 +80,7 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
     """Return a content security policy under which only these scripts run."""
     digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)

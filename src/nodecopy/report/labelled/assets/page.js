@@ -1,27 +1,7 @@
-// Theme, keys, and the order in which the page is built.
-
-function currentTheme() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-}
-
-function nameTheme() {
-  byId("theme").textContent = currentTheme() === "dark" ? "Light theme" : "Dark theme";
-}
-
-function switchTheme() {
-  document.documentElement.dataset.theme = currentTheme() === "dark" ? "light" : "dark";
-  nameTheme();
-  redrawAll();
-}
+// Keys, and the order in which the page is built.
 
 function start() {
-  nameTheme();
-  byId("theme").addEventListener("click", switchTheme);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    nameTheme();
-    redrawAll();
-  });
+  watchTheme();
   showSummary();
   showClasses();
   showConfidence();

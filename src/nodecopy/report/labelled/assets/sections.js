@@ -146,22 +146,6 @@ function showSuspects() {
   if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
 }
 
-// A heading that starts with # is of a column of numbers.
-function plainTable(headings, rows) {
-  const style = (heading) => (heading.startsWith("#") ? { class: "number" } : {});
-  const head = headings.map((h) => make("th", { scope: "col", ...style(h) }, h.replace("#", "")));
-  const body = rows.map((cells) =>
-    make("tr", {}, ...cells.map((cell, i) => make("td", style(headings[i]), cell))),
-  );
-  const table = make(
-    "table",
-    {},
-    make("thead", {}, make("tr", {}, ...head)),
-    make("tbody", {}, ...body),
-  );
-  return make("div", { class: "scroll" }, table);
-}
-
 // The first rows, and a button for the others; what the page does not hold is in a file.
 function growingTable(headings, rows, total, file) {
   const table = plainTable(headings, rows.slice(0, LISTED_AT_FIRST));

@@ -1,0 +1,272 @@
+"""The labelling page in a real browser, with a server that is killed in between."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.data import load_dataset
+from tests.browser import NEEDED, browser
+from tests.waiting import LIMIT, wait_until
+
+pytestmark = NEEDED
+
+LABELS = 30
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@contextmanager
+def serving(*words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run nodecopy label; yield the address it prints, and the program."""
+    command = [sys.executable, "-m", "nodecopy", "label", *words, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            lines = iter(program.stdout.readline, "")
+            yield (
+                next(found[0] for line in lines if (found := re.findall(r"http://\S+", line))),
+                program,
+            )
+        finally:
+            program.kill()
+
+
+class Screen:
+    """The page, and the person before it."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def open(self, url: str, width: int = 1300, scheme: str = "light") -> None:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        self.driver.get(url)
+        self.until(lambda: self.node())
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def node(self) -> str:
+        return self.run("document.querySelector('#node bdi')?.textContent ?? ''")
+
+    def text(self, selector: str) -> str:
+        return self.run("document.querySelector(arguments[0]).textContent", selector)
+
+    def classes(self) -> list[str]:
+        return self.run("state.classes")
+
+    def press(self, key: str) -> None:
+        self.driver.switch_to.active_element.send_keys(key)
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        assert wait_until(lambda: bool(condition())), self.text("body")[:3000]
+
+    def answer(self, key: str) -> str:
+        """Press a key, wait for the next node, and return the one that was asked about."""
+        asked = self.node()
+        self.press(key)
+        self.until(lambda: self.node() not in ("", asked))
+        return asked
+
+    def label(self, truth: dict[str, str]) -> dict[str, str]:
+        """Label the node as it is in truth."""
+        self.until(lambda: self.node())
+        label = truth[self.node()]
+        return {self.answer(str(self.classes().index(label) + 1)): label}
+
+    def check_quiet(self) -> None:
+        """Check that no script failed, and that none ran that came as a name."""
+        assert self.driver.get_log("browser") == []
+        assert self.run("window.alerted") == 0
+
+
+@pytest.fixture
+def screen(driver: Any) -> Screen:
+    driver.get("about:blank")
+    driver.get_log("browser")  # what others left
+    return Screen(driver)
+
+
+def write(path: Path, header: str, rows: Any) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header.split(","), *rows])
+
+
+def kept(run: Path) -> dict[str, str]:
+    """Return the labels in a folder; each node is there once."""
+    with (run / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row["label"] for row in rows}
+
+
+def test_thirty_nodes_of_cora_by_keyboard(screen: Screen, tmp_path: Path) -> None:
+    cora = load_dataset("cora")
+    words = cora.features.tocoo()
+    write(tmp_path / "edges.csv", "source,target", cora.graph.edges().tolist())
+    named = zip(words.row.tolist(), (f"w{n}" for n in words.col), words.data, strict=True)
+    write(tmp_path / "features.csv", "id,feature,value", named)
+    truth = {str(n): cora.class_names[k] for n, k in enumerate(cora.labels)}
+    run, given = tmp_path / "run", {}
+    begin = ("--edges", str(tmp_path / "edges.csv"), "--features", str(tmp_path / "features.csv"))
+    begin += ("--classes", ",".join(cora.class_names), "--out", str(run))
+    with serving(*begin) as (url, program):
+        screen.open(url)
+        for _ in range(12):
+            given |= screen.label(truth)
+        assert kept(run) == given
+        skipped = screen.answer("s")
+        untold = screen.answer("c")
+        given |= screen.label(truth)
+        taken = list(given)[-1]
+        screen.press("u")
+        screen.until(lambda: screen.node() == taken)
+        assert kept(run) == {id: label for id, label in given.items() if id != taken}
+        given |= screen.label(truth)
+        assert {skipped, untold}.isdisjoint(kept(run))
+        before = screen.node()
+        screen.open(url)  # a reload
+        assert screen.node() not in {skipped, untold, *given}
+        screen.check_quiet()
+        assert before not in kept(run)
+        given |= screen.label(truth)
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(LIMIT)
+        screen.press("1")
+        screen.until(lambda: "Not saved" in screen.text("#message"))
+        screen.until(lambda: "does not answer" in screen.text("#alerts"))
+    assert kept(run) == given
+    with serving(str(run)) as (url, program):
+        screen.open(url)
+        screen.driver.get_log("browser")  # the page that was left found no server
+        assert screen.classes() == list(cora.class_names)
+        assert screen.node() not in {skipped, untold, *given}
+        for _ in range(LABELS - len(given)):
+            given |= screen.label(truth)
+        assert kept(run) == given
+        screen.until(lambda: screen.run("state.history.at(-1)?.[0]") == LABELS)
+        screen.until(lambda: "more labels would bring" in screen.text("#forecast"))
+        screen.driver.find_element("id", "finish").click()
+        screen.until(lambda: "holds predictions" in screen.text("#finished"))
+        screen.check_quiet()
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0  # the results are there already
+    with (run / "predictions.csv").open(newline="") as file:
+        found = {row["id"]: row for row in csv.DictReader(file)}
+    assert {id: row["known"] for id, row in found.items() if row["known"]} == given
+    assert kept(run) == given
+    right = [row["predicted"] == truth[id] for id, row in found.items() if id not in given]
+    assert sum(right) / len(right) > 0.6
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "{{7*7}} ${alert(1)}",
+    "'; alert(1); //",
+    "a\nb\tc",
+    "\u202egnirts",
+    '=1+1,"x"',
+]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[str, ...]:
+    """Two rings of eight, all names of which would like to be something else."""
+    ids = [f"{name}{ring}" for ring in "ab" for name in HOSTILE]
+    pairs = [(r + k, r + (k + s) % 8) for r in (0, 8) for k in range(8) for s in (1, 2)]
+    write(tmp_path / "edges.csv", "source,target", [[ids[u], ids[v]] for u, v in pairs])
+    rows = [[id, f"<b onclick=alert(1)>{id}</b>", n % 3, n // 8] for n, id in enumerate(ids)]
+    write(tmp_path / "features.csv", "id,<i>title</i>,x,y", rows)
+    given = [[ids[0], HOSTILE[1]], [ids[1], HOSTILE[1]], [ids[8], HOSTILE[0]], [ids[9], HOSTILE[0]]]
+    write(tmp_path / "labels.csv", "id,label", given)
+    files = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "features", "labels")]
+    return (*files, "--feature-columns", "id,x,y", "--out", str(tmp_path / "run"))
+
+
+def test_names_stay_text_a_class_is_named_and_a_node_is_searched(
+    screen: Screen, hostile: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serving(*hostile) as (url, _):
+        screen.open(url)
+        screen.until(lambda: screen.run("state.behind === 0 && state.fit === 'full'"))
+        assert sorted(screen.classes()) == sorted(HOSTILE[:2])
+        screen.until(lambda: "<b onclick" in screen.text("#columns"))
+        assert "<i>title</i>" in screen.text("#columns")
+        screen.press("n")
+        screen.until(lambda: screen.run("document.getElementById('naming').open"))
+        screen.press("<u>new</u>\n")
+        screen.until(lambda: "<u>new</u>" in screen.classes())
+        screen.until(lambda: not screen.run("document.getElementById('naming').open"))
+        screen.until(lambda: "<u>new</u>" in kept(tmp_path / "run").values())
+        screen.press("/")
+        screen.press("img")
+        screen.until(lambda: screen.run("document.querySelectorAll('#matches button').length") == 2)
+        screen.press("\n")
+        screen.until(lambda: screen.node().startswith('"><img'))
+        screen.until(lambda: screen.run("document.querySelector('#neighbourhood svg') !== null"))
+        inside = "document.querySelectorAll('#page :is(img, script, b, u, i:not(.track i))').length"
+        assert screen.run(inside) == 0
+        screen.check_quiet()
+
+
+def test_a_second_page_follows_and_nothing_is_labelled_twice(
+    screen: Screen, hostile: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serving(*hostile) as (url, _):
+        screen.open(url)
+        first = screen.driver.current_window_handle
+        screen.driver.switch_to.new_window("tab")
+        try:
+            screen.open(url)
+            same = screen.node()
+            second = screen.driver.current_window_handle
+            screen.driver.switch_to.window(first)
+            screen.until(lambda: screen.node())
+            asked = screen.answer("1")
+            screen.driver.switch_to.window(second)
+            screen.until(lambda: screen.node() != asked)
+            assert asked == same
+            assert "was labelled meanwhile" in screen.text("#message")
+            screen.answer("2")
+        finally:
+            screen.driver.close()
+            screen.driver.switch_to.window(first)
+        assert len(kept(tmp_path / "run")) == 6
+        assert screen.run("window.alerted") == 0
+
+
+def test_everything_fits_and_has_its_colours(screen: Screen, hostile: tuple[str, ...]) -> None:
+    with serving(*hostile) as (url, _):
+        for width, scheme in [(1300, "light"), (390, "dark")]:
+            screen.open(url, width, scheme)
+            screen.until(lambda: screen.run("state.behind === 0 && state.history.length > 0"))
+            screen.until(lambda: screen.run("document.querySelector('#curve svg') !== null"))
+            assert screen.run("document.documentElement.scrollWidth <= innerWidth")
+            ground = screen.run("getComputedStyle(document.body).backgroundColor")
+            light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 380
+            assert light == (scheme == "light")
+            low = screen.run(
+                "[...document.querySelectorAll('button')].filter(b => b.offsetParent"
+                " && b.getBoundingClientRect().height < 30).map(b => b.textContent)"
+            )
+            assert low == []
+        screen.check_quiet()

@@ -1,0 +1,196 @@
+"""The server: what the page gets, and what everybody else is refused."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nodecopy.annotation import Session
+from nodecopy.annotation.serving import Served
+from nodecopy.errors import RunError
+from tests.annotation.conftest import Tables
+from tests.waiting import LIMIT, wait_until
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Client:
+    """Asks one server, as a browser on its page does unless told otherwise."""
+
+    def __init__(self, served: Served) -> None:
+        self.port = served.port
+        self.token = served.url.split("/")[3]
+
+    def __call__(
+        self, path: str, body: Any = None, headers: dict[str, str] | None = None, token: str = ""
+    ) -> tuple[int, Any, dict[str, str]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        content = body if body is None or isinstance(body, (str, bytes)) else json.dumps(body)
+        sent = (JSON if body is not None else {}) | (headers or {})
+        verb = "GET" if body is None else "POST"
+        connection.request(verb, f"/{token or self.token}/{path}", content, sent)
+        answer = connection.getresponse()
+        raw = answer.read()
+        connection.close()
+        found = json.loads(raw) if raw.startswith(b"{") else raw.decode()
+        return answer.status, found, {name.lower(): value for name, value in answer.getheaders()}
+
+
+@pytest.fixture
+def session(tables: Tables, opened: Callable[..., Session]) -> Session:
+    return opened(tables.settings("given.csv"))
+
+
+@pytest.fixture
+def client(session: Session) -> Iterator[Client]:
+    with Served(session) as served:
+        yield Client(served)
+
+
+def test_a_page_labels_undoes_and_finishes(client: Client, tables: Tables) -> None:
+    status, page, headers = client("")
+    assert status == 200
+    assert "<title>Label nodes</title>" in page
+    assert "script-src 'sha256-" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert wait_until(lambda: client("api/state")[1]["next"] != [])
+    state = client("api/state")[1]
+    assert client(f"api/state?stamp={state['stamp']}")[0] in (204, 200)
+    (id, *_) = state["next"]
+    assert client(f"api/node?id={id}")[1]["id"] == id
+    answer = {"do": "label", "id": id, "label": tables.truth[id], "seen": None}
+    status, said, _ = client("api/answer", answer)
+    assert status == 200
+    assert said["state"]["labels"] == 10
+    assert said["view"]["id"] == said["state"]["next"][0] != id
+    assert tables.labels()[id] == tables.truth[id]
+    assert client("api/undo", {})[1]["view"]["id"] == id
+    assert id not in tables.labels()
+    assert client("api/undo", {})[:2] == (409, {"error": "there is nothing to undo"})
+    assert client("api/class", {"name": "dogwood"})[1]["added"] == "dogwood"
+    assert client("api/search?q=p0")[1]["ids"][0] == "p00"
+    assert client("report")[0] == 404
+    assert client("api/finish", {})[0] == 200
+    assert wait_until(lambda: client("api/state")[1]["finish"]["state"] == "written")
+    assert "Node labels" in client("report")[1]
+    assert client("api/answer", answer)[0] == 200
+    assert tables.labels()[id] == tables.truth[id]
+
+
+def test_without_the_token_there_is_nothing(client: Client) -> None:
+    for token in ("x" * 32, client.token[:-1], client.token + "x", "."):
+        for path in ("", "api/state", "report", "favicon.ico"):
+            status, text, _ = client(path, token=token)
+            assert (status, "lacks its token" in text) == (403, True)
+    status, _, _ = client("api/answer", {"do": "skip", "id": "p00"}, token="x" * 32)
+    assert status == 403
+    assert client("nothing")[0] == 404
+
+
+def test_another_host_is_refused(client: Client) -> None:
+    for host in ("evil.example", f"evil.example:{client.port}", "127.0.0.1", "127.0.0.1:1", ""):
+        status, text, _ = client("api/state", headers={"Host": host})
+        assert (status, "loopback address alone" in text) == (403, True)
+    assert client("api/state", headers={"Host": f"localhost:{client.port}"})[0] == 200
+
+
+def test_two_hosts_are_refused(client: Client) -> None:
+    lines = [
+        f"GET /{client.token}/ HTTP/1.1",
+        f"Host: 127.0.0.1:{client.port}",
+        "Host: evil.example",
+        "Connection: close\r\n\r\n",
+    ]
+    with socket.create_connection(("127.0.0.1", client.port), LIMIT) as link:
+        link.sendall("\r\n".join(lines).encode())
+        assert link.recv(100).split()[1] in (b"400", b"403")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "document"},
+    ],
+)
+def test_requests_of_other_sites_are_refused(
+    client: Client, tables: Tables, headers: dict[str, str]
+) -> None:
+    before = tables.labels()
+    answer = {"do": "label", "id": "p50", "label": "ash", "seen": None}
+    status, text, _ = client("api/answer", answer, headers)
+    assert (status, text) == (403, "Requests of other sites are refused.\n")
+    assert client("api/state", headers=headers)[0] == 403
+    assert tables.labels() == before
+
+
+def test_a_link_may_lead_to_the_page_and_no_frame_may_hold_it(client: Client) -> None:
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert client("", headers=link | {"Sec-Fetch-Dest": "document"})[0] == 200
+    assert client("", headers=link | {"Sec-Fetch-Dest": "iframe"})[0] == 403
+    assert client("", headers={"Sec-Fetch-Site": "cross-site"})[0] == 403
+    _, _, headers = client("", headers={"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document"})
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "words"),
+    [
+        ("{", {}, 400, "must be a JSON object"),
+        ("[]", {}, 400, "must be a JSON object"),
+        (b"\xff", {}, 400, "must be a JSON object"),
+        ("{}", {"Content-Type": "text/plain"}, 415, "must be JSON"),
+        ("{}", {}, 409, "needs the text id"),
+        ({"id": "p50", "do": 3}, {}, 409, "needs the text do"),
+        ({"id": "p50", "do": "burn"}, {}, 409, "an answer is"),
+        ({"id": "p50", "do": "label", "label": ["ash"]}, {}, 409, "needs the text label"),
+        ({"id": "nobody", "do": "skip"}, {}, 409, "there is no node 'nobody'"),
+        ('{"id": "' + "x" * 70_000 + '"}', {}, 413, "too large"),
+    ],
+)
+def test_bad_requests_get_one_line(
+    client: Client, tables: Tables, body: Any, headers: dict[str, str], status: int, words: str
+) -> None:
+    before = tables.labels()
+    found, said, _ = client("api/answer", body, headers)
+    assert (found, words in said["error"]) == (status, True)
+    assert tables.labels() == before
+    assert client("api/answer")[0] == 405
+
+
+def test_a_disk_that_is_full_is_said_and_the_page_goes_on(
+    client: Client, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+
+    def full(handle: int, data: bytes) -> int:
+        return write(handle, data if b"class" in data or b'"fit"' in data else data[:5])
+
+    monkeypatch.setattr(os, "write", full)
+    answer = {"do": "label", "id": "p50", "label": "ash", "seen": None}
+    status, said, _ = client("api/answer", answer)
+    assert (status, "is the disk full" in said["error"]) == (500, True)
+    monkeypatch.undo()
+    assert "p50" not in tables.labels()
+    assert client("api/answer", answer)[0] == 200
+    assert tables.labels()["p50"] == "ash"
+
+
+def test_a_port_that_is_taken_is_said(session: Session, client: Client) -> None:
+    with pytest.raises(RunError, match=f"cannot listen on port {client.port}"):
+        Served(session, client.port)
+    with socket.create_connection(("127.0.0.1", client.port), LIMIT):
+        pass
