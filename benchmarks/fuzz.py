@@ -105,8 +105,9 @@ def _wrong_end(code: int | None, out: str, err: str) -> str:
     if code not in (0, 2):
         return f"exit code {code}: {err}"
     lines = [line for line in err.splitlines() if not line.startswith(PROGRESS)]
-    if code == 2 and (len(lines) != 1 or not lines[0].startswith("error: ")):
-        return f"not one clear line: {err!r}"
+    # Of tables, all that is wrong is said at once: a line for each problem.
+    if code == 2 and not (lines and all(line.startswith("error: ") for line in lines)):
+        return f"not one clear line for each problem: {err!r}"
     return ""
 
 
