@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.calibration import StackedClassifier, WrongShare, suspect_labels, tempered
+from nodecopy.calibration import Component, StackedClassifier, WrongShare, suspect_labels, tempered
 from nodecopy.calibration.label_errors import wrong_probabilities
-from nodecopy.calibration.stacked import Component
 from nodecopy.classifiers import DiffusionClassifier
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nodecopy.errors import InputError, RunError
+from nodecopy.executors import connection
 from nodecopy.experiment import Trial, run_trial
 from nodecopy.experiment.executors import (
     Cluster,
     Executor,
     Processes,
     Serial,
-    connection,
     make_executor,
 )
 from nodecopy.experiment.outcome import Failure, Outcome, Row, RunTrial

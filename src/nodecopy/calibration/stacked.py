@@ -6,31 +6,26 @@ so that the labels have decided what is worth learning from before unlabelled no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration.held_out import Folds, HeldOut, make_folds
-from nodecopy.calibration.pooling import Pool, fit_pool
+from nodecopy.calibration.components import Component, ComponentFits, check_start
+from nodecopy.calibration.held_out import HeldOut, make_folds
+from nodecopy.calibration.pooling import Pool
 from nodecopy.calibration.temperature import TemperaturePrior, tempered
-from nodecopy.classifiers import (
-    Fitted,
-    GivenProbabilities,
-    NodeClassifier,
-    Placeable,
-    Refiner,
-    fit_many,
-)
+from nodecopy.classifiers import Fitted, Placeable
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, shown
+from nodecopy.errors import ModelError
+from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, reach
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.posterior import Posterior, posterior_of, predicted_by
+from nodecopy.posterior import FittedBayesianGCN, Posterior, posterior_of, predicted_by
 from nodecopy.posterior.averaging import entropy
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
@@ -42,37 +37,6 @@ _BLOCK = 2**14
 _SPREAD = 10
 # Entropies below this have no parts: dividing by them would overflow.
 _LEAST_ENTROPY = 1e-300
-
-
-@savable
-@dataclass(frozen=True)
-class Component:
-    """One of several classifiers.
-
-    Args:
-        classifier: what is fitted to all labels.
-        count: a of the Dirichlet prior of its weight; 0 leaves it out of the pool, for a component
-            that only serves others as their base.
-        in_folds: what is fitted in its place while labels are held out, a cheaper one for
-            instance; None is the classifier itself.
-        prior: of its temperature.
-        on: for a `Refiner`, where it starts: the number of an earlier component, from its fit;
-            "pool", from the calibrated pool of all components before it. In each fold, too, that is
-            the one pool fitted to all held-out labels: weights and temperatures, two for each
-            component, have seen the labels of the fold, the predictions they pool have not. The
-            effect is small (docs/decisions/0027-the-best-preset.md).
-    """
-
-    classifier: NodeClassifier
-    count: float = 1.0
-    in_folds: NodeClassifier | None = None
-    prior: TemperaturePrior = field(default_factory=TemperaturePrior)
-    on: int | Literal["pool"] | None = None
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.count >= 0:
-            raise ModelError(f"count must not be negative; got {self.count}")
 
 
 @savable
@@ -108,111 +72,48 @@ class StackedClassifier:
         if not whole or (self.folds < 2 and self.folds != 0):
             raise ModelError(f"folds must be at least 2, or 0 for none; got {self.folds}")
         for number, component in enumerate(self.components):
-            _check_start(component, self.components[:number])
+            check_start(component, self.components[:number])
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
-        """Fit every classifier to all labels, and to all but a fold of them."""
+    def fit(
+        self,
+        task: Task,
+        seed: int = 0,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> FittedStack:
+        """Fit every classifier to all labels, and to all but a fold of them.
+
+        Args:
+            task: what to learn from.
+            seed: of all that is random.
+            progress: told how far it is.
+            executor: where components are fitted and applied; None is here.
+        """
+        executor = executor or Serial()
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
         if self.most_nodes is None or task.graph.num_nodes <= self.most_nodes:
-            return self._fitted(task, seed, unit, progress)
+            return self._fitted(task, seed, unit, progress, executor)
         part = _reached(task, self.most_nodes, child_seed(seed, "part"))
         during, after = stages(progress, [1, 1])
-        fitted = self._fitted(task.part(part.nodes), seed, unit, during)
-        return fitted.extended(part, task.graph, task.features, after)
+        fitted = self._fitted(task.part(part.nodes), seed, unit, during, executor)
+        return fitted.extended(part, task.graph, task.features, after, executor)
 
-    def _fitted(self, task: Task, seed: int, unit: float, progress: Progress | None) -> FittedStack:
+    def _fitted(
+        self, task: Task, seed: int, unit: float, progress: Progress | None, executor: Executor
+    ) -> FittedStack:
         mapped = None
         if self.features is not None:
             mapped = self.features.fit(task.features, child_seed(seed, "features"))
         if mapped is not None:
             task = replace(task, features=mapped.apply(task.features))
         folds = make_folds(task, self.folds, child_seed(seed, "held out"))
-        fits = _Fits(task, seed, folds, self.pool_prior)
-        for done, component in enumerate(self.components):
-            fits.add(component)
+        fits = ComponentFits(task, seed, folds, self.pool_prior, executor)
+        for done, _ in enumerate(fits.add_all(self.components)):
             if progress is not None:
                 progress(done + 1, len(self.components))
         held_out, pool = fits.pooled()
         return FittedStack(tuple(fits.full), held_out, pool, mapped, unit)
-
-
-class _Fits:
-    """The components so far, each fitted to all labels and to all but those of each fold."""
-
-    def __init__(self, task: Task, seed: int, folds: Folds, pool_prior: TemperaturePrior) -> None:
-        self.full: list[Fitted] = []
-        self._held: list[Sequence[Fitted]] = []
-        self._predictions: list[NDArray[np.float64]] = []
-        self._components: list[Component] = []
-        self._task, self._seed, self._folds, self._pool_prior = task, seed, folds, pool_prior
-
-    def add(self, component: Component) -> None:
-        """Fit one more."""
-        number, cheap = len(self.full), component.in_folds or component.classifier
-        full, held = self._start(component.on)
-        (fitted,) = self._fit(component.classifier, number, [self._task], [self._seed], full)
-        fits = self._fit(cheap, number, self._folds.tasks, self._folds.seeds, held)
-        self.full.append(fitted)
-        self._held.append(fits)
-        self._predictions.append(self._folds.predictions(fits))
-        self._components.append(component)
-
-    def pooled(self) -> tuple[HeldOut, Pool]:
-        """Weigh and calibrate them by what they predicted for the labels held out."""
-        held_out = self._folds.held_out(self._predictions)
-        counts = np.array([component.count for component in self._components])
-        priors = [component.prior for component in self._components]
-        return held_out, fit_pool(held_out, counts, priors, self._pool_prior)
-
-    def _start(
-        self, on: int | Literal["pool"] | None
-    ) -> tuple[Sequence[Fitted] | None, Sequence[Fitted] | None]:
-        """Return what a component starts from, in the fit to all labels and in every fold."""
-        if on is None:
-            return None, None
-        if isinstance(on, int):
-            return [self.full[on]], self._held[on]
-        _, pool = self.pooled()
-        folds = zip(*self._held, strict=True)
-        return [_together(pool, self.full)], [_together(pool, fits) for fits in folds]
-
-    @staticmethod
-    def _fit(
-        classifier: NodeClassifier,
-        number: int,
-        tasks: Sequence[Task],
-        seeds: Sequence[int],
-        start: Sequence[Fitted] | None,
-    ) -> Sequence[Fitted]:
-        if not tasks:
-            return []
-        if start is not None and isinstance(classifier, Refiner):
-            return classifier.refine_many(tasks, start)
-        return fit_many(classifier, tasks, [child_seed(s, "component", number) for s in seeds])
-
-
-def _together(pool: Pool, fits: Sequence[Fitted]) -> GivenProbabilities:
-    return GivenProbabilities(pool.apply(np.stack([fitted.probabilities for fitted in fits])))
-
-
-def _check_start(component: Component, earlier: Sequence[Component]) -> None:
-    """Refuse a component that starts from what is not there, or that cannot start anywhere."""
-    on, number = component.on, len(earlier)
-    if on is None:
-        return
-    if on == "pool":
-        possible = any(one.count > 0 for one in earlier)
-    else:
-        possible = isinstance(on, int) and 0 <= on < number
-    if not possible:
-        raise ModelError(
-            f"component {number} must be on the number of an earlier one, or on the 'pool' of "
-            f"those before it that have a positive count; got {shown(on)}"
-        )
-    if not isinstance(component.classifier, Refiner):
-        name = type(component.classifier).__name__
-        raise ModelError(f"component {number}, {name}, cannot start from another's fit")
 
 
 @savable
@@ -249,7 +150,12 @@ class FittedStack:
         return pooled(self.pool, map(posterior_of, self.components))
 
     def extended(
-        self, part: Reach, graph: Graph, features: FeatureMatrix, progress: Progress | None = None
+        self,
+        part: Reach,
+        graph: Graph,
+        features: FeatureMatrix,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
     ) -> FittedStack:
         """Return a fit to a part of a graph, applied to all of it.
 
@@ -258,19 +164,23 @@ class FittedStack:
             graph: all of the graph, with weights in their unit.
             features: of all nodes, as they were given.
             progress: told how many components have been applied.
+            executor: where they are applied; None is here.
         """
         nodes = part.nodes
         held_out = replace(self.held_out, nodes=nodes[self.held_out.nodes])
-        posterior = self._applied(nodes, graph, features, progress)
+        posterior = self._applied(nodes, graph, features, progress, executor)
         return replace(self, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
 
-    def predict(self, graph: RowGraph, features: FeatureMatrix) -> Posterior:
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, executor: Executor | None = None
+    ) -> Posterior:
         """Apply every component to another graph, and pool what they say.
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
         """
         nodes = None if self.part is None else self.part.nodes
-        return self._applied(nodes, _scaled(graph, self.weight_unit), features)
+        graph = _scaled(graph, self.weight_unit)
+        return self._applied(nodes, graph, features, executor=executor)
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
@@ -286,18 +196,50 @@ class FittedStack:
         graph: RowGraph,
         features: FeatureMatrix,
         progress: Progress | None = None,
+        executor: Executor | None = None,
     ) -> Posterior:
-        """Apply one component after the other; no two of their predictions are held at once."""
+        """Apply one component after the other; no two of their predictions are held here."""
         seen: Any = features if self.features is None else self.features.rows(features)
+        components = tuple(map(_as_applied, self.components))
+        application = _Application(components, nodes, graph, seen)
+        numbers = range(len(self.components))
+        executor = executor or Serial()
 
         def predicted() -> Iterator[Posterior]:
-            for done, component in enumerate(self.components):
-                component = component if nodes is None else _placed(component, nodes)
-                yield predicted_by(component, graph, seen)
+            for done, part in enumerate(executor.map(_applied_component, numbers, application)):
+                yield part
                 if progress is not None:
                     progress(done + 1, len(self.components))
 
         return pooled(self.pool, predicted())
+
+
+@dataclass(frozen=True, eq=False)
+class _Application:
+    """What is needed to apply the components of a fit.
+
+    Attributes:
+        components: fitted.
+        nodes: which nodes of the graph they were fitted to; None if the first ones.
+        graph: all of it.
+        features: of its nodes.
+    """
+
+    components: tuple[Fitted, ...]
+    nodes: NDArray[np.int64] | None
+    graph: RowGraph
+    features: FeatureMatrix
+
+
+def _applied_component(number: int, application: _Application) -> Posterior:
+    component, nodes = application.components[number], application.nodes
+    component = component if nodes is None else _placed(component, nodes)
+    return predicted_by(component, application.graph, application.features)
+
+
+def _as_applied(fitted: Fitted) -> Fitted:
+    """Return a fit without what it is not applied with: the graphs of members, to be sent."""
+    return replace(fitted, graphs=()) if isinstance(fitted, FittedBayesianGCN) else fitted
 
 
 @savable

@@ -153,6 +153,9 @@ def fit(
     max_memory: Annotated[
         str | None, _own("Refuse what needs more memory, e.g. 8G. (default: half of what there is)")
     ] = None,
+    cluster: Annotated[
+        str | None, _own("Address of a Dask scheduler, tcp://host:8786, whose workers fit.")
+    ] = None,
     labels_per_class: Annotated[
         int | None, _built_in("Known labels of each class. (default: 20)", min=1)
     ] = None,
@@ -204,6 +207,7 @@ def fit(
         "coverage": coverage,
         "formulas": formulas,
         "max_memory": memory_bytes(max_memory),
+        "cluster": cluster,
     }
     built_in = {"labels_per_class": labels_per_class, "split": split}
     if dataset is None:
@@ -407,6 +411,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
 
     working()
     config, max_memory = options.pop("config", None), options.pop("max_memory", None)
+    cluster = options.pop("cluster", None)
     for name in ("edges", "labels") if config is None and "graph" not in options else ():
         if name not in options:
             raise InputError(
@@ -429,7 +434,7 @@ def _fit_tables(options: dict[str, Any], out: str | None) -> None:
                 f"{file} would be replaced, as it is in the folder to write: copy it elsewhere, or "
                 "choose another --out"
             )
-    found = label_tables(settings, True, max_memory=max_memory)
+    found = label_tables(settings, True, max_memory=max_memory, executor=cluster)
     with progress_bar("writing", True) as report:
         write_folder(found, folder, progress=report)
     print("\n".join(fit_lines(found, folder)))

@@ -20,13 +20,14 @@ from nodecopy.estimator.assessment import Assessment, SuspectLabel
 from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
-from nodecopy.estimator.method import PresetName, method_of
+from nodecopy.estimator.method import PresetName, applied_by, fitted_by, method_of
 from nodecopy.estimator.parameters import Parameters
-from nodecopy.estimator.progress import progress_bar
+from nodecopy.estimator.progress import lines_on_stderr, progress_bar
 from nodecopy.estimator.saved import FittedState, check_counts
 from nodecopy.estimator.scaling import Normalise, scaling_of
 from nodecopy.estimator.size import Sizes, check_application, check_size
 from nodecopy.estimator.words import WeightsWord
+from nodecopy.executors import check_executor, opened
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel
 from nodecopy.nn.network import Network
@@ -43,7 +44,6 @@ from nodecopy.posterior import (
     OnlineSchedule,
     Posterior,
     posterior_of,
-    predicted_by,
 )
 from nodecopy.weights import TrainConfig, WeightPosterior, WeightSamples
 
@@ -85,6 +85,10 @@ class NodeCopyClassifier(Parameters):
         progress: show a bar while fitting; None shows one on a terminal.
         max_memory: bytes that weights and probabilities may take; a fit that needs more is refused
             before it begins. None is half of what this process may use.
+        executor: where the parts of a fit are computed: None, in this process; the address of a
+            Dask scheduler, "tcp://host:8786", a Dask ``Client``, or a
+            `nodecopy.executors.DaskCluster`, on its workers with the same result (docs/cluster.md).
+            It is no property of the model, and not saved.
 
     Attributes:
         classes_: the labels that the columns of probabilities stand for [K].
@@ -126,6 +130,7 @@ class NodeCopyClassifier(Parameters):
         random_state: int | np.random.Generator | None = None,
         progress: bool | None = None,
         max_memory: int | None = None,
+        executor: object = None,
     ) -> None:
         self.preset = preset
         self.calibrate = calibrate
@@ -145,6 +150,7 @@ class NodeCopyClassifier(Parameters):
         self.random_state = random_state
         self.progress = progress
         self.max_memory = max_memory
+        self.executor = executor
 
     def fit(self, graph: Any, X: Any = None, y: Any = None, *, validation: ArrayLike = ()) -> Self:
         """Learn from the labelled nodes; forgets any earlier fit.
@@ -165,6 +171,7 @@ class NodeCopyClassifier(Parameters):
         leave nodes out, whose labels are unknown.
         """
         method_of(self.get_params())  # refuses what is wrong with them before anything is read
+        check_executor(self.executor)
         given, labels = read_labelled(graph, X, y)
         features, hubs = given.features, None
         if features is None:
@@ -333,7 +340,8 @@ class NodeCopyClassifier(Parameters):
         sizes = Sizes(features.shape[0], features.shape[1], len(self.classes_), 0)
         check_application(self.model_, sizes, self.max_memory)
         features = self.scaling_.apply(given.graph, features)
-        return predicted_by(self.model_, given.graph, features)
+        with opened(self.executor, lines_on_stderr(self.progress)) as executor:
+            return applied_by(self.model_, given.graph, features, executor)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -343,7 +351,9 @@ class NodeCopyClassifier(Parameters):
         """
         self._check_fitted()
         arrays: Arrays = {}
-        parameters = {name: self._encoded(name, arrays) for name in self.get_params()}
+        # Where it was computed is no property of a model.
+        names = [name for name in self.get_params() if name != "executor"]
+        parameters = {name: self._encoded(name, arrays) for name in names}
         write_model(path, self._state().saved(parameters, arrays))
 
     @classmethod
@@ -406,8 +416,11 @@ class NodeCopyClassifier(Parameters):
         )
         sizes = Sizes(features.shape[0], features.shape[1], len(encoded.classes), len(train))
         check_size(method, sizes, self.max_memory)
-        with progress_bar("fitting", self.progress) as progress:
-            fitted = method.fit(task, self._seed(), progress)
+        with (
+            opened(self.executor, lines_on_stderr(self.progress)) as executor,
+            progress_bar("fitting", self.progress) as progress,
+        ):
+            fitted = fitted_by(method, task, self._seed(), progress, executor)
         state = FittedState(encoded.classes, sizes.features, nodes.scaling, nodes.hubs, fitted)
         self._fitted_to: GivenNodes | None = given
         return self._take(state)

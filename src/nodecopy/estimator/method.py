@@ -7,13 +7,17 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from nodecopy import presets
-from nodecopy.calibration import Component, StackedClassifier
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.calibration import Component, FittedStack, StackedClassifier
+from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown, unknown_name
 from nodecopy.estimator.words import schedule_of, weights_of
+from nodecopy.executors import Executor, Serial
+from nodecopy.graph import RowGraph
 from nodecopy.graph_models import NodeCopying
-from nodecopy.posterior import BayesianGCN
+from nodecopy.posterior import BayesianGCN, Posterior, predicted_by
 from nodecopy.posterior.parts import check_classifier
+from nodecopy.progress import Progress
 
 PresetName = Literal["best", "fast", "paper"]
 
@@ -43,6 +47,32 @@ def method_of(arguments: Mapping[str, Any]) -> NodeClassifier:
     given = {name: arguments[name] for name in ALGORITHM_1 if arguments[name] is not None}
     refuse_foreign(preset, given)
     return _calibrated(_method(preset, given), arguments["calibrate"], arguments["folds"])
+
+
+def fitted_by(
+    method: NodeClassifier, task: Task, seed: int, progress: Progress | None, executor: Executor
+) -> Fitted:
+    """Fit a method: a stack part by part, any other as a whole, wherever that is."""
+    if isinstance(method, StackedClassifier):
+        return method.fit(task, seed, progress, executor)
+    if isinstance(executor, Serial):
+        return method.fit(task, seed, progress)
+    (fitted,) = executor.map(_whole, [(method, seed)], task)
+    return fitted
+
+
+def applied_by(
+    fitted: Fitted, graph: RowGraph, features: FeatureMatrix, executor: Executor
+) -> Posterior:
+    """Apply a fit to another graph: a stack part by part, any other here."""
+    if isinstance(fitted, FittedStack):
+        return fitted.predict(graph, features, executor)
+    return predicted_by(fitted, graph, features)
+
+
+def _whole(unit: tuple[NodeClassifier, int], task: Task) -> Fitted:
+    method, seed = unit
+    return method.fit(task, seed)
 
 
 def refuse_foreign(preset: Any, given: Sequence[str] | Mapping[str, Any]) -> None:

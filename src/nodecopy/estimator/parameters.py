@@ -26,6 +26,18 @@ class Parameters:
             setattr(self, name, value)
         return self
 
+    def __sklearn_clone__(self) -> Self:
+        """Return a copy that is not fitted; scikit-learn's ``clone`` asks for it.
+
+        A connection to a cluster cannot be copied, and is shared.
+        """
+        from sklearn.base import clone
+
+        copied = self.get_params()
+        for name in copied.keys() - {"executor"}:
+            copied[name] = clone(copied[name], safe=False)
+        return type(self)(**copied)
+
     def __repr__(self) -> str:
         """Show the arguments that differ from their defaults."""
         changed = [

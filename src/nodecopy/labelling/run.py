@@ -15,7 +15,8 @@ from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.progress import progress_bar
+from nodecopy.estimator.progress import lines_on_stderr, progress_bar
+from nodecopy.executors import opened
 from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
@@ -28,7 +29,11 @@ STANDARDISED = "columns of features were brought to mean 0 and standard deviatio
 
 
 def label_tables(
-    settings: FitSettings, progress: bool | None = None, *, max_memory: int | None = None
+    settings: FitSettings,
+    progress: bool | None = None,
+    *,
+    max_memory: int | None = None,
+    executor: object = None,
 ) -> LabelledGraph:
     """Do the whole job on the tables that the settings name; nothing is written.
 
@@ -37,13 +42,17 @@ def label_tables(
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
         max_memory: bytes; tables and a fit that need more are refused before they are read or
             begun. None is half of what this process may use.
+        executor: where the fit is computed, as in `NodeCopyClassifier`; a scheduler that does not
+            answer is noticed before anything is read.
     """
-    with progress_bar("reading", progress) as report:
-        table = read_files(settings, max_memory, report)
-    classifier = settings.classifier(progress).set_params(max_memory=max_memory)
-    fitted = fit_table(classifier, table)
-    # How this fit was watched and bounded is no property of the model, which may be kept.
-    fitted.set_params(progress=None, max_memory=None)
+    with opened(executor, lines_on_stderr(progress)) as where:
+        with progress_bar("reading", progress) as report:
+            table = read_files(settings, max_memory, report)
+        classifier = settings.classifier(progress)
+        classifier.set_params(max_memory=max_memory, executor=where)
+        fitted = fit_table(classifier, table)
+    # How and where this fit was made is no property of the model, which may be kept.
+    fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
         return judge(settings, table, fitted, report)
 

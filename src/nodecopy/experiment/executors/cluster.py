@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodecopy.errors import RunError
+from nodecopy.executors.connection import PATIENCE, Workers, connected
 from nodecopy.experiment.executors.base import Tell, say_nothing, too_long
-from nodecopy.experiment.executors.connection import PATIENCE, Workers, connected
 from nodecopy.experiment.outcome import Failure, Outcome, RunTrial, attempt
 from nodecopy.experiment.trial import Trial
 

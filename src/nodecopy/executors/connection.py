@@ -1,7 +1,8 @@
 """The connection to a Dask cluster: one of our own on this machine, or that of a scheduler.
 
 Dask waits for workers for ever. Here, a cluster of our own that has had no worker for a stated time
-ends the run; with a scheduler elsewhere, the run says what it waits for.
+ends the run; with a scheduler elsewhere, the run says what it waits for, and how long it may wait
+is for the caller to say.
 """
 
 from __future__ import annotations
@@ -46,10 +47,22 @@ class Workers:
         client: of the cluster.
         address: of its scheduler; None if the cluster is our own.
         tell: shows a line about the workers of a cluster elsewhere.
+        patience: seconds that such a cluster may be without a worker; None is for ever.
+
+    Attributes:
+        threads: of every worker, by its address, when they were last counted.
     """
 
-    def __init__(self, client: Client, address: str | None, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        address: str | None,
+        tell: Callable[[str], None],
+        patience: float | None = None,
+    ) -> None:
         self._client, self._address, self._tell = client, address, tell
+        self._patience = patience
+        self.threads: dict[str, int] = {}
         self._looked = self._told = -_REMIND
         self._none_since: tuple[float, str] | None = None
         self._count = -1
@@ -58,16 +71,17 @@ class Workers:
         """Count the workers, if that was not done a moment ago.
 
         Raises:
-            RunError: a cluster of our own has had none for too long.
+            RunError: there have been none for too long.
         """
         now = time.monotonic()
         if now - self._looked < _LOOK:
             return
         self._looked = now
         try:
-            count = len(self._client.nthreads(callback_timeout=PATIENCE))
+            self.threads = dict(self._client.nthreads(callback_timeout=PATIENCE))
         except OSError:  # busy, or lost; the futures will say which
             return
+        count = len(self.threads)
         if count:
             self._none_since = None
         elif self._none_since is None:
@@ -84,12 +98,21 @@ class Workers:
                     "'processes'"
                 )
         elif self._none_since is not None:
+            self._check_patience(now - self._none_since[0], self._none_since[1])
             if self._count != 0 or now - self._told >= _REMIND:
                 self._told = now
                 since = self._none_since[1]
                 self._tell(f"waiting for workers: there are 0 at {self._address} since {since}")
         elif self._count <= 0:
             self._tell(f"{count} worker{'s' * (count > 1)} at {self._address}")
+
+    def _check_patience(self, seconds: float, since: str) -> None:
+        if self._patience is not None and seconds >= self._patience:
+            raise RunError(
+                f"there has been no worker at {self._address} for {self._patience:g} seconds, "
+                f"since {since}; start some (dask worker {self._address} --nthreads 1), or fit "
+                "without a cluster"
+            )
 
 
 @contextmanager
@@ -103,11 +126,9 @@ def connected(address: str | None, workers: int) -> Iterator[Client]:
     try:
         import dask
         from distributed import Client
-        from distributed.utils import silence_logging_cmgr
     except ImportError as error:
         raise InputError(missing_extra("the executor 'cluster'", "Dask", "cluster")) from error
-    # Workers that die and come back are not news here, and tracebacks of lost ones are no help.
-    with silence_logging_cmgr(logging.CRITICAL):
+    with quiet():
         if address is None:
             with dask.config.set(OWN_CLUSTER), _own_cluster(workers) as client:
                 yield client
@@ -118,6 +139,15 @@ def connected(address: str | None, workers: int) -> Iterator[Client]:
             raise RunError(f"no Dask scheduler answers at {address}: {error}") from error
         with _closing(client):
             yield client
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress what Dask logs: that workers die and come back is no news here."""
+    from distributed.utils import silence_logging_cmgr
+
+    with silence_logging_cmgr(logging.CRITICAL):
+        yield
 
 
 @contextmanager

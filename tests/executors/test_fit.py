@@ -1,0 +1,139 @@
+"""A fit on a cluster is the fit of one machine, bit for bit, also when workers die."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import threadpoolctl
+import torch
+from sklearn.base import clone
+
+from nodecopy import NodeCopyClassifier, cli
+from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.data import planted_partition
+from nodecopy.executors import connection
+from nodecopy.posterior import Posterior
+from nodecopy.presets import best, diffusion
+from tests.executors.deadly import Deadly
+
+distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+
+NODES = 900
+DATA = planted_partition(NODES, 3, seed=2).dataset
+X = np.random.default_rng(0).normal(size=(NODES, 5)).astype(np.float32) + DATA.labels[:, None]
+Y = np.where(np.arange(NODES) < 40, DATA.labels, -1)
+GROWN = planted_partition(NODES + 20, 3, seed=2).dataset.graph
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Compute on as many threads as a worker has."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with threadpoolctl.threadpool_limits(1):
+        yield
+    torch.set_num_threads(before)
+
+
+def fitted(preset: Any, **settings: Any) -> NodeCopyClassifier:
+    classifier = NodeCopyClassifier(preset, random_state=1, progress=False, **settings)
+    return classifier.fit(DATA.graph, X, Y)
+
+
+def assert_same(found: Posterior, expected: Posterior) -> None:
+    for name, value in vars(expected).items():
+        np.testing.assert_array_equal(getattr(found, name), value, strict=True)
+
+
+@pytest.mark.parametrize("most_nodes", [None, 300], ids=["whole", "within a part"])
+def test_two_workers_give_the_bits_of_one_machine(address: str, most_nodes: int | None) -> None:
+    method = replace(best(n_zeta=2), folds=2, most_nodes=most_nodes)
+    here, there = fitted(method), fitted(method, executor=address)
+    assert_same(there.posterior_, here.posterior_)
+    held = [one.held_out_.probabilities for one in (there, here) if one.held_out_ is not None]
+    np.testing.assert_array_equal(*held)
+    x = np.concatenate([X, X[:20]])
+    assert_same(there.posterior_on(GROWN, x), here.posterior_on(GROWN, x))
+
+
+def test_a_worker_killed_while_fitting_and_one_while_applying_change_nothing(
+    address: str, tmp_path: Path
+) -> None:
+    parts = Component(diffusion()), Component(Deadly(tmp_path))
+    method = StackedClassifier(parts, folds=2, most_nodes=300)
+    there = fitted(method, executor=address)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["applied", "fitted"]
+    assert_same(there.posterior_, fitted(method).posterior_)
+
+
+def test_a_method_without_parts_is_fitted_on_a_worker_as_a_whole(address: str) -> None:
+    there = fitted(diffusion(), executor=address)
+    assert_same(there.posterior_, fitted(diffusion()).posterior_)
+
+
+def test_a_client_is_shared_by_clones_stays_open_and_is_not_saved(
+    address: str, tmp_path: Path
+) -> None:
+    with distributed.Client(address) as client:
+        classifier = NodeCopyClassifier("fast", random_state=1, progress=False, executor=client)
+        copied = clone(classifier)
+        assert copied.executor is client
+        copied.fit(DATA.graph, X, Y)
+        assert client.status == "running"
+        copied.save(tmp_path / "model.safetensors")
+    loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
+    assert loaded.executor is None
+    assert_same(loaded.posterior_, fitted("fast").posterior_)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[str]:
+    edges = [f"{i},{j}" for i in range(120) for j in DATA.graph.neighbours(i) if i < j]
+    labels = [f"{i},{DATA.labels[i]}" for i in range(30)]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *edges]))
+    (tmp_path / "labels.csv").write_text("\n".join(["node,label", *labels]))
+    files = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "labels")]
+    return ["fit", *files, "--preset=fast"]
+
+
+def test_the_command_line_writes_the_same_files(
+    address: str, tables: list[str], tmp_path: Path
+) -> None:
+    for name, words in (("here", []), ("there", [f"--cluster={address}"])):
+        assert cli.main([*tables, f"--out={tmp_path / name}", *words]) == 0
+    for file in ("predictions.csv", "config.toml", "model/model.safetensors"):
+        here, there = (tmp_path / name / file for name in ("here", "there"))
+        assert here.read_bytes() == there.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("127.0.0.1", "must be like tcp://host:8786; got '127.0.0.1'"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_a_wrong_address_is_one_line(
+    wrong: str,
+    message: str,
+    tables: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    assert cli.main([*tables, f"--out={tmp_path / 'run'}", f"--cluster={wrong}"]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_cluster_is_not_for_built_in_datasets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["fit", "cora", "--cluster=tcp://127.0.0.1:9"]) == 2
+    assert "--cluster is for tables of one's own" in capsys.readouterr().err
