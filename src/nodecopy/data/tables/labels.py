@@ -159,11 +159,13 @@ def _check_agreement(db: Database, tables: Sequence[TableFile]) -> None:
         (worst,) = db.rows(f"SELECT id {clash} ORDER BY id LIMIT 1")[0]
         parts = db.rows("SELECT DISTINCT part FROM known WHERE id = ? ORDER BY part", [worst])
         same = f"{is_in('id', [worst])} AND label IS NOT NULL"
+        what = f"{counted(count, 'id')} with labels that disagree: "
         where = [
-            f"{db.places(f'labels{part}', same, ('id', 'label'))} of {tables[part].path}"
-            for (part,) in parts
+            f"{tables[part].path}: {what * (n == 0)}"
+            f"{db.places(f'labels{part}', same, ('id', 'label'))}"
+            for n, (part,) in enumerate(parts)
         ]
-        raise DatasetError(f"{counted(count, 'id')} with labels that disagree: {'; '.join(where)}")
+        raise DatasetError("; ".join(where))
 
 
 def _numbered(
