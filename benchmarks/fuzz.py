@@ -80,7 +80,8 @@ def run(whole: Path, folder: Path, seed: int, number: int) -> Ended:
     finally:
         os.chdir(here)
     seconds = time.perf_counter() - start
-    wrong = wrong or _wrong_end(code, out.getvalue(), err.getvalue())
+    listing = case.words[:1] == ["inspect"]  # it may name several problems, one in a line
+    wrong = wrong or _wrong_end(code, out.getvalue(), err.getvalue(), listing)
     wrong = wrong or _wrong_files(case, code, before, _content(folder))
     return Ended(maker.__name__, code, f"{wrong}\n{case.words}" if wrong else "", seconds)
 
@@ -99,15 +100,15 @@ def campaign(
             yield number, run(whole, folder, seed, number)
 
 
-def _wrong_end(code: int | None, out: str, err: str) -> str:
+def _wrong_end(code: int | None, out: str, err: str, listing: bool) -> str:
     if "Traceback" in err or "Traceback" in out:
         return f"a traceback: {err}"
     if code not in (0, 2):
         return f"exit code {code}: {err}"
     lines = [line for line in err.splitlines() if not line.startswith(PROGRESS)]
-    # Of tables, all that is wrong is said at once: a line for each problem.
-    if code == 2 and not (lines and all(line.startswith("error: ") for line in lines)):
-        return f"not one clear line for each problem: {err!r}"
+    clear = bool(lines) and all(line.startswith("error: ") for line in lines)
+    if code == 2 and not (clear and (listing or len(lines) == 1)):
+        return f"not one clear line: {err!r}"
     return ""
 
 

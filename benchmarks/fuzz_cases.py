@@ -129,6 +129,7 @@ def _experiment(folder: Path) -> None:
 CELLS = ["a", "b", "007", "7", "-1", "", " ", "nan", "1e400", "0.5", "ß", '"', "\0", "id", "label"]
 CELLS += ["source", "target", "weight", "feature", "value", "<b>", "=1", "\u2028", "1,2", "x" * 300]
 CELLS += ["1,5", "1,200", "sep=;", "2", "-inf", "1e38", "'", "\ufeff", "\n", "\r", "[/b]", "{", "#"]
+CELLS += ["NA", "1.234,5"]
 NAMES = [
     "",
     ".",
@@ -206,11 +207,17 @@ def damage_file(rng: random.Random, path: Path) -> None:
     path.write_bytes(damaged(rng, path.read_bytes()))
 
 
+READING = ["--encoding=utf-16", "--encoding=cp1252", "--encoding=mac-roman", "--encoding=zip"]
+READING += ["--decimal=,", "--decimal=.", "--decimal=", "--missing=refuse", "--missing=x"]
+READING += ["--na-values=a,b", "--na-values="]
+
+
 def random_table(rng: random.Random) -> bytes:
     heads = ["source,target", "id,label", "id,feature,value", "id,f1,f2", "", "a,b"]
     joint, end = rng.choice([",", ",", "\t", ";", "|", " ", ",,"]), rng.choice(["\n", "\r\n", "\r"])
     rows = [joint.join(rng.choices(CELLS, k=rng.randrange(5))) for _ in range(rng.randrange(9))]
-    return end.join([rng.choice(heads), *rows]).encode()
+    encoding = rng.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "utf-7"])
+    return end.join([rng.choice(heads), *rows]).encode(encoding, "replace")
 
 
 # --- cases ------------------------------------------------------------------------------------
@@ -228,6 +235,9 @@ def own_tables(rng: random.Random, folder: Path) -> Case:
         if rng.random() < 0.1:
             picked = rng.choices([*CELLS, "1", "2", "f1", "source"], k=rng.randrange(4))
             words.append(f"--{kind}-columns={','.join(picked)}".replace("\0", ""))
+    words += rng.sample(READING, k=rng.choice([0, 0, 1, 2]))
+    if rng.random() < 0.2:
+        words.append(f"--labels={rng.choice([*files.values()])}")
     if rng.random() < 0.5:
         return Case(["inspect", *words])
     return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))

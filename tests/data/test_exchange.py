@@ -263,7 +263,7 @@ def test_rows_of_pandas_objects_are_put_in_the_order_of_the_nodes():
     assert taken.features.tolist() == [[1.0], [2.0], [3.0]]
     numbered = NodeDataset.from_scipy(taken.graph.to_scipy(), np.eye(3), pd.Series([5, 7], [2, 0]))
     assert numbered.labels.tolist() == [1, -1, 0]
-    with pytest.raises(DatasetError, match="the index of y does not name nodes"):
+    with pytest.raises(DatasetError, match="y does not name nodes"):
         NodeDataset.from_scipy(taken.graph.to_scipy(), np.eye(3), labels)
 
 

@@ -227,10 +227,7 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X[:80], Y), r"one row per node, \[90, D\]; got \[80, 24\]"),
         ((TASK.graph, X, Y[:80]), "90 nodes but there are 80 labels"),
         ((TASK.graph, X, None), "y is missing"),
-        (
-            (TASK.graph, X, {0: "a"}),
-            "got a mapping: for a networkx graph, .y.get.node. for node in",
-        ),
+        ((TASK.graph, X, {"zoe": "a"}), "y does not name nodes of the graph: it has 'zoe'"),
         ((TASK.graph, np.where(X > 0, np.nan, X), Y), "nan"),
         ((TASK.graph, X, np.full(90, -1)), "every label is unknown"),
         ((TASK.graph, X, np.where(Y < 0, -1, 3)), "all labels are .*3.*; at least two classes"),

@@ -11,7 +11,7 @@ from nodecopy import NodeCopyClassifier, presets
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.labelling import label_tables
-from nodecopy.labelling.run import class_values, fit_table, judge, read_files
+from nodecopy.labelling.run import fit_table, judge, read_files
 from nodecopy.presets import EPSILON
 from nodecopy.report.labelled import write_folder
 
@@ -58,7 +58,7 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
 )
 def test_classes_are_numbers_only_if_nothing_is_lost(names, values):
     dataset = replace(planted_partition(20, 2, seed=0).dataset, class_names=names)
-    assert class_values(dataset) == values
+    assert dataset.class_values == values
 
 
 def test_labels_of_one_class_are_refused(settings, rows_file):

@@ -1,11 +1,11 @@
-"""Rows of pandas objects, put in the order of a graph's nodes by their index.
+"""Labels by name, and rows of pandas objects, put in the order of a graph's nodes.
 
 pandas is not imported here: a Series or DataFrame is known by what it offers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ def has_index(values: Any) -> bool:
 
 def counts_rows(values: Any) -> bool:
     """Tell whether values have a row for each node: not so labels by name of a few."""
+    if isinstance(values, Mapping):
+        return False
     return not has_index(values) or _are_positions(values.index)
 
 
@@ -30,10 +32,17 @@ def aligned_labels(labels: Any, num_nodes: int, names: Sequence[Hashable] | None
     """Return labels in the order of the nodes; those that an index does not name are unknown.
 
     Args:
-        labels: any; only a pandas object has an index to go by.
+        labels: any; a mapping goes by its keys, and a pandas object by its index.
         num_nodes: N.
         names: of the nodes, where they have others than their numbers [N].
     """
+    if isinstance(labels, Mapping):
+        spread = np.full(num_nodes, None, object)
+        for node, label in zip(
+            _numbers("y", list(labels), num_nodes, names), labels.values(), strict=True
+        ):
+            spread[node] = label
+        return spread
     if not has_index(labels):
         return labels
     values = labels.to_numpy()
@@ -81,16 +90,23 @@ def _places(
     if not index.is_unique:
         twice = _listed(list(index[index.duplicated()])[:1])
         raise DatasetError(f"the index of {what} has {twice} more than once")
+    return _numbers(what, list(index), num_nodes, names)
+
+
+def _numbers(
+    what: str, given: Sequence[Hashable], num_nodes: int, names: Sequence[Hashable] | None
+) -> NDArray[np.int64]:
+    """Return the node of each name."""
     nodes = range(num_nodes) if names is None else names
     number = {name: node for node, name in enumerate(nodes)}
-    unknown = [name for name in index if name not in number]
+    unknown = [name for name in given if name not in number]
     if unknown:
         called = f"0 to {num_nodes - 1}" if names is None else f"{_listed(names)}"
         raise DatasetError(
-            f"the index of {what} does not name nodes of the graph: it has {_listed(unknown)}, the "
-            f"nodes are {called}; if rows are in the order of the nodes, give {what}.to_numpy()"
+            f"{what} does not name nodes of the graph: it has {_listed(unknown)}, the nodes are "
+            f"{called}; if rows are in the order of the nodes, give {what}.to_numpy()"
         )
-    return np.array([number[name] for name in index], np.int64)
+    return np.array([number[name] for name in given], np.int64)
 
 
 def _are_positions(index: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Graphs of other libraries: SciPy, NetworkX, PyTorch Geometric, plain edge lists.
+"""Graphs of any kind as one value: datasets, tables, SciPy, NetworkX, PyTorch Geometric, edges.
 
 None of these libraries is imported here: an object is known by what it offers.
 """
@@ -16,15 +16,16 @@ from nodecopy.errors import GraphError
 from nodecopy.graph import Graph
 
 ACCEPTED = (
-    "a nodecopy Graph, a SciPy sparse matrix, an edge_index array or tensor [2, E], a "
-    "networkx.Graph, or a PyTorch Geometric Data"
+    "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, a SciPy sparse matrix, an "
+    "edge_index array or tensor [2, E], a networkx.Graph, or a PyTorch Geometric Data"
 )
 
 
 class GraphInput(NamedTuple):
     """A graph, with the features, labels and training mask that came inside it, if any.
 
-    ``names`` are those of the nodes, in order, where they have others than their numbers [N].
+    ``names`` are those of the nodes, in order, where they have others than their numbers [N];
+    ``checked`` says that the features were checked against the graph already.
     """
 
     graph: Graph
@@ -32,11 +33,15 @@ class GraphInput(NamedTuple):
     labels: NDArray[Any] | None = None
     train_mask: NDArray[np.bool_] | None = None
     names: Sequence[Hashable] | None = None
+    checked: bool = False
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     """Return any accepted kind of graph as a `Graph`.
 
+    - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
+      training nodes of its public split are learned from, or all where there is none.
+    - TableDataset, as `read_tables` and `open_graph` give it: likewise, and ids name the nodes.
     - SciPy sparse matrix [N, N]: must be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
@@ -57,6 +62,10 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         return GraphInput(_from_matrix(source, "the sparse matrix"))
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
+    if hasattr(source, "dataset") and hasattr(source, "ids"):
+        return _from_dataset(source.dataset)._replace(names=source.ids)
+    if hasattr(source, "class_values"):
+        return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
         return GraphInput(_from_networkx(source), names=list(source))
     array = _array(source)
@@ -66,6 +75,14 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         f"cannot read a graph from {type(source).__name__} of shape {list(array.shape)}; "
         f"accepted: {ACCEPTED}"
     )
+
+
+def _from_dataset(dataset: Any) -> GraphInput:
+    labels = np.array([*dataset.class_values, None], object)[dataset.labels]
+    mask = dataset.labels >= 0
+    if dataset.public_split is not None:
+        mask = np.isin(np.arange(dataset.num_nodes), dataset.public_split.train) & mask
+    return GraphInput(dataset.graph, dataset.features, labels, mask, checked=True)
 
 
 def _from_matrix(matrix: Any, what: str) -> Graph:

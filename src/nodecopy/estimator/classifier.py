@@ -17,6 +17,7 @@ from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError, NotFittedError
 from nodecopy.estimator.assessment import Assessment, SuspectLabel
+from nodecopy.estimator.frame import prediction_frame
 from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.labels import encode_labels
@@ -161,14 +162,15 @@ class NodeCopyClassifier(Parameters):
                 zero, and dense elsewhere, however they came. Nodes of a networkx graph are in the
                 order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or, where
                 there are none, `structural_features` of the graph, with a warning.
-            y: one label per node [N] of any type; -1, None, NaN or '' where unknown. From a PyTorch
-                Geometric Data if None, hidden outside its ``train_mask``, which it must have.
+            y: one label per node [N] of any type; -1, None, NaN or '' where unknown; or a mapping
+                {node: label}. From a PyTorch Geometric Data if None, hidden outside its
+                ``train_mask``, which it must have; or from a dataset.
             validation: labelled nodes to hold out for early stopping, where ``training`` or the
                 base uses it: their numbers, or a mask [N]. They are not trained on.
 
         Rows of a pandas object go by its index: 0, 1, 2, … as pandas makes it is the order of the
-        nodes, else it must name them (by number, or as a networkx graph does); a Series may then
-        leave nodes out, whose labels are unknown.
+        nodes, else it must name them (by number, or as a networkx graph or the ids of tables do); a
+        Series may then leave nodes out, whose labels are unknown.
         """
         method_of(self.get_params())  # refuses what is wrong with them before anything is read
         check_executor(self.executor)
@@ -180,7 +182,7 @@ class NodeCopyClassifier(Parameters):
         scaling = scaling_of(features, self.normalise)
         held = node_numbers(validation, given.graph.num_nodes, "validation")
         nodes = DescribedNodes(given.graph, features, hubs, scaling)
-        return self._fit(GivenNodes(nodes, labels, held))
+        return self._fit(GivenNodes(nodes, labels, held, given.names))
 
     def add_labels(self, labels: Mapping[int, Any]) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -233,6 +235,16 @@ class NodeCopyClassifier(Parameters):
             return self.posterior_
         picked = node_numbers(nodes, len(self.posterior_.probabilities))
         return self.posterior_.take(picked)
+
+    def to_frame(self) -> Any:
+        """Return what is predicted for every node as a pandas DataFrame, by the name of the node.
+
+        Nodes have the names of a networkx graph, or the ids of tables, and else their numbers,
+        as in a model that was loaded from a file. The columns: predicted, confidence, entropy, and
+        p_… for every class.
+        """
+        given = getattr(self, "_fitted_to", None)
+        return prediction_frame(self.posterior_, self.classes_, given and given.names)
 
     def predict_set(
         self, coverage: float = 0.9, nodes: ArrayLike | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,11 +65,13 @@ class GivenNodes:
         described: the graph and its features.
         labels: one for each node, of any type [N].
         held: labelled nodes that are held out for early stopping.
+        names: of the nodes, where they have others than their numbers [N].
     """
 
     described: DescribedNodes
     labels: Any
     held: NDArray[np.int64]
+    names: Sequence[Hashable] | None = None
 
     def with_labels(self, more: Mapping[int, Any]) -> GivenNodes:
         """Return the same nodes with these labels, in place of any earlier ones of theirs.

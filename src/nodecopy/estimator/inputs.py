@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,6 @@ from nodecopy.graph import Graph
 
 def read_labelled(graph: Any, X: Any, y: Any) -> tuple[GraphInput, Any]:
     """Return a graph with its features, if any, and one label per node."""
-    if isinstance(y, Mapping):
-        raise ModelError(
-            "y must be one label per node, in the order of the graph's nodes; got a mapping: for a "
-            "networkx graph, [y.get(node) for node in graph]"
-        )
     given = read_described(graph, X, len(y) if y is not None and counts_rows(y) else None)
     n = given.graph.num_nodes
     labels = _labels_inside(given) if y is None else aligned_labels(y, n, given.names)
@@ -44,6 +38,8 @@ def read_described(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInp
     features = given.features if X is None else X
     if features is None:
         return given
+    if X is None and given.checked:
+        return given._replace(features=stored_by_density(features))
     features = aligned_rows(features, given.graph.num_nodes, given.names)
     if hasattr(features, "detach"):
         features = features.detach().cpu().numpy()

@@ -8,7 +8,6 @@ import numpy as np
 
 from nodecopy.acquisition import next_labels
 from nodecopy.calibration import FittedStack
-from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.inspection import inspect_dataset
 from nodecopy.data.stored import open_graph
 from nodecopy.data.structural import NO_FEATURES
@@ -111,22 +110,11 @@ def judge(
 
 def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
     """Fit a classifier to a table; its classes are those of the label file, in their order."""
-    dataset = table.dataset
-    names = np.array([*class_values(dataset), None], dtype=object)
-    classifier.fit(dataset.graph, dataset.features, names[dataset.labels])
-    if [str(value) for value in classifier.classes_] != list(dataset.class_names):
-        raise DatasetError(f"labels that cannot be told apart: {', '.join(dataset.class_names)}")
+    names = table.dataset.class_names
+    classifier.fit(table)
+    if [str(value) for value in classifier.classes_] != list(names):
+        raise DatasetError(f"labels that cannot be told apart: {', '.join(names)}")
     return classifier
-
-
-def class_values(dataset: NodeDataset) -> list[int] | list[str]:
-    """Return the classes as whole numbers if all of them are, else as text."""
-    try:
-        values = [int(name) for name in dataset.class_names]
-    except ValueError:
-        return list(dataset.class_names)
-    same = all(str(v) == name for v, name in zip(values, dataset.class_names, strict=True))
-    return values if same and -1 not in values else list(dataset.class_names)
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
