@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
 from nodecopy.data.task import Task
+from nodecopy.estimator import progress
 from tests.problems import make_task
 
 # Tiny problems: a second thread costs more than it brings.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_lines_for_a_busy_machine() -> Iterator[None]:
+    """Let no command write a line of progress because the machine is slow: tests read stderr."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "_PAUSE", 3600.0)
+        yield
 
 
 @pytest.fixture

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import re
 from pathlib import Path
 
 import pytest
 
 from nodecopy import cli
 from nodecopy.data import planted_partition
+from nodecopy.data.tables import database
+from nodecopy.estimator import progress
 
 TABLES = ["--edges=e.csv", "--features=f.csv"]
 
@@ -111,3 +115,23 @@ def test_what_cannot_be_is_one_line_and_exit_code_2(folder, words, expected, cap
     assert captured.err.startswith(expected)
     assert captured.err.count("\n") == 1
     assert sorted(folder.iterdir()) == before
+
+
+def test_every_phase_says_how_far_it_is(folder, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setattr(database, "_PAUSE", 0.0005)
+
+    def phases(*words: str) -> list[str]:
+        assert run(*words) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert all(re.match(r"[a-z ]+: \d+% in 0:00:\d\d", line) for line in lines)
+        return [title for title, _ in itertools.groupby(line.split(":")[0] for line in lines)]
+
+    assert phases(*IMPORT, "--labels=l.csv") == ["reading", "writing"]
+    assert phases("inspect", "--graph=graph") == ["reading"]
+    assert phases("inspect", "--edges=e.csv", "--edge-columns=a,b") == ["reading"]
+    choosing = "choosing nodes and edges to look at"
+    fit = ["fit", "--graph=graph", "--preset=fast", "--out=run"]
+    assert phases(*fit) == ["reading", "fitting", choosing, "writing"]
+    predict = ["predict", "--model=run/model", "--graph=graph", "--out=p.csv"]
+    assert phases(*predict) == ["reading and predicting", "writing"]

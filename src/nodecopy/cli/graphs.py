@@ -245,6 +245,7 @@ def predict(
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling.model_folder import ModelFolder
     from nodecopy.labelling.settings import Formulas, check_choice, check_coverage
+    from nodecopy.progress import stages
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.tables import (
         PredictionRows,
@@ -268,19 +269,23 @@ def predict(
     loaded = ModelFolder.load(model)
     if coverage is not None:
         loaded.classifier.assessment()  # or say at once that there are no sets
-    if graph is not None:
-        table, posterior = loaded.predict_table(open_graph(graph, verify=True), graph)
-    else:
-        table, posterior = loaded.predict(
-            tables["edges"],
-            features,
-            edge_columns=column_names(edge_columns),
-            feature_columns=column_names(feature_columns),
-            encoding=encoding,
-            decimal=decimal,
-            na_values=column_names(na_values),
-            max_memory=memory_bytes(max_memory),
-        )
+    with progress_bar("reading and predicting", True) as report:
+        reading, _ = stages(report, [1, 1])
+        if graph is not None:
+            opened = open_graph(graph, verify=True, progress=reading)
+            table, posterior = loaded.predict_table(opened, graph)
+        else:
+            table, posterior = loaded.predict(
+                tables["edges"],
+                features,
+                edge_columns=column_names(edge_columns),
+                feature_columns=column_names(feature_columns),
+                encoding=encoding,
+                decimal=decimal,
+                na_values=column_names(na_values),
+                max_memory=memory_bytes(max_memory),
+                progress=reading,
+            )
     classes = [str(value) for value in loaded.classifier.classes_]
     sets = sets_of(loaded.classifier, posterior, coverage)
     written = PredictionRows.of(table, posterior, classes, sets)
@@ -331,6 +336,7 @@ def inspect(
     from nodecopy.data.inspection import inspect_dataset
     from nodecopy.data.stored import open_graph
     from nodecopy.data.tables import read_tables
+    from nodecopy.estimator.progress import progress_bar
     from nodecopy.report.inspection import inspection_lines, listed_sentences
 
     working()
@@ -341,26 +347,29 @@ def inspect(
         edge_columns=edge_columns,
         feature_columns=feature_columns,
     )
+    names = column_names(label_columns)
     try:
-        if graph is not None:
-            given = labels or None
-            names = column_names(label_columns)
-            table = open_graph(graph, given, label_columns=names, verify=True)
-        else:
-            table = read_tables(
-                tables["edges"],
-                labels,
-                features,
-                edge_columns=column_names(edge_columns),
-                label_columns=column_names(label_columns),
-                feature_columns=column_names(feature_columns),
-                repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
-                missing=missing,  # type: ignore[arg-type]
-                encoding=encoding,
-                decimal=decimal,
-                na_values=column_names(na_values),
-                max_memory=memory_bytes(max_memory),
-            )
+        with progress_bar("reading", True) as report:
+            if graph is not None:
+                table = open_graph(
+                    graph, labels or None, label_columns=names, verify=True, progress=report
+                )
+            else:
+                table = read_tables(
+                    tables["edges"],
+                    labels,
+                    features,
+                    edge_columns=column_names(edge_columns),
+                    label_columns=names,
+                    feature_columns=column_names(feature_columns),
+                    repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+                    missing=missing,  # type: ignore[arg-type]
+                    encoding=encoding,
+                    decimal=decimal,
+                    na_values=column_names(na_values),
+                    max_memory=memory_bytes(max_memory),
+                    progress=report,
+                )
     except TablesError as error:
         print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
         raise typer.Exit(EXIT_USER_INPUT) from None

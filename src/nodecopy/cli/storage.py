@@ -58,20 +58,22 @@ def import_tables(
 
     working()
     folder = check_graph_folder(out)
-    table = read_tables(
-        edges,
-        labels,
-        features,
-        edge_columns=column_names(edge_columns),
-        label_columns=column_names(label_columns),
-        feature_columns=column_names(feature_columns),
-        repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
-        missing=missing,  # type: ignore[arg-type]
-        encoding=encoding,
-        decimal=decimal,
-        na_values=column_names(na_values),
-        max_memory=memory_bytes(max_memory),
-    )
+    with progress_bar("reading", True) as report:
+        table = read_tables(
+            edges,
+            labels,
+            features,
+            edge_columns=column_names(edge_columns),
+            label_columns=column_names(label_columns),
+            feature_columns=column_names(feature_columns),
+            repeated_edges=repeated_edges,  # type: ignore[arg-type]  # checked there
+            missing=missing,  # type: ignore[arg-type]
+            encoding=encoding,
+            decimal=decimal,
+            na_values=column_names(na_values),
+            max_memory=memory_bytes(max_memory),
+            progress=report,
+        )
     with progress_bar("writing", True) as report:
         write_graph(
             table,

@@ -78,6 +78,7 @@ def read_files(
         settings.features,
         **settings.reading,
         max_memory=max_memory,
+        progress=progress,
     )
 
 

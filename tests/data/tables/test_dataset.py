@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.data.tables.database import Database, Reading
+from nodecopy.data.tables import read_tables
+from nodecopy.data.tables.database import WATCHER, Database, Reading
 from nodecopy.errors import DatasetError, FormatError
 from tests.waiting import LIMIT
 
@@ -86,3 +87,23 @@ def test_folders_with_awkward_names(read, tmp_path, monkeypatch):
     assert read(folder / "e.csv").ids.tolist() == ["a", "b"]
     monkeypatch.chdir(folder)
     assert read(Path("e.csv")).ids.tolist() == ["a", "b"]
+
+
+def test_progress_grows_to_its_end(tmp_path):
+    """Edges that take DuckDB a moment are reported while they are read."""
+    edges, features = tmp_path / "e.csv", tmp_path / "f.csv"
+    edges.write_text("source,target\n" + "".join(f"{k},{k * 7 % 50_000}\n" for k in range(50_000)))
+    features.write_text("id,x\n" + "".join(f"{k},{k % 13}\n" for k in range(50_000)))
+    seen: list[float] = []
+    read_tables(edges, None, features, progress=lambda done, total: seen.append(done / total))
+    assert seen == sorted(seen)
+    assert len(set(seen)) > 4
+    assert seen[-1] == 1.0
+
+
+def test_progress_stops_where_reading_fails(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\na,\n")
+    seen: list[int] = []
+    with pytest.raises(DatasetError, match="without two ids"):
+        read_tables(tmp_path / "e.csv", progress=lambda done, total: seen.append(done))
+    assert WATCHER not in [thread.name for thread in threading.enumerate()]

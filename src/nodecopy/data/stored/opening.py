@@ -103,8 +103,9 @@ def open_graph(
 
 
 def _without(file: str | None, notes: Sequence[str]) -> list[str]:
-    """Return the notes that are not on this file."""
-    return [note for note in notes if file is None or not note.startswith(f"{file}: ")]
+    """Return the notes that are not on this file, or one of several."""
+    begins = tuple(f"{name}: " for name in (file or "").split(", ") if name)
+    return [note for note in notes if not note.startswith(begins)]
 
 
 def _mapped(folder: Path, manifest: Manifest, name: str) -> NDArray[Any]:

@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,10 +30,14 @@ from nodecopy.data.tables.text import MAX_LINE, Text, check_encoding, plain_copy
 from nodecopy.data.tables.wording import SHOWN, counted, listed, shortened
 from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.machine import usable_memory
+from nodecopy.progress import Progress
 
 MEMORY_LIMIT = 2 * 1024**3
+WATCHER = "nodecopy reading"
 _INTERRUPTED = "Query interrupted"
 _COUNTED = 1000
+# Seconds between two questions of how far a statement is.
+_PAUSE = 0.2
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _TEXTS = ("VARCHAR", "ENUM", "UUID", "BOOLEAN", *_WHOLE, *(f"U{name}" for name in _WHOLE))
 _FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
@@ -261,6 +266,33 @@ class Database:
         """Return the columns of an answer as arrays, without an object per row."""
         with self._translated():
             return self._connection.execute(sql).fetchnumpy()
+
+    @contextmanager
+    def watched(self, progress: Progress | None) -> Iterator[None]:
+        """Report how far the longest statement within is: a thread asks DuckDB now and then."""
+        ask = getattr(self._connection, "query_progress", None)
+        if progress is None or ask is None:
+            yield
+            return
+        for setting in ("bar = true", "bar_print = false"):
+            self.run(f"SET enable_progress_{setting}")
+        self.run("SET progress_bar_time = 0")
+        over, furthest = threading.Event(), 0.0
+
+        def report() -> None:
+            nonlocal furthest
+            while not over.wait(_PAUSE):
+                furthest = max(furthest, ask())  # below 0 between two statements
+                progress(int(furthest), 100)
+
+        watcher = threading.Thread(target=report, name=WATCHER, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+        progress(100, 100)
 
     def insert(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
         """Add rows to a table, given its columns in order."""

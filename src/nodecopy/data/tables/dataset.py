@@ -37,6 +37,11 @@ from nodecopy.data.tables.problems import Problems
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError, unknown_name
 from nodecopy.machine import usable_memory
+from nodecopy.progress import Progress, stages
+
+# What it takes to read edges and features, to number ids, and to fetch features and edges; the rest
+# is for the graph.
+_SHARES = (3, 3, 1, 1, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +84,7 @@ def read_tables(
     threads: int | None = None,
     max_memory: int | None = None,
     unpacked_limit: int | None = None,
+    progress: Progress | None = None,
 ) -> TableDataset:
     r"""Read a graph, labels and features from CSV, TSV or Parquet files.
 
@@ -112,6 +118,7 @@ def read_tables(
             they are read. None is half of what this process may use.
         unpacked_limit: bytes that a text compressed by gzip may hold; None is a hundred times its
             size, or 256 MiB if that is more.
+        progress: called with how much is done.
 
     Raises:
         DatasetError: files that do not say what is needed, or do not fit together.
@@ -136,20 +143,22 @@ def read_tables(
     _check_file("feature", feature_columns, features is not None)
     most = usable_memory() // 2 if max_memory is None else max_memory
     reading = Reading(memory_limit, threads, unpacked_limit, encoding, decimal, na_values)
+    of_edges, of_features, of_ids, *of_rest = stages(progress, _SHARES)
     problems, source, dropped = Problems(), None, []
     with Database(reading) as db:
-        with problems.caught():
+        with problems.caught(), db.watched(of_edges):
             edge_file = db.open(edges, EDGES, edge_columns)
             load_edges(db, edge_file, most, problems)
         if features is not None:
-            with problems.caught():
+            with problems.caught(), db.watched(of_features):
                 source = _open_features(db, features, feature_columns, most)
                 dropped = source.load(db, problems)
         label_files = open_labels(db, labels, label_columns, problems)
         if label_files:
             load_labels(db, label_files, problems)
         problems.raise_any()
-        ids = _number_nodes(db, edge_file, source)
+        with db.watched(of_ids):
+            ids = _number_nodes(db, edge_file, source)
         known = no_labels(len(ids))
         if label_files:
             known = number_labels(db, label_files, len(ids), problems)
@@ -164,10 +173,11 @@ def read_tables(
             doubts += first_row_doubts(db, edge_file, others)
         matrix = None
         if source is not None:
-            with problems.caught():
+            with problems.caught(), db.watched(of_rest[0]):
                 matrix = source.fetch(db, len(ids), Filling(missing, means or {}))
         problems.raise_any()
-        rows = fetch_edges(db, edge_file)
+        with db.watched(of_rest[1]):
+            rows = fetch_edges(db, edge_file)
         doubts += [note for table, _ in headers for note in table.notes]
         doubts += [note for table, _ in db.loaded.values() for note in _marks(table)] + dropped
         doubts += [] if source is None else _isolation(db, source, ids)
@@ -175,6 +185,8 @@ def read_tables(
     if matrix is None:
         values, hubs = structural_features(graph)
         matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
+    if of_rest[2] is not None:
+        of_rest[2](1, 1)
     name = edge_file.path.name.split(".")[0] or edge_file.path.name
     return TableDataset(
         NodeDataset(name, graph, matrix.values, known.labels, known.class_names),
