@@ -14,7 +14,7 @@ from nodecopy.errors import InputError
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.store import Row, Store
 from nodecopy.report.compact import compact_rows
-from nodecopy.report.readme import BEGIN, END, RESULTS, main, readme_files, replace_block
+from nodecopy.report.readme import BEGIN, END, RESULTS, Places, main, readme_files, replace_block
 from tests.report.fabricated import make_cell, small_study
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
 
 @pytest.mark.skipif(not (ROOT / RESULTS).exists(), reason=f"there is no {RESULTS} yet")
 def test_the_readme_is_current() -> None:
-    for path, content in readme_files(ROOT / "README.md", ROOT / RESULTS).items():
+    for path, content in readme_files(Places().under(ROOT)).items():
         assert alike(path.read_bytes(), content), (
             f"{path.name}: run python -m nodecopy.report.readme"
         )
@@ -55,17 +55,29 @@ def test_the_committed_rows_are_compact() -> None:
     assert compact_rows(rows) == rows
 
 
-def test_a_store_becomes_rows_figures_and_a_block(tmp_path: Path) -> None:
-    readme, results = tmp_path / "README.md", tmp_path / "data" / "rows.jsonl.gz"
-    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
+def test_a_store_becomes_rows_figures_and_blocks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme, page = tmp_path / "README.md", tmp_path / "tables.md"
+    results = tmp_path / "data" / "rows.jsonl.gz"
+    for file in (readme, page):
+        file.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
     rows = [row for row in small_study() if row.trial.split == "fixed"]
     with Store.open(tmp_path / "runs.sqlite") as store:
         store.add_rows(rows)
         expected = compact_rows(store.rows())
-    paths = ["--readme", str(readme), "--results", str(results)]
+    places = Places(readme, page, results, tmp_path / "none.jsonl.gz")
+    names = ("--readme", "--page", "--results", "--beyond")
+    paths = [word for pair in zip(names, map(str, places), strict=True) for word in pair]
     main([*paths, "--store", str(tmp_path / "runs.sqlite")])
     assert read_jsonl(results) == expected
-    text = readme.read_text(encoding="utf-8")
+    written = capsys.readouterr().out.splitlines()
+    assert written[:2] == [f"written: {readme}", f"written: {page}"]
+    summary = readme.read_text(encoding="utf-8")
+    assert summary.count("\n| ") == 2 + 5  # heading, rule, and five lines
+    assert "| node copying, as published | **73.8** |" in summary
+    assert "| **nodecopy, the default** | not run |" in summary
+    text = page.read_text(encoding="utf-8")
     assert text.startswith(f"# Title\n\n{BEGIN}\n\nOf the paper's 90 cells: 0 agree, 1 higher")
     assert text.endswith(f"|\n\n{END}\n\nThe end.\n")
     assert "old" not in text
@@ -74,9 +86,10 @@ def test_a_store_becomes_rows_figures_and_a_block(tmp_path: Path) -> None:
     figures = re.findall(r"!\[.*?\]\((.*?)\)", text)
     assert figures == ["data/overview.svg", "data/figure1-fixed.svg"]
     # An edit by hand is noticed, and all else is what the rows give.
-    readme.write_text(text.replace("77.4 ± 0.8", "78.4 ± 0.8"), encoding="utf-8")
-    files = readme_files(readme, results)
-    assert files.pop(readme) == text.encode()
+    page.write_text(text.replace("77.4 ± 0.8", "78.4 ± 0.8"), encoding="utf-8")
+    files = readme_files(places)
+    assert files.pop(page) == text.encode()
+    assert files.pop(readme) == summary.encode()
     assert [path.relative_to(tmp_path).as_posix() for path in files] == figures
     assert all(path.read_bytes() == content for path, content in files.items())
 

@@ -146,6 +146,15 @@ def fit(
     ] = None,
     suggestions: Annotated[int | None, _own("Nodes to label next. (default: 20)", min=0)] = None,
     suspects: Annotated[int | None, _own("Suspect edges to list. (default: 100)", min=0)] = None,
+    rivals: Annotated[
+        bool | None,
+        typer.Option(
+            "--rivals/--no-rivals",
+            help="Compare with simple methods on the labels held out. (default: rivals)",
+            rich_help_panel=_TABLES,
+            show_default=False,
+        ),
+    ] = None,
     coverage: Annotated[
         float | None, _own("How often the label is in a node's set of classes. (default: 0.9)")
     ] = None,
@@ -204,6 +213,7 @@ def fit(
         "folds": folds,
         "suggestions": suggestions,
         "suspects": suspects,
+        "rivals": rivals,
         "coverage": coverage,
         "formulas": formulas,
         "max_memory": memory_bytes(max_memory),

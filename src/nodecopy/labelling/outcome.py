@@ -14,6 +14,7 @@ from nodecopy.data.inspection import Inspection
 from nodecopy.data.tables import TableDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment
+from nodecopy.labelling.rivals import Rival
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
 from nodecopy.labelling.validation import Validation
@@ -50,6 +51,8 @@ class LabelledGraph:
         validation: predictions of labels held out; None where none was wanted or possible.
         next_labels: the nodes most worth labelling.
         suspects: edges that may be wrong.
+        rivals: simple methods on the same hidden labels; none where they were not asked for, or the
+            graph is large.
         donors: whose neighbours nodes receive in the sampled graphs; None if nothing is copied.
     """
 
@@ -61,6 +64,7 @@ class LabelledGraph:
     next_labels: NextLabels
     suspects: SuspectEdges
     donors: DrawnDonors | None
+    rivals: tuple[Rival, ...] = ()
 
     @property
     def posterior(self) -> Posterior:

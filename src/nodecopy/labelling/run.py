@@ -19,6 +19,7 @@ from nodecopy.executors import opened
 from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
+from nodecopy.labelling.rivals import Hidden, Rival, rivals_on
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
 from nodecopy.labelling.validation import validation_of
@@ -106,7 +107,14 @@ def judge(
     donors = _donors(fitted)
     report(4, 4)
     held_out = validation_of(fitted)
-    return LabelledGraph(settings, table, inspection, fitted, held_out, chosen, suspects, donors)
+    rivals: tuple[Rival, ...] = ()
+    if settings.rivals and fitted.held_out_ is not None:
+        held = fitted.held_out_
+        hidden = Hidden(held.nodes, held.truth, held.folds)
+        rivals = rivals_on(graph, shown, table.dataset.labels, hidden)
+    return LabelledGraph(
+        settings, table, inspection, fitted, held_out, chosen, suspects, donors, rivals
+    )
 
 
 def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:

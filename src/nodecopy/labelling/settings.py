@@ -68,6 +68,7 @@ class FitSettings:
             to sum 1; else leave them as they are.
         suggestions: how many nodes to suggest for labelling.
         suspects: how many suspect edges to list at most.
+        rivals: whether to compare with simple methods on the labels held out.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
@@ -98,6 +99,7 @@ class FitSettings:
     standardise: bool = True
     suggestions: int = 20
     suspects: int = 100
+    rivals: bool = True
     coverage: float = 0.9
     formulas: Formulas = "keep"
     graph: str | None = None
@@ -112,7 +114,7 @@ class FitSettings:
         if self.epsilon is not None:
             _check_share("epsilon", self.epsilon)
         check_coverage(self.coverage)
-        for key in ("standardise", "calibrate"):
+        for key in ("standardise", "calibrate", "rivals"):
             value = getattr(self, key)
             if not isinstance(value, bool) and (key, value) != ("calibrate", None):
                 raise SpecError(f"{key} must be true or false; got {shown(value)}")

@@ -41,6 +41,12 @@ class Validation:
     folds: int
 
     @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each hidden label was predicted [n]."""
+        said: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return said
+
+    @property
     def scores(self) -> Scores:
         """Scores of all predictions."""
         return score_predictions(self.probabilities, self.truth)

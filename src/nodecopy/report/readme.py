@@ -1,19 +1,23 @@
-"""The results in README.md, made from the committed rows.
+"""The results in README.md and docs/paper-tables.md, made from the committed rows.
 
-    python -m nodecopy.report.readme                       # README.md from results/paper.jsonl.gz
+    python -m nodecopy.report.readme                       # both from results/*.jsonl.gz
     python -m nodecopy.report.readme --store runs.sqlite   # first replace the rows by a store's
 
-Between the two marks of the README stand a summary, the tables and the figures; the figures are
-files beside the rows. A test holds that all of them are what the rows give.
+Between the two marks of the README stands a summary of five rows, between those of the page the
+paper's tables and the figures, which are files beside the rows. A test holds that all of them are
+what the rows give.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from nodecopy.errors import InputError
 from nodecopy.experiment.export import export_rows, read_jsonl
@@ -24,33 +28,49 @@ from nodecopy.report.contents import summary
 from nodecopy.report.drawing import Drawing
 from nodecopy.report.figures import figure_1, overview_figure
 from nodecopy.report.markdown import markdown_table, markdown_text
-from nodecopy.report.paper import TRIALS
+from nodecopy.report.paper import DATASET_TITLES, TRIALS, paper_cells
 from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
 from nodecopy.report.tables import badge, dataset_tables, mean_and_deviation
 from nodecopy.report.text_table import TextCell
 from nodecopy.whole_file import write_whole
 
 RESULTS = Path("results", "paper.jsonl.gz")
+BEYOND = Path("results", "beyond.jsonl.gz")
+README, PAGE = Path("README.md"), Path("docs", "paper-tables.md")
+# The lines of the summary: a method of the rows and what to call it; None is the paper's number.
+_DEFAULT = "best"
+_SUMMARY = {
+    "gcn": "GCN (Kipf and Welling, 2017)",
+    "gat": "GAT (Veličković et al., 2018)",
+    None: "node copying, as published",
+    "copying": 'node copying, here (`preset="paper"`)',
+    _DEFAULT: "**nodecopy, the default**",
+}
+_SUMMARY_LABELS = (5, 20)
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Write the block of the README and its figures; see the module's docstring."""
+    """Write the blocks of README and page, and the figures; see the module's docstring."""
     parser = argparse.ArgumentParser(
         prog="python -m nodecopy.report.readme",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--readme", type=Path, default=Path("README.md"))
+    parser.add_argument("--readme", type=Path, default=README)
+    parser.add_argument("--page", type=Path, default=PAGE, help="of the paper's tables")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the committed rows")
+    parser.add_argument("--beyond", type=Path, default=BEYOND, help="rows of the default method")
     parser.add_argument("--store", type=Path, help="take the rows from this store first")
     chosen = parser.parse_args(args)
     try:
         if chosen.store:
             commit_rows(chosen.store, chosen.results)
-        for path, content in readme_files(chosen.readme, chosen.results).items():
+        places = Places(chosen.readme, chosen.page, chosen.results, chosen.beyond)
+        for path, content in readme_files(places).items():
             write_whole(path, content)
-    except InputError as error:
+            print(f"written: {path}")  # noqa: T201 - a command of its own
+    except (InputError, OSError) as error:
         parser.error(str(error))
 
 
@@ -62,19 +82,82 @@ def commit_rows(store: Path, results: Path) -> None:
     export_rows(rows, results, "jsonl")
 
 
-def readme_files(readme: Path, results: Path) -> dict[Path, bytes]:
-    """Return what the README, and the figures beside the rows, should hold."""
+class Places(NamedTuple):
+    """The files: README and page, rows of the paper's methods and of the default."""
+
+    readme: Path = README
+    page: Path = PAGE
+    results: Path = RESULTS
+    beyond: Path = BEYOND
+
+    def under(self, root: Path) -> Places:
+        """Return the same files of a checkout elsewhere."""
+        return Places(*(root / path for path in self))
+
+
+def readme_files(places: Places) -> dict[Path, bytes]:
+    """Return what README and page, and the figures beside the rows, should hold."""
+    readme, page, results, beyond = places
     study = Study.of(read_jsonl(results))
+    ours = read_jsonl(beyond) if beyond.exists() else []
+    both = Study.of([*study.rows, *(row for row in ours if row.trial.method == _DEFAULT)])
     figures = _figures(study)
-    folder = Path(os.path.relpath(results.parent, readme.parent)).as_posix()
-    block = readme_block(study, figures, folder)
-    text = replace_block(readme.read_text(encoding="utf-8"), block)
-    return {readme: text.encode()} | {
-        results.with_name(f"{figure.name}.svg"): figure.svg for figure in figures
+    folder = Path(os.path.relpath(results.parent, page.parent)).as_posix()
+    blocks = {readme: summary_block(both), page: tables_block(study, figures, folder)}
+    texts = {
+        path: replace_block(path.read_text(encoding="utf-8"), block).encode()
+        for path, block in blocks.items()
     }
+    return texts | {results.with_name(f"{figure.name}.svg"): figure.svg for figure in figures}
 
 
-def readme_block(study: Study, figures: Sequence[Drawing], folder: str) -> str:
+def summary_block(study: Study) -> str:
+    """Return accuracy on random splits in five lines, and how the paper's cells compare."""
+    cells = [(name, labels) for labels in _SUMMARY_LABELS for name in DATASET_TITLES]
+    heads = [f"{DATASET_TITLES[name]}, {labels}" for name, labels in cells]
+    columns = [
+        [_mean(study, CellKey(name, "random", method or "", n)) for method in _SUMMARY]
+        for name, n in cells
+    ]
+    lines = zip(_SUMMARY.values(), *map(_best_in_bold, columns), strict=True)
+    rows = [["accuracy in %, labels a class", *heads], ["---"] * (1 + len(heads)), *lines]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    agreement = markdown_text(summary(study, compare_with_paper(study))[0])
+    again = f"The paper's methods, run again. {agreement} The highest number is in bold."
+    return "\n\n".join([table, again, *_times(study)])
+
+
+def _times(study: Study) -> Iterator[str]:
+    """Yield how long a fit of the default takes, where there are trials of it."""
+    seconds = {
+        title: np.median(study.scores(CellKey(name, "random", _DEFAULT, 20), "cpu_seconds"))
+        for name, title in DATASET_TITLES.items()
+        if CellKey(name, "random", _DEFAULT, 20) in study.cells
+    }
+    if seconds:
+        listed = ", ".join(f"{title} {value:.1f} s" for title, value in seconds.items())
+        yield (
+            "A fit of the default, calibration included, takes this much CPU time, 20 labels a "
+            f"class, median: {listed}."
+        )
+
+
+def _mean(study: Study, key: CellKey) -> str:
+    """Return the mean accuracy of a cell; of one without a method, what the paper has."""
+    if not key.method:
+        return f"{paper_cells()[key._replace(method='copying')].mean:.1f}"
+    values = list(study.accuracy(key).values())
+    if not values:
+        return "not run"
+    return f"{sum(values) / len(values):.1f}"
+
+
+def _best_in_bold(column: Sequence[str]) -> list[str]:
+    highest = max(column, key=lambda text: float(text) if text[0].isdigit() else 0.0)
+    return [f"**{text}**" if text == highest else text for text in column]
+
+
+def tables_block(study: Study, figures: Sequence[Drawing], folder: str) -> str:
     """Return the block: summary, figures from a folder, the paper's tables."""
     agreements = compare_with_paper(study)
     cells = {key: _cell(agreement) for key, agreement in agreements.items()}
@@ -95,7 +178,7 @@ def replace_block(text: str, block: str) -> str:
     'a <!-- results -->\n\nnew\n\n<!-- /results --> b'
     """
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise InputError(f"the README needs one {BEGIN} and, after it, one {END}")
+        raise InputError(f"the page needs one {BEGIN} and, after it, one {END}")
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from nodecopy.labelling import LabelledGraph
+from nodecopy.labelling.rivals import Rival
 from nodecopy.report.labelled.page import labelled_page
 from tests.browser import NEEDED, ROWS, Page, browser
 from tests.report.labelled.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_found
@@ -67,7 +71,7 @@ def test_everything_is_drawn_and_nothing_is_fetched(page, found):
     page.open()
     edges = str(found.table.dataset.graph.num_edges)
     assert [fact.text for fact in page.all("#facts .value")][:3] == ["61", edges, "24"]
-    assert len(page.all(".chart svg")) == 4
+    assert len(page.all(".chart svg")) == 5
     assert all(chart.size["height"] > 100 for chart in page.all(".chart svg"))
     assert "1 of 61 nodes have no edge" in page.one(".warning").text
     assert page.run("performance.getEntriesByType('resource').length") == 0
@@ -351,6 +355,110 @@ def test_a_fit_with_nothing_to_show_says_so(driver, written):
     assert "No edge leads to it" in page.one("#panel").text
     assert "there are no donors" in page.one("#panel").text
     assert "No node is suggested" in page.one("#next").text
-    assert "No edge joins" in page.one("#suspects").text
+    assert "No edge is listed" in page.one("#suspects").text
     assert "No label was held out" in page.one("#trust").text
     assert page.errors() == []
+
+
+KEPT = "[...document.querySelectorAll(arguments[0])].map(e => e.childNodes[1]?.textContent)"
+INSIDE = """[...document.querySelectorAll(arguments[0])].every((line) => {
+  const range = document.createRange();
+  range.selectNode(line.childNodes[1]);
+  const [kept, box] = [range.getBoundingClientRect(), line.getBoundingClientRect()];
+  return kept.width > 0 && kept.right <= box.right + 1 && kept.left >= box.left;
+})"""
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_long_ids_keep_what_tells_them_apart(driver, written, width):
+    ids = [f"{'the-same-beginning/' * 3}{i:03d}{'-the-same-ending' * 3}" for i in range(12)]
+    page = Page(driver, written("long-ids", make_found(12, 2, ids=ids)))
+    page.open(width=width)
+    for lines in (f"{ROWS} > :first-child .line", "#next-list td button .line"):
+        kept = page.run(KEPT, lines)
+        assert len(set(kept)) == len(kept) > 3
+        assert page.run(INSIDE, lines)
+    titles = page.run(
+        "[...document.querySelectorAll(arguments[0])].map(e => e.title)", f"{ROWS} .line"
+    )
+    assert set(ids) <= set(titles)
+
+
+def test_labels_that_differ_from_predictions_can_be_listed(page, found):
+    page.open()
+    Select(page.one("#label-filter")).select_by_value("differs")
+    labels = found.table.dataset.labels
+    differ = (labels >= 0) & (labels != found.posterior.probabilities.argmax(1))
+    assert page.one("#matches").text == f"{differ.sum()} of 61 nodes"
+
+
+def test_a_search_for_a_node_that_the_page_does_not_hold_says_so(driver, written, monkeypatch):
+    monkeypatch.setattr("nodecopy.report.labelled.page.MAX_NODES", 60)
+    page = Page(driver, written("part", make_found(500)))
+    page.open()
+    held = set(page.run("data.nodes.ids"))
+    missing = next(f"n{i}" for i in range(499, 0, -1) if f"n{i}" not in held)
+    page.one("#query").send_keys(missing)
+    words = page.one("#matches").text
+    assert words.startswith("No such node on this page. It holds 60 of 500 nodes; predictions.csv")
+    assert "No node on this page matches" in page.one(".grid").text
+
+
+def test_mistakes_and_rivals_are_shown(driver, written):
+    made = make_found(60, validation=contradicted(6, 2))
+    rivals = (Rival("label propagation", np.array([True] * 5 + [False])),)
+    page = Page(driver, written("rivals", replace(made, rivals=rivals)))
+    page.open()
+    counts = [
+        [int(cell.text) for cell in row.find_elements("css selector", "td")]
+        for row in page.all("#confusion-table tbody tr")
+    ]
+    assert counts == [[2, 0, 0], [0, 1, 1], [1, 0, 1]]
+    rows = [row.text for row in page.all("#rivals-table tbody tr")]
+    assert rows[0].startswith("nodecopy 66.7%")
+    assert rows[1].startswith("label propagation 83.3%")
+    assert "+16.7 ± " in rows[1]
+    assert "may do as well" in page.one("#rivals-words").text
+
+
+def test_the_map_shows_every_node_and_leads_to_it(page, found):
+    page.open()
+    assert "Every node as a point" in page.one("#map-words").text
+    assert sorted(page.run("map.nodes")) == list(range(61))
+    assert len(page.all("#map-chart svg path")) >= 61
+    page.run(
+        "echarts.getInstanceByDom(byId('map-chart')).dispatchAction"
+        "({type: 'showTip', seriesIndex: 0, dataIndex: 5}) ?? 0"
+    )
+    assert page.until(lambda: page.run("document.querySelector('#map-chart .tip')?.textContent"))
+
+
+def test_rows_can_be_downloaded_as_they_are_filtered(page, found):
+    page.open()
+    page.run("(HTMLAnchorElement.prototype.click = () => 0)")
+    page.run("(URL.createObjectURL = (blob) => { window.saved = blob.text(); return ''; })")
+    Select(page.one("#label-filter")).select_by_value("labelled")
+    page.run("document.querySelector('#nodes .download').click() ?? 0")
+    text = page.driver.execute_async_script("window.saved.then(arguments[0])")
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert head[:4] == ["id", "known", "predicted", "confidence"]
+    known = found.table.dataset.labels >= 0
+    assert {row[0] for row in rows} == set(map(str, found.table.ids[known]))
+    assert all(sum(map(float, row[4:])) == pytest.approx(1, abs=0.001) for row in rows)
+
+
+def test_no_word_of_the_page_needs_a_dictionary(page):
+    page.open("#node=v20")
+    assert "nats" not in page.one("body").text.split()
+    assert "Its doubt is" in page.one("#panel").text
+
+
+def test_on_paper_there_are_no_buttons_and_no_table_of_all_nodes(page):
+    page.open()
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not page.one("#table").is_displayed()
+    assert page.one(".on-paper").is_displayed()
+    assert not any(button.is_displayed() for button in page.all("main .download"))
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.run(wide) <= 1
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

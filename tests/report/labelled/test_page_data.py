@@ -42,8 +42,8 @@ def test_columns_are_those_of_the_posterior(found, data):
     posterior = found.posterior.take(nodes)
     p = unpacked(columns["probabilities"], "<u2").reshape(len(nodes), -1) / 10_000
     assert np.abs(p - posterior.probabilities).max() <= 0.00005 + 1e-12
-    assert np.array_equal(unpacked(columns["predicted"], "<i4"), posterior.probabilities.argmax(1))
-    assert np.array_equal(unpacked(columns["known"], "<i4"), found.table.dataset.labels[nodes])
+    assert np.array_equal(unpacked(columns["predicted"], "<i2"), posterior.probabilities.argmax(1))
+    assert np.array_equal(unpacked(columns["known"], "<i2"), found.table.dataset.labels[nodes])
     assert np.allclose(unpacked(columns["entropy"], "<f4"), posterior.entropy)
     assert np.allclose(unpacked(columns["fromGraph"], "<f4"), posterior.graph_information)
     assert np.allclose(unpacked(columns["fromWeights"], "<f4"), posterior.weight_information)
@@ -226,7 +226,7 @@ def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_
     chosen = choose_nodes(found, 100)
     assert len(chosen) == 100
     data = page_data(found, 100)
-    assert len(data["suspectLabels"]["nodes"]) == len(data["next"]["nodes"]) == 25
+    assert len(data["suspectLabels"]["nodes"]) == len(data["next"]["nodes"]) == 20
     assert min(data["suspectLabels"]["nodes"] + data["next"]["nodes"]) >= 0
     listed = {*found.suspect_labels.nodes[:25], *found.next_labels.nodes[:25]}
     others = np.setdiff1d(chosen, [*listed, *found.suspects.nodes.ravel()])

@@ -11,6 +11,7 @@ from typing import Any
 
 from nodecopy.labelling import LabelledGraph
 from nodecopy.report.labelled.page_data import page_data
+from nodecopy.report.labelled.page_map import node_map
 from nodecopy.report.labelled.page_nodes import MAX_NODES
 
 _SCRIPTS = (
@@ -19,6 +20,8 @@ _SCRIPTS = (
     "marks",
     "charts",
     "plain_table",
+    "map",
+    "download",
     "sections",
     "table",
     "neighbourhood",
@@ -44,9 +47,9 @@ def labelled_page(found: LabelledGraph) -> str:
     comes from the tables travels as JSON, and the script shows it as text. However large the graph
     is, the page is not larger than `MAX_BYTES`: it then holds fewer nodes.
     """
-    room, most = MAX_BYTES - len(_page("")), MAX_NODES
+    room, most, picture = MAX_BYTES - len(_page("")), MAX_NODES, node_map(found)
     while True:
-        data = _json(page_data(found, most))  # plain ASCII
+        data = _json(page_data(found, most, picture))  # plain ASCII
         if len(data) <= room or most <= _FEWEST:
             return _page(data)
         shown = min(most, len(found.table.ids))

@@ -11,6 +11,7 @@ from nodecopy.labelling import LabelledGraph, Validation
 from nodecopy.metrics import wilson_interval
 from nodecopy.report.labelled import page_words as words
 from nodecopy.report.labelled.figures import set_sizes
+from nodecopy.report.labelled.page_map import NodeMap, node_map
 from nodecopy.report.labelled.page_nodes import (
     MAX_NODES,
     choose_nodes,
@@ -18,13 +19,18 @@ from nodecopy.report.labelled.page_nodes import (
     link_columns,
     most_listed,
     node_columns,
+    packed,
     place_of,
 )
 
 _BINS = 20
+# Classes that a table of mistakes has at most, and rows of the list in its place.
+_MATRIX, _PAIRS = 15, 20
 
 
-def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any]:
+def page_data(
+    found: LabelledGraph, max_nodes: int = MAX_NODES, picture: NodeMap | None = None
+) -> dict[str, Any]:
     """Return everything the page shows; long columns are packed, see `page_nodes.packed`.
 
     Nodes are named by their place on the page, 0 … n-1, in the order of their ids.
@@ -32,8 +38,10 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
     Args:
         found: what to show.
         max_nodes: how many nodes the page holds at most.
+        picture: the map; None makes it.
     """
-    nodes = choose_nodes(found, max_nodes)
+    drawn = (picture or node_map(found)).first(max_nodes - 4 * most_listed(max_nodes))
+    nodes = choose_nodes(found, max_nodes, drawn.nodes)
     labels, rows = found.table.dataset.labels, most_listed(max_nodes)
     return {
         "files": words.files_read(found),
@@ -43,9 +51,14 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
         "warnings": words.warnings(found),
         "notes": list(found.table.notes),
         "leftOut": words.left_out(found, len(nodes)),
+        "total": len(labels),
+        "quoteFormulas": found.settings.formulas == "quote",
+        "map": _map(found, drawn, nodes),
         "classes": _classes(found),
         "confidence": _confidence(found),
         "reliability": _reliability(found.validation),
+        "rivals": _rivals(found),
+        "confusion": _confusion(found),
         "sets": _sets(found),
         "next": _next(found, nodes, rows),
         "suspectLabels": _suspect_labels(found, nodes, rows),
@@ -54,6 +67,50 @@ def page_data(found: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any
         "links": link_columns(found.table.dataset.graph, nodes, labels >= 0),
         "donors": donor_columns(found, nodes),
     }
+
+
+def _map(found: LabelledGraph, drawn: NodeMap, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    place = place_of(nodes, len(found.table.ids))
+    return {
+        "sentence": words.map_of(found, len(drawn.nodes)),
+        "nodes": packed(place[drawn.nodes], np.int32),
+        # In ten-thousandths, x and y of a node after each other.
+        "places": packed((drawn.places * 10_000).round(), np.int16),
+    }
+
+
+def _rivals(found: LabelledGraph) -> dict[str, Any]:
+    """Return how often each method was right on the hidden labels, ours first."""
+    if found.validation is None or not found.rivals:
+        return {"sentence": words.rivals(found), "rows": []}
+    right = found.validation.right
+    rows = [_scored("nodecopy", right, "")]
+    for rival in found.rivals:
+        gap, error = rival.behind(right)
+        rows.append(_scored(rival.name, rival.right, f"{-100 * gap:+.1f} ± {100 * error:.1f}"))
+    return {"sentence": words.rivals(found), "rows": rows}
+
+
+def _scored(name: str, right: NDArray[np.bool_], difference: str) -> dict[str, Any]:
+    low, high = wilson_interval(float(right.mean()), len(right))
+    values = {"right": float(right.mean()), "low": low, "high": high}
+    return {"name": name, "difference": difference} | {k: round(v, 4) for k, v in values.items()}
+
+
+def _confusion(found: LabelledGraph) -> dict[str, Any]:
+    """Return counts of known labels by what was predicted; of many classes, the commonest pairs."""
+    validation, k = found.validation, len(found.class_names)
+    sentence = words.confusion(found)
+    if validation is None:
+        return {"sentence": sentence, "counts": None, "pairs": []}
+    said = validation.probabilities.argmax(1)
+    counts = np.bincount(validation.truth * k + said, minlength=k * k).reshape(k, k)
+    if k <= _MATRIX:
+        return {"sentence": sentence, "counts": counts.tolist(), "pairs": []}
+    np.fill_diagonal(counts, 0)
+    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS]
+    pairs = [[int(at // k), int(at % k), int(counts.flat[at])] for at in order]
+    return {"sentence": sentence, "counts": None, "pairs": [pair for pair in pairs if pair[2]]}
 
 
 def _classes(found: LabelledGraph) -> dict[str, Any]:

@@ -21,34 +21,45 @@ MAX_LISTED = 500
 _MOST_LINKS = 512  # of one node
 # Of the nodes that are on the page for none of the lists: least certain ones, and random ones.
 _DOUBTFUL = 0.75
+_NONE = np.zeros(0, np.int64)
 
 _DIGITS = re.compile("([0-9]+)")
 
 
 def most_listed(max_nodes: int) -> int:
     """Return how many rows a list has at most, so that the page has room for all nodes in lists."""
-    return min(MAX_LISTED, max_nodes // 4)
+    return min(MAX_LISTED, max_nodes // 5)
 
 
-def choose_nodes(found: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
+def choose_nodes(
+    found: LabelledGraph, max_nodes: int = MAX_NODES, drawn: NDArray[np.int64] = _NONE
+) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
-    All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    edges, those with a suspect label), those with a label, of which at most half of the room is
-    taken, the least certain of the others, and a random sample of the rest.
+    All of them, if they are few enough; else those of the map, those in its lists (suggested ones,
+    ends of suspect edges, those with a suspect label), those with a label, of which at most half of
+    the room is taken, the least certain of the others, and a random sample of the rest.
+
+    Args:
+        found: what to show.
+        max_nodes: how many nodes the page holds at most.
+        drawn: the nodes of the map, a fifth of the others at most.
     """
     count = len(found.table.ids)
-    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(found, max_nodes)
+    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(found, max_nodes, drawn)
     ids = [str(id) for id in found.table.ids[nodes]]
     order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
     return nodes[order]
 
 
-def _telling_nodes(found: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
+def _telling_nodes(
+    found: LabelledGraph, max_nodes: int, drawn: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
     certainty = found.posterior.probabilities.max(1)
     taken = np.zeros(len(certainty), bool)
     rows = most_listed(max_nodes)
+    taken[drawn] = True
     taken[found.next_labels.nodes[:rows]] = True
     taken[found.suspects.nodes[:rows].ravel()] = True
     if found.suspect_labels is not None:
@@ -92,10 +103,11 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
 def node_columns(found: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Return what the page says of each of its nodes, column by column."""
     posterior, labels = found.posterior.take(nodes), found.table.dataset.labels
+    kind = np.int16 if len(found.class_names) < 2**15 else np.int32
     return {
         "ids": [str(id) for id in found.table.ids[nodes]],
-        "known": packed(labels[nodes], np.int32),
-        "predicted": packed(posterior.probabilities.argmax(1), np.int32),
+        "known": packed(labels[nodes], kind),
+        "predicted": packed(posterior.probabilities.argmax(1), kind),
         # In ten-thousandths; a reader cannot tell finer ones apart.
         "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
         "entropy": packed(posterior.entropy, np.float32),

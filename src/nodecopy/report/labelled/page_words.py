@@ -156,6 +156,57 @@ def reliability(validation: Validation | None) -> str:
     return compared
 
 
+def map_of(found: LabelledGraph, shown: int) -> str:
+    """Say what the map shows, and what it does not."""
+    total = len(found.table.ids)
+    which = "Every node" if shown == total else f"{shown:,} of {total:,} nodes, drawn at random,"
+    return (
+        f"{which} as a point, near to those that look like it: alike in their features, in those "
+        "of their neighbours, and in their predicted classes. Colour and shape show the predicted "
+        "class; the fuller a mark, the surer the prediction. Faint points between two groups are "
+        "in doubt between them. Directions and distances between groups mean nothing."
+    )
+
+
+def rivals(found: LabelledGraph) -> str:
+    """Say whether simple methods do as well."""
+    validation = found.validation
+    if validation is None:
+        return f"Simple methods were not compared: {found.why_not_validated}."
+    if not found.rivals:
+        why = "the graph is large" if found.settings.rivals else "it was not asked for (rivals)"
+        return f"Simple methods were not compared: {why}."
+    best = max(found.rivals, key=lambda rival: float(rival.right.mean()))
+    (gap, error), n = best.behind(validation.right), len(validation.nodes)
+    if gap > 2 * error:
+        verdict = "The difference is more than chance does, so nodecopy is worth it here."
+    elif gap < -2 * error:
+        verdict = "The difference is more than chance does: use the simple method here."
+    else:
+        verdict = (
+            "That is within what chance does with so few labels: the simple method may do as well."
+            if n < 10 * FEW_VALIDATED
+            else "That is within what chance does: the simple method may do as well."
+        )
+    return (
+        f"On the same {counted(n, 'hidden label')}, nodecopy was right in "
+        f"{validation.right.mean():.0%}, and the best of the simple methods, {best.name}, in "
+        f"{best.right.mean():.0%}. {verdict}"
+    )
+
+
+def confusion(found: LabelledGraph) -> str:
+    """Say what the table of mistakes shows."""
+    if found.validation is None:
+        return f"There is nothing to show: {found.why_not_validated}."
+    right = int(found.validation.right.sum())
+    return (
+        f"Known labels, each hidden and predicted from the others: {right:,} of "
+        f"{len(found.validation.nodes):,} came out as they are. A row is a known label, a column "
+        "what was predicted in its place."
+    )
+
+
 def sets(found: LabelledGraph) -> str:
     """Say what a prediction set is, what is promised of it, and what is not."""
     sizes = set_sizes(found)
@@ -194,8 +245,9 @@ def suggestions(found: LabelledGraph) -> str:
         return "No node is suggested: either none was asked for, or every node has a label."
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
-        "many nodes in doubt, and unlike those above it. The gain is the doubt, in nats summed "
-        "over all nodes, that a label speaks for and that the labels before it do not."
+        "many nodes in doubt, and unlike those above it. The last column says for how many nodes a "
+        "label speaks, beyond the labels before it, a node counting in full if nothing is known of "
+        "it, and in part if something is."
     )
 
 

@@ -8,6 +8,10 @@ const links = {
   offsets: unpack(Int32Array, data.links.offsets),
   targets: unpack(Int32Array, data.links.targets),
 };
+const map = {
+  nodes: Array.from(unpack(Int32Array, data.map.nodes)),
+  places: unpack(Int16Array, data.map.places),
+};
 const donors = data.donors && {
   ...data.donors,
   classOf: unpack(Int32Array, data.donors.classOf),
@@ -25,11 +29,12 @@ function unpack(Type, text) {
 }
 
 function unpackNodes(columns) {
+  const Class = classNames.length < 2 ** 15 ? Int16Array : Int32Array;
   const unpacked = {
     ids: columns.ids,
     searched: columns.ids.map((id) => id.toLowerCase()),
-    known: unpack(Int32Array, columns.known),
-    predicted: unpack(Int32Array, columns.predicted),
+    known: unpack(Class, columns.known),
+    predicted: unpack(Class, columns.predicted),
     probabilities: unpack(Uint16Array, columns.probabilities),
     entropy: unpack(Float32Array, columns.entropy),
     fromGraph: unpack(Float32Array, columns.fromGraph),

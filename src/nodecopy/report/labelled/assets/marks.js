@@ -12,6 +12,9 @@ const SHAPES = [
   "M8 0.5l2.2 5l5.3 0.5l-4 3.6l1.2 5.4l-4.7-2.8l-4.7 2.8l1.2-5.4l-4-3.6l5.3-0.5z",
 ];
 
+// Entropy as a share of what it is where all classes are equally probable.
+const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
+
 const colourOf = (k) => k % COLOURS;
 const shapeOf = (k) => SHAPES[k % SHAPES.length];
 
@@ -36,20 +39,63 @@ function classMark(k) {
   return svg;
 }
 
-// A name on one line. Where there is no room it loses its middle rather than its last word, as
-// names often differ in that word only.
-function oneLine(text) {
-  const name = shown(text);
-  const [, first, last] = name.match(/^(.{4,}[\s_/.:#-])([^\s_/.:#-]{1,8})$/) ?? [, name, ""];
-  const line = make("bdi", { class: "line" }, make("span", {}, first), last);
-  if (name.length > 12) line.title = name;
+// Signs of a long name that are always shown, and how many of them stand before the telling one.
+const KEPT = 8;
+const BEFORE = 3;
+
+// For each name, how many signs from its end it first differs from all others.
+function tellingPlaces(names) {
+  const turned = names.map((name, i) => [Array.from(shown(name)).reverse().join(""), i]);
+  turned.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const places = new Uint32Array(names.length).fill(1);
+  for (let at = 1; at < turned.length; at++) {
+    const [[a, i], [b, j]] = [turned[at - 1], turned[at]];
+    let same = 0;
+    while (same < a.length && a[same] === b[same]) same++;
+    places[i] = Math.max(places[i], same + 1);
+    places[j] = Math.max(places[j], same + 1);
+  }
+  return places;
+}
+
+// Computed once for each list of names.
+const toldApart = new WeakMap();
+
+function tellingIn(names) {
+  const held = toldApart.get(names);
+  if (held?.length === names.length) return held;
+  toldApart.set(names, tellingPlaces(names));
+  return toldApart.get(names);
+}
+
+// A name on one line. Where there is no room it loses parts, never the signs in which it differs
+// from others: names often begin alike, and often end alike. The title has it in full.
+function oneLine(text, telling = KEPT) {
+  const signs = Array.from(shown(text));
+  const parts = signs.length > 2 * KEPT && telling ? cut(signs, telling) : [signs.join("")];
+  const [first, kept, rest] = parts;
+  const line = make("bdi", { class: "line" }, make("span", {}, first));
+  if (kept) line.append(kept);
+  if (rest) line.append(make("span", { class: "rest" }, rest));
+  if (signs.length > 12) line.title = signs.join("");
   return line;
 }
 
-const idText = (i) => oneLine(nodes.ids[i]);
+function cut(signs, telling) {
+  const at = telling <= KEPT ? signs.length - KEPT : signs.length - telling - BEFORE;
+  const start = Math.max(at, 0);
+  const end = start + KEPT;
+  return [signs.slice(0, start), signs.slice(start, end), signs.slice(end)].map((p) => p.join(""));
+}
 
+const idText = (i) => oneLine(nodes.ids[i], tellingIn(nodes.ids)[i]);
+
+// The beginning of a class is what one looks for, if it is its own.
 function className(k) {
-  return make("span", { class: "name" }, classMark(k), oneLine(classNames[k]));
+  const start = classNames[k].slice(0, KEPT);
+  const own = classNames.every((name, l) => l === k || !name.startsWith(start));
+  const line = oneLine(classNames[k], own ? 0 : tellingIn(classNames)[k]);
+  return make("span", { class: "name" }, classMark(k), line);
 }
 
 function nodeButton(i) {

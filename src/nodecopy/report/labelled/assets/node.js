@@ -86,10 +86,9 @@ function bar(k, p) {
 
 function uncertainty(node) {
   const total = nodes.entropy[node];
-  const most = nats(Math.log(classNames.length));
-  const range = `0 is certain, and ${most} is no idea at all`;
-  const sentence = make("p", {}, `Its entropy is ${nats(total)} nats; ${range}.`);
-  if (nats(total) === nats(0)) return [sentence];
+  const range = "0% is certain, and 100% is no idea at all";
+  const sentence = make("p", {}, `Its doubt is ${percent(doubt(total))}; ${range}.`);
+  if (percent(doubt(total)) === percent(0)) return [sentence];
   const { fromGraph, fromWeights, fromModel } = nodes;
   const shared = Math.max(0, total - fromGraph[node] - fromWeights[node] - fromModel[node]);
   const parts = [
@@ -113,7 +112,7 @@ function partOf(total, style, name, why, value) {
     {},
     make("i", { class: style, "aria-hidden": "true" }),
     make("span", {}, name, make("small", {}, why)),
-    make("span", { class: "number" }, `${nats(value)} nats, ${wholePercent(value / total)}`),
+    make("span", { class: "number" }, `${wholePercent(value / total)} of it`),
   );
 }
 

@@ -3,9 +3,12 @@
 function start() {
   watchTheme();
   showSummary();
+  showMap();
   showClasses();
   showConfidence();
   showReliability();
+  showRivals();
+  showConfusion();
   showSets();
   showNext();
   showSuspectLabels();

@@ -1,6 +1,7 @@
 // The parts of the page above the table of nodes.
 
 const LISTED_AT_FIRST = 10;
+const MAP_KEY = 20;
 
 function showSummary() {
   document.title = `Node labels: ${shown(data.files)}`;
@@ -111,9 +112,9 @@ function showNext() {
     nodeButton(i),
     className(nodes.predicted[i]),
     percent(nodes.confidence[i]),
-    gain[rank].toFixed(2),
+    settled(gain[rank]),
   ]);
-  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain"];
+  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Speaks for"];
   byId("next-list").append(make("p", {}, sentence));
   if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
 }
@@ -146,10 +147,83 @@ function showSuspects() {
   if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
 }
 
+// Gain counted in nodes of which nothing is known.
+function settled(gain) {
+  const count = doubt(gain);
+  return count < 9.95 ? count.toFixed(1) : whole(Math.round(count));
+}
+
+function showMap() {
+  byId("map-words").append(data.map.sentence);
+  byId("map-chart").style.height = "min(34rem, 95vw)";
+  const present = new Set(map.nodes.map((i) => nodes.predicted[i]));
+  const members = classNames.map((_, k) => k).filter((k) => present.has(k));
+  byId("map-key").append(
+    ...members.slice(0, MAP_KEY).map((k) => make("li", {}, className(k))),
+    ...(members.length > MAP_KEY ? [`and ${whole(members.length - MAP_KEY)} more`] : []),
+    make("li", {}, make("span", { class: "ring" }), "known label"),
+  );
+  draw(byId("map-chart"), "Map of nodes; the table of all nodes says the same", mapOption);
+  echarts.getInstanceByDom(byId("map-chart"))?.on("click", ({ data: clicked }) => {
+    if (clicked?.node !== undefined) openNode(clicked.node);
+  });
+}
+
+function showRivals() {
+  const { sentence, rows } = data.rivals;
+  byId("rivals-words").append(sentence);
+  if (rows.length === 0) return;
+  const cells = rows.map(({ name, right, low, high, difference }) => [
+    name,
+    percent(right),
+    span(low, high),
+    difference,
+  ]);
+  const headings = ["Method", "#Right", "#95% interval", "#Against nodecopy, points"];
+  byId("rivals-table").append(plainTable(headings, cells));
+}
+
+function showConfusion() {
+  const { sentence, counts, pairs } = data.confusion;
+  byId("confusion-words").append(sentence);
+  if (counts) byId("confusion-table").append(confusionMatrix(counts));
+  else if (pairs.length) {
+    const rows = pairs.map(([k, l, n]) => [className(k), className(l), whole(n)]);
+    byId("confusion-table").append(
+      plainTable(["Known label", "Predicted without it", "#Labels"], rows),
+    );
+  }
+}
+
+function confusionMatrix(counts) {
+  const head = classNames.map((_, k) => make("th", { scope: "col" }, className(k)));
+  const body = counts.map((row, k) => {
+    const total = row.reduce((sum, n) => sum + n, 0);
+    const cells = row.map((n, l) => {
+      const tint = k === l ? "--agrees" : "--lower";
+      const share = total ? Math.round((60 * n) / total) : 0;
+      const style = `background: color-mix(in srgb, var(${tint}) ${share}%, transparent)`;
+      return make("td", n ? { class: "number", style } : { class: "number absent" }, whole(n));
+    });
+    return make("tr", {}, make("th", { scope: "row" }, className(k)), ...cells);
+  });
+  const corner = make("th", { scope: "col" }, "known ↓ predicted →");
+  const table = make(
+    "table",
+    { class: "confusion" },
+    make("thead", {}, make("tr", {}, corner, ...head)),
+    make("tbody", {}, ...body),
+  );
+  return make("div", { class: "scroll", tabindex: 0 }, table);
+}
+
 // The first rows, and a button for the others; what the page does not hold is in a file.
 function growingTable(headings, rows, total, file) {
   const table = plainTable(headings, rows.slice(0, LISTED_AT_FIRST));
-  const host = make("div", {}, table);
+  const plain = (cell) => (typeof cell === "string" ? cell : (cell.textContent ?? ""));
+  const names = headings.map((heading) => heading.replace("#", ""));
+  const written = () => [names, ...rows.map((cells) => cells.map(plain))];
+  const host = make("div", {}, table, downloadButton("Download", file, written));
   if (total > rows.length) {
     host.append(
       make(

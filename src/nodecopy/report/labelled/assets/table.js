@@ -2,7 +2,7 @@
 
 const SPARE = 8; // rows kept on either side of what is in sight
 const COLUMNS = [
-  { key: "id", title: "Node", width: "minmax(7rem, 2fr)", narrow: "6.25rem", cell: idText },
+  { key: "id", title: "Node", width: "minmax(10rem, 2fr)", narrow: "8rem", cell: idText },
   {
     key: "predicted",
     title: "Predicted",
@@ -19,20 +19,25 @@ const COLUMNS = [
     cell: confidenceCell,
   },
   { key: "known", title: "Known label", width: "minmax(8rem, 1.1fr)", cell: knownCell },
-  inNats("entropy", "Entropy", "5.5rem"),
-  inNats("fromModel", "Between methods", "9rem"),
-  inNats("fromGraph", "Between networks", "9.5rem"),
-  inNats("fromWeights", "Within a network", "9.5rem"),
+  inDoubt("entropy", "Doubt", "5.5rem"),
+  inDoubt("fromModel", "Between methods", "9rem"),
+  inDoubt("fromGraph", "Between networks", "9.5rem"),
+  inDoubt("fromWeights", "Within a network", "9.5rem"),
   inWhole("degree", "Degree", "5.5rem"),
   inWhole("setSize", "Set size", "6rem"),
 ].filter(({ key }) => !/^(from|set)/.test(key) || nodes[key].some((part) => part > 0));
+const LABEL_FILTERS = {
+  labelled: (i) => nodes.known[i] >= 0,
+  unlabelled: (i) => nodes.known[i] < 0,
+  differs: (i) => nodes.known[i] >= 0 && nodes.known[i] !== nodes.predicted[i],
+};
 const wanted = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };
 const grid = { found: new Uint32Array(0), active: 0, rows: new Map() };
 
 const tracks = (kind) => COLUMNS.map((column) => column[kind] ?? column.width).join(" ");
 
-function inNats(key, title, width) {
-  return { key, title, width, number: true, cell: (i) => nats(nodes[key][i]) };
+function inDoubt(key, title, width) {
+  return { key, title, width, number: true, cell: (i) => percent(doubt(nodes[key][i])) };
 }
 
 function inWhole(key, title, width) {
@@ -59,7 +64,7 @@ function matching() {
   const found = [];
   for (let i = 0; i < nodes.ids.length; i++) {
     if (wanted.predicted >= 0 && nodes.predicted[i] !== wanted.predicted) continue;
-    if (wanted.labels && (wanted.labels === "labelled") !== nodes.known[i] >= 0) continue;
+    if (wanted.labels && !LABEL_FILTERS[wanted.labels](i)) continue;
     if (query && !nodes.searched[i].includes(query)) continue;
     found.push(i);
   }
@@ -107,6 +112,9 @@ function buildTable() {
   grid.body.addEventListener("click", openClicked);
   new ResizeObserver(renderRows).observe(grid.scroller);
   buildControls();
+  byId("table").before(
+    downloadButton("Download these rows", "nodes.csv", () => nodeRows(Array.from(grid.found))),
+  );
   refresh();
 }
 
@@ -159,12 +167,17 @@ function refresh() {
     head.setAttribute("aria-sort", order);
     arrow.textContent = { none: "", ascending: "↑", descending: "↓" }[order];
   }
-  const all = nodes.ids.length;
-  byId("matches").textContent =
-    grid.found.length === all
-      ? counted(all, "node")
-      : `${whole(grid.found.length)} of ${counted(all, "node")}`;
+  byId("matches").textContent = matchWords();
   renderRows();
+}
+
+function matchWords() {
+  const all = nodes.ids.length;
+  if (grid.found.length === all) return counted(all, "node");
+  if (grid.found.length || !data.leftOut) {
+    return `${whole(grid.found.length)} of ${counted(all, "node")}`;
+  }
+  return `No such node on this page. It holds ${whole(all)} of ${whole(data.total)} nodes; predictions.csv lists all.`;
 }
 
 function rowHeight() {
@@ -189,7 +202,7 @@ function renderRows() {
   for (let at = first; at < last; at++) rowAt(at, height);
   if (count) rowAt(grid.active, height);
   if (count === 0 && !grid.body.firstChild) {
-    grid.body.append(make("div", { class: "none" }, "No node matches."));
+    grid.body.append(make("div", { class: "none" }, data.leftOut ? "No node on this page matches." : "No node matches."));
   }
 }
 

@@ -24,7 +24,6 @@ function shortened(text, length) {
 
 const whole = (n) => n.toLocaleString("en");
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
-const nats = (value) => value.toFixed(3);
 const counted = (n, one, many) => `${whole(n)} ${n === 1 ? one : (many ?? one + "s")}`;
 
 // Texts become text nodes: nothing from the data is ever read as markup.

@@ -1,0 +1,52 @@
+"""Simple methods on the same hidden labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodecopy.data import planted_partition
+from nodecopy.labelling import rivals
+from nodecopy.labelling.rivals import COMMONEST, PROPAGATION, REGRESSION, Hidden, Rival, rivals_on
+
+
+def problem(homophily: float):
+    made = planted_partition(300, 3, homophily=homophily, seed=0).dataset
+    labels = np.where(np.arange(300) < 60, made.labels, -1)
+    nodes = np.arange(60)
+    return made.graph, made.features, labels, Hidden(nodes, made.labels[:60], nodes % 5)
+
+
+def test_edges_serve_propagation_and_features_serve_regression():
+    right = {rival.name: rival.right.mean() for rival in rivals_on(*problem(0.95))}
+    assert list(right) == [PROPAGATION, REGRESSION, COMMONEST]
+    assert right[PROPAGATION] > 0.8
+    assert right[REGRESSION] > right[COMMONEST]
+    random = {rival.name: rival.right.mean() for rival in rivals_on(*problem(1 / 3))}
+    assert random[PROPAGATION] < 0.6
+    assert random[REGRESSION] == pytest.approx(right[REGRESSION], abs=0.2)
+
+
+def test_a_hidden_label_is_not_seen():
+    """A node apart with a label of its own is right only if its own label leaked."""
+    graph, features, labels, hidden = problem(0.95)
+    lone = (labels[0] + 1) % 3
+    wrong = labels.copy()
+    wrong[0] = lone
+    told = Hidden(hidden.nodes, wrong[:60], hidden.fold_of)
+    assert not rivals_on(graph, features, wrong, told)[0].right[0]
+
+
+def test_without_features_there_is_no_regression_and_large_graphs_are_left_out(monkeypatch):
+    graph, _, labels, hidden = problem(0.9)
+    names = [rival.name for rival in rivals_on(graph, None, labels, hidden)]
+    assert names == [PROPAGATION, COMMONEST]
+    monkeypatch.setattr(rivals, "MAX_WORK", 1000)
+    assert rivals_on(graph, None, labels, hidden) == ()
+
+
+def test_the_difference_is_paired():
+    rival = Rival("other", np.array([True, True, False, False]))
+    gap, error = rival.behind(np.array([True, True, True, False]))
+    assert gap == 0.25
+    assert error == pytest.approx(0.25)
