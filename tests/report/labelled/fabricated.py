@@ -40,7 +40,7 @@ HOSTILE_IDS = (
     "long" * 75,
     "9007199254740993",  # beyond what a number of JavaScript can hold
 )
-HOSTILE_CLASSES = ("</script>" + SCRIPT, "عربي", "name " * 60)
+HOSTILE_CLASSES = ("</script>" + SCRIPT, "عربي", ("name " * 60).strip())
 
 
 def fit_awkward_tables(folder: Path) -> LabelledGraph:
