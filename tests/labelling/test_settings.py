@@ -40,7 +40,7 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         *(("suspects", v) for v in (-1, 0.9, None)),
         *(("coverage", v) for v in (0, 1, 90, None, float("nan"), "0.9", True)),
         *((key, v) for key in ("calibrate", "standardise") for v in ("yes", 1)),
-        *(("edges", v) for v in ("", None, 3)),
+        *(("edges", v) for v in ("", None, 3, "e\0")),
         ("features", 3),
         *(("edge_columns", v) for v in ("a", 3, (1, 2))),
         *((key, 10**9 + 1) for key in ("n_zeta", "n_weights", "epochs", "folds")),

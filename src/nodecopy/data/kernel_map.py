@@ -13,7 +13,8 @@ columns D: the kernel is wide, and nearly linear where there are many columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.rng import stream
 from nodecopy.savable import savable
+
+Real = TypeVar("Real", np.float32, np.float64)
 
 # Ranks of a skewed column are told from so many of its quantiles.
 _QUANTILES = 1001
@@ -159,6 +162,42 @@ class MappedRows:
             mapped[start : start + _BLOCK] = kernel @ self.mapping.whitening
         return mapped
 
+    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
+        """Return φ W of every row [N, c] in single precision, without ever forming φ.
+
+        Args:
+            w: a narrow matrix [r, c].
+            unit: whether rows of φ are scaled to length one first.
+        """
+        through = (self.mapping.whitening @ w).astype(np.float32)  # Λ^(-1/2) Uᵀ goes to W's side
+        product = np.empty((self.shape[0], through.shape[1]), np.float32)
+        for block in self._blocks():
+            product[block] = self._kernel(block) @ through
+            if unit:
+                product[block] /= self._lengths[block]
+        return product
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.float32]:
+        """‖φ‖ of every row, one where it is zero [N, 1]."""
+        whitening = self.mapping.whitening.astype(np.float32)
+        lengths = np.empty((self.shape[0], 1), np.float32)
+        for block in self._blocks():
+            mapped = self._kernel(block) @ whitening
+            lengths[block, 0] = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
+        lengths[lengths == 0] = 1.0
+        return lengths
+
+    def _kernel(self, block: slice) -> NDArray[np.float32]:
+        """Return k(x, Z) of some rows [n, m]."""
+        part = self.features[block]
+        values = part if isinstance(part, np.ndarray) else part.toarray()
+        rows = self.mapping.comparable(values.astype(np.float64)).astype(np.float32)
+        return _kernel(rows, self.mapping.landmarks.astype(np.float32))
+
+    def _blocks(self) -> list[slice]:
+        return [slice(start, start + _BLOCK) for start in range(0, self.shape[0], _BLOCK)]
+
     def toarray(self) -> NDArray[np.float32]:
         """Return φ of every row [N, r]."""
         return self[:]
@@ -175,8 +214,8 @@ def has_units(features: FeatureMatrix) -> bool:
     return bool(np.count_nonzero(features) >= DENSE_SHARE * features.size)
 
 
-def _kernel(x: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
+def _kernel(x: NDArray[Real], z: NDArray[Real]) -> NDArray[Real]:
     """Return k(x, z) [n, m]."""
     squares = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * x @ z.T
-    result: NDArray[np.float64] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
+    result: NDArray[Real] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
     return result

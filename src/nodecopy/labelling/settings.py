@@ -314,7 +314,7 @@ def check_coverage(value: object) -> None:
 def _check_path(key: str, value: object, *, optional: bool) -> None:
     if optional and value is None:
         return
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise SpecError(f"{key} must be the name of a file; got {shown(value)}")
 
 

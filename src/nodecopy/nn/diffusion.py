@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from nodecopy.data.kernel_map import MappedRows
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
@@ -218,13 +219,16 @@ class Features:
     ) -> None:
         self.num_columns = int(features.shape[1])
         self._sparse: SparseOperator | None = None
+        self._mapped: MappedRows | None = None
         self._blocks: list[_Block] = []
+        self._unit, self._device = unit, device
         if sp.issparse(features):
             x: Any = unit_rows(features) if unit else features
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
         whole = features.shape[0] <= _WHOLE_ROWS
+        self._mapped = features if isinstance(features, MappedRows) and not whole else None
         size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
         for start in range(0, max(features.shape[0], 1), size):
             self._blocks.append(_Block(features, slice(start, start + size), unit, device, whole))
@@ -238,6 +242,9 @@ class Features:
         """Return X W [N, K]."""
         if self._sparse is not None:
             return self._sparse.matmul(w.contiguous())
+        if self._mapped is not None:
+            product = self._mapped.times(w.cpu().numpy(), unit=self._unit)
+            return torch.as_tensor(product, device=self._device)
         products = [block.rows() @ w for block in self._blocks]
         return products[0] if len(products) == 1 else torch.cat(products)
 

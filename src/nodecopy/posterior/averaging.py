@@ -138,21 +138,25 @@ class _Sums:
             self._within_squares = np.empty(drawn.shape)
         for block in _blocks(drawn.shape):
             p = np.asarray(drawn[:, block], np.float64)  # [m, n, K]
-            self._single[block] += entropy(p).sum(0)
+            entropies = entropy(p).sum(0)
+            self._single[block] += entropies
             if several:
                 total, squares = self._within[:, block], self._within_squares[:, block]
                 self._within[:, block] = p if s == 0 else total + p
                 self._within_squares[:, block] = p**2 if s == 0 else squares + p**2
             if s == self._num_draws - 1:
-                self._end_members(block, self._within[:, block] / self._num_draws if several else p)
+                mean = self._within[:, block] / self._num_draws if several else p
+                self._end_members(block, mean, entropy(mean).sum(0) if several else entropies)
         if s == self._num_draws - 1:
             self._members += len(drawn)
 
-    def _end_members(self, block: slice, mean: NDArray[np.float64]) -> None:
+    def _end_members(
+        self, block: slice, mean: NDArray[np.float64], entropies: NDArray[np.float64]
+    ) -> None:
         """Take the means of members whose draws are all there."""
         self._total[block] += mean.sum(0)
         self._squares[block] += (mean**2).sum(0)
-        self._member[block] += entropy(mean).sum(0)
+        self._member[block] += entropies
         if self._num_draws > 1:
             squares = self._within_squares[:, block]
             self._noise[block] += _lacking(mean, squares, self._num_draws).sum(0)
