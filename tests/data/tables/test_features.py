@@ -93,6 +93,7 @@ def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
         "which: 'f', 'g'" in table.notes
     )
     assert "features.csv: left out 1 column without a number: 'h'" in table.notes
+    assert not [note for note in read(features="id,f\na,1.5\nb,NA\nc,2\n").notes if "marks" in note]
 
 
 def test_a_node_without_a_row_gets_the_means(read):

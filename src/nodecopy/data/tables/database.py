@@ -41,6 +41,7 @@ _PAUSE = 0.2
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _TEXTS = ("VARCHAR", "ENUM", "UUID", "BOOLEAN", *_WHOLE, *(f"U{name}" for name in _WHOLE))
 _FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+_COUNTS = ", ".join(f"count_if(regexp_full_match(trim(cell), {quoted(p)}))" for p in EVIDENCE)
 
 
 class Column(NamedTuple):
@@ -143,28 +144,56 @@ class Database:
         A missing value is NULL, and what is not a number where there should be one is NaN.
         """
         _check_types(table, columns)
-        self._load(name, table, columns)
         numbers = [column for column in columns if column.holds == "number"]
-        if numbers and not table.marks_named:
-            wrong = " OR ".join(f"isnan({column.name})" for column in numbers)
+        if not self._load_plain(name, table, columns):
+            cells = [row[c.place] for row in table.sample for c in numbers if c.place < len(row)]
+            marks = None if table.marks_named else Marks.of(*self._told(cells))
+            if marks is not None and marks.decimal == ",":
+                table = replace(table, marks=marks)
+            self._load(name, table, columns)
+            wrong = " OR ".join(f"isnan({column.name})" for column in numbers) or "FALSE"
             if self.rows(f"SELECT count(*) FROM {name} WHERE {wrong}")[0][0]:
-                marks = Marks.of(*self._evidence(table, numbers))
-                if marks is not None:
-                    table = replace(table, marks=marks)
-                    self.run(f"DROP TABLE {name}")
-                    self._load(name, table, columns)
+                table = self._load_again(name, table, columns, numbers)
         self.loaded[name] = table, columns
 
-    def _load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
-        some = " OR ".join(f"{column.name} IS NOT NULL" for column in columns)
-        picked = self._picked(table, columns)
+    def _load_again(
+        self, name: str, table: TableFile, columns: Sequence[Column], numbers: Sequence[Column]
+    ) -> TableFile:
+        """Load with the marks that all cells tell, if they are others than the first rows tell."""
+        marks = table.marks if table.marks_named else Marks.of(*self._evidence(table, numbers))
+        if marks is None or marks == table.marks:
+            return table
+        table = replace(table, marks=marks)
+        self.run(f"DROP TABLE {name}")
+        self._load(name, table, columns)
+        return table
+
+    def _load_plain(self, name: str, table: TableFile, columns: Sequence[Column]) -> bool:
+        """Load a text whose numbers are all plain, if they are, and return whether they are."""
+        numbers = [column for column in columns if column.holds == "number"]
+        if table.text is None or not numbers or table.marks_named:
+            return False
+        places = {column.place for column in numbers}
+        types = ["DOUBLE" if n in places else "VARCHAR" for n in range(len(table.names))]
         try:
-            self.run(
-                f"CREATE TEMP TABLE {name} AS SELECT * FROM "
-                f"(SELECT {picked} FROM {_source(table)}) WHERE {some}"
-            )
+            self._create(name, replace(table, types=tuple(types)), columns)
+        except self._duckdb.Error:
+            return False
+        return True
+
+    def _load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
+        try:
+            self._create(name, table, columns)
         except self._duckdb.Error as error:
             raise _explained(table, error) from error
+
+    def _create(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
+        some = " OR ".join(f"{column.name} IS NOT NULL" for column in columns)
+        picked = self._picked(table, columns)
+        self.run(
+            f"CREATE TEMP TABLE {name} AS SELECT * FROM "
+            f"(SELECT {picked} FROM {_source(table)}) WHERE {some}"
+        )
 
     def _picked(self, table: TableFile, columns: Sequence[Column]) -> str:
         return ", ".join(f"{self._value(table, column)} AS {column.name}" for column in columns)
@@ -183,12 +212,14 @@ class Database:
         return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
 
     def _evidence(self, table: TableFile, numbers: Sequence[Column]) -> tuple[int, ...]:
-        """Count the cells that tell how numbers are written; see `Marks.of`."""
-        cells = ", ".join(f"trim(CAST({_cell(table, column)} AS VARCHAR))" for column in numbers)
-        counts = ", ".join(f"count_if(regexp_full_match(cell, {quoted(p)}))" for p in EVIDENCE)
+        """Count the cells of a file that tell how numbers are written; see `Marks.of`."""
+        cells = ", ".join(f"CAST({_cell(table, column)} AS VARCHAR)" for column in numbers)
         return self.rows(
-            f"SELECT {counts} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
+            f"SELECT {_COUNTS} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
         )[0]
+
+    def _told(self, cells: Sequence[str]) -> tuple[int, ...]:
+        return self.rows(f"SELECT {_COUNTS} FROM (SELECT unnest(?) AS cell)", [list(cells)])[0]
 
     def refuse(
         self,
@@ -338,7 +369,8 @@ def _source(table: TableFile, *, rows: bool = False) -> str:
     """Return what to select from: all columns of a text as text, those of Parquet as they are."""
     if table.text is None:
         return f"read_parquet({_path(table.path)}, file_row_number = {str(rows).lower()})"
-    types = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(table.names)))
+    kinds = table.types or ["VARCHAR"] * len(table.names)
+    types = ", ".join(f"c{place}: '{kind}'" for place, kind in enumerate(kinds))
     return (
         f"read_csv({_path(table.text.path)}, auto_detect = false, header = false, "
         f"skip = {table.skip}, delim = {quoted(table.delimiter)}, quote = '\"', escape = '\"', "

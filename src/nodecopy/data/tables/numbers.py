@@ -71,9 +71,10 @@ class Marks:
             f"WHEN {plain} = 'true' THEN 1 WHEN {plain} = 'false' THEN 0 "
             f"ELSE coalesce({cast}, 'nan'::DOUBLE) END"
         )
+        fast = text
         if self.decimal == ",":
-            return slow
-        return f"coalesce(nullif(TRY_CAST({text} AS DOUBLE), 'nan'::DOUBLE), {slow})"
+            fast = f"CASE WHEN contains({text}, '.') THEN NULL ELSE replace({text}, ',', '.') END"
+        return f"coalesce(nullif(TRY_CAST({fast} AS DOUBLE), 'nan'::DOUBLE), {slow})"
 
     def _plain(self, text: str) -> str:
         """Return SQL for a text with a decimal point and nothing between thousands."""
