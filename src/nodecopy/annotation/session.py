@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy.annotation.fits import Fitter, Found, Labels, Refitter, class_order
-from nodecopy.annotation.forecast import Forecast, forecast
+from nodecopy.annotation.forecasting import Forecast, forecast
 from nodecopy.annotation.journal import Journal
 from nodecopy.annotation.label_file import Wording
 from nodecopy.annotation.node_view import Shown, around

@@ -8,8 +8,9 @@ et al. 2017, "Deep learning scaling is predictable, empirically"):
 so that m more labels are worth e₀ (1 - f) (1 - (1 + m / n₀)^-β). Nothing is known of β, f and e₀
 but a vague prior and the estimates; the forecast averages over all of them on a grid. Estimates
 from n and from m > n labels share n of them, so their errors have the covariance v / m, with
-v = p (1 - p); a hundredth more is independent. How near it comes:
-docs/guide/label.md.
+v = p (1 - p). Labels that are asked for are harder than most, and more so later: the estimates
+drift away from the truth, as a random walk in log n. So a curve that falls while labels are added
+says little, and the prior much. How near it comes: docs/guide/label.md.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from numpy.typing import NDArray
 LEVEL = 0.8
 # Where further labels are hardly worth their time, in accuracy.
 LITTLE = 0.01
-# Of the prior of β, and of what no estimate shares with another.
-_MEAN, _DEVIATION, _ALONE = 0.4, 0.25, 0.01
+# Of the prior of β.
+_MEAN, _DEVIATION = 0.5, 0.25
+# Deviations: of the drift for e times as many labels, and of what no estimate shares with another.
+_DRIFT, _ALONE = 0.1, 0.02
 # Labels that the mean confidence stands for in an estimate, see `nodecopy.calibration.accuracy`.
 _CONFIDENCE = 20
 _MOST = 40  # estimates that count, evenly spread over all
@@ -111,7 +114,9 @@ def _likelihood(
     """Return how probable the estimates are at each point of the grid, up to a factor [G]."""
     p = float(np.clip(errors.mean(), 0.02, 0.98))
     shared = p * (1 - p) / (np.maximum.outer(n, n) + _CONFIDENCE)
-    precision = np.linalg.inv(shared + _ALONE**2 * np.eye(len(n)))
+    passed = np.log(np.maximum(n, 1) / max(n[0], 1))
+    drift = _DRIFT**2 * np.minimum.outer(passed, passed)
+    precision = np.linalg.inv(shared + drift + _ALONE**2 * np.eye(len(n)))
     apart = errors[:, None] - expected
     distance = np.einsum("ng,nm,mg->g", apart, precision, apart)
     return np.asarray(np.exp(-0.5 * (distance - distance.min())))

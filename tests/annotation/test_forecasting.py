@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.annotation.forecast import Forecast, forecast
+from nodecopy.annotation.forecasting import Forecast, forecast
 
 
 def simulated(rng: np.random.Generator) -> tuple[list[int], list[float], float]:
