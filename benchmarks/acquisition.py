@@ -1,159 +1,199 @@
-"""Which nodes to label next: learning curves of our rule, of random choice and of plain doubt.
+"""Which nodes to label next: learning curves of our rule and of random choice.
 
-    python benchmarks/acquisition.py [--datasets cora] [--repeats 10] [--rows FILE]
-    python benchmarks/acquisition.py --rows results/acquisition.jsonl --show --figure FILE.svg
+    OMP_NUM_THREADS=1 python -m benchmarks.acquisition [--trials 4] [--only cora] [--labels 5]
+    python -m benchmarks.acquisition --show --page docs/acquisition.md \
+        --figure docs/images/acquisition.svg
 
-Two random labels of each class to begin with; in every round each rule chooses K more nodes among
-those that are not set aside for testing, the model is fitted again, and its accuracy on 1,000 test
-nodes is noted. The three rules begin with the same labels and test nodes, so differences are
-paired. Rows are kept in a JSON-lines file and never computed twice.
+Two or five random labels of each class to begin with; in every round either rule chooses K more
+nodes among those that are not set aside for testing, the default is fitted again, and its accuracy
+on the test nodes is noted. Both rules begin with the same labels and test nodes, so differences are
+paired.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from nodecopy.data import NodeDataset, Task, load_dataset
-from nodecopy.labelling import next_labels
-from nodecopy.posterior import BayesianGCN, Posterior
-from nodecopy.report.drawing import BLUE, GREY, ORANGE, draw
-from nodecopy.report.paper import DATASET_TITLES
+from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
+from benchmarks.kinds import as_problem
+from nodecopy.acquisition import next_labels
+from nodecopy.calibration import StackedClassifier
+from nodecopy.data import Task, load_dataset
+from nodecopy.posterior import Posterior
+from nodecopy.presets import best
+from nodecopy.report.drawing import BLUE, GREY, draw
 from nodecopy.rng import child_seed, stream
 
-START, ROUNDS, TEST = 2, 5, 1000
-MODEL = BayesianGCN(n_zeta=5, n_weights=5)
-
-Rule = Callable[[NodeDataset, Posterior, np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
-
-
-def random_rule(dataset, posterior, labelled, allowed, rng):
-    return rng.choice(np.flatnonzero(allowed), dataset.num_classes, replace=False)
+ROUNDS, TESTED = 3, 1000
+DATASETS = ("cora", "citeseer")
+MADE = ("homophily 0.7", "power-law degrees", "units of all sizes")
+RANDOM, OURS = "random", "nodecopy"
 
 
-def doubt_rule(dataset, posterior, labelled, allowed, rng):
-    return np.argsort(-np.where(allowed, posterior.entropy, -1.0))[: dataset.num_classes]
+@dataclass(frozen=True)
+class Curve:
+    """A rule, and what is fitted after each round."""
+
+    rule: str
+    model: StackedClassifier
+    rounds: int = ROUNDS
+
+    def measure(self, problem: Problem, trial: int) -> Row:
+        """Return accuracies before the first round and after each, and how sure the chosen are."""
+        task, truth = problem.task, problem.truth
+        labelled, accuracies, sure = task.train, [], []
+        for step in range(self.rounds + 1):
+            posterior = self._fit(task, truth, labelled, child_seed(trial, "fit", step))
+            p = posterior.probabilities
+            right = p[problem.test].argmax(1) == truth[problem.test]
+            accuracies.append(round(float(right.mean()), 5))
+            if step < self.rounds:
+                allowed = np.ones(len(truth), bool)
+                allowed[problem.test], allowed[labelled] = False, False
+                rng = stream(trial, "choice", step)
+                more = chosen(self.rule, task, posterior, labelled, allowed & (truth >= 0), rng)
+                sure.append(round(float(p[more].max(1).mean()), 4))
+                labelled = np.concatenate([labelled, more])
+        return {"accuracy": accuracies, "confidence": sure, "classes": task.num_classes}
+
+    def _fit(self, task: Task, truth: np.ndarray, labelled: np.ndarray, seed: int) -> Posterior:
+        shown = Task.of(
+            task.graph, task.features, truth, np.sort(labelled), num_classes=task.num_classes
+        )
+        return self.model.fit(shown, seed).posterior
 
 
-def our_rule(dataset, posterior, labelled, allowed, rng):
-    K = dataset.num_classes
-    found = next_labels(dataset.graph, dataset.features, posterior, labelled, K, allowed=allowed)
+def chosen(
+    rule: str,
+    task: Task,
+    posterior: Posterior,
+    labelled: np.ndarray,
+    allowed: np.ndarray,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return the K nodes that a rule chooses."""
+    count = task.num_classes
+    if rule == RANDOM:
+        return rng.choice(np.flatnonzero(allowed), count, replace=False)
+    found = next_labels(task.graph, task.features, posterior, labelled, count, allowed=allowed)
     return found.nodes
 
 
-RULES: dict[str, Rule] = {"random": random_rule, "entropy": doubt_rule, "nodecopy": our_rule}
+def dataset_problem(name: str, start: int, trial: int) -> Problem:
+    """Return a dataset with random labels of each class and random test nodes."""
+    data, rng = load_dataset(name), stream(trial, "labels", name, start)
+    known = rng.permutation(np.flatnonzero(data.labels >= 0))
+    test, pool = known[:TESTED], known[TESTED:]
+    parts = [pool[data.labels[pool] == k][:start] for k in range(data.num_classes)]
+    train = np.sort(np.concatenate(parts))
+    task = Task.of(data.graph, data.features, data.labels, train, num_classes=data.num_classes)
+    return Problem(task, data.labels, np.sort(test))
+
+
+def made_problem(name: str, start: int, trial: int) -> Problem:
+    """Return a made graph; half of its test nodes are tested, so that there are some to choose."""
+    problem = as_problem(name, start, trial)
+    half = stream(trial, "tested").permutation(problem.test)[: len(problem.test) // 2]
+    return Problem(problem.task, problem.truth, np.sort(half))
+
+
+COMPARISON = Comparison(
+    cases={
+        **{name: partial(made_problem, name) for name in MADE},
+        **{name: partial(dataset_problem, name) for name in DATASETS},
+    },
+    methods={rule: partial(lambda rule, _: Curve(rule, best()), rule) for rule in (RANDOM, OURS)},
+    labels=(5, 2),
+    rows=Path("results", "acquisition.jsonl"),
+    measure=lambda problem, method, trial: method.measure(problem, trial),
+)
+
+Curves = dict[str, np.ndarray]
+
+
+def curves_of(rows: Mapping[Key, Row], case: str, start: int) -> Curves:
+    """Return the curves of each rule in the trials that all rules have, in per cent [n, rounds]."""
+    cell = {key: row for key, row in rows.items() if key[:2] == (case, start)}
+    rules = [rule for rule in COMPARISON.methods if any(r == rule for _, _, _, r in cell)]
+    trials = sorted({t for _, _, t, _ in cell if all((case, start, t, r) in cell for r in rules)})
+    return {
+        rule: 100 * np.array([cell[case, start, t, rule]["accuracy"] for t in trials])
+        for rule in (rules if trials else [])
+    }
+
+
+def tables(rows: Mapping[Key, Row]) -> str:
+    """Return a table for each number of labels to begin with."""
+    parts = []
+    for start in sorted({key[1] for key in rows}):
+        lines = [
+            line
+            for case in COMPARISON.cases
+            for line in _lines(rows, case, start, curves_of(rows, case, start))
+        ]
+        if lines:
+            heads = ["accuracy, %", "repeats", "at the start"]
+            heads += [f"+ {step + 1} a class" for step in range(ROUNDS)]
+            parts += [
+                f"**{start} labels a class to begin with**",
+                markdown([*heads, "confidence of the chosen"], lines),
+            ]
+    return "\n\n".join(parts)
+
+
+def _lines(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[list[str]]:
+    lines = []
+    for rule, values in curves.items():
+        cells = [f"{mean:.1f}" for mean in values.mean(0)]
+        if rule != RANDOM and len(values) > 1:
+            gain = values - curves[RANDOM]
+            errors = gain.std(0, ddof=1) / np.sqrt(len(gain))
+            gains = zip(cells[1:], gain.mean(0)[1:], errors[1:], strict=True)
+            cells = [cells[0], *(f"{cell} ({g:+.1f} ± {e:.1f})" for cell, g, e in gains)]
+        held = [row for key, row in rows.items() if (*key[:2], key[3]) == (case, start, rule)]
+        sure = np.mean([row["confidence"] for row in held])
+        lines.append([f"{case}, {rule}", str(len(values)), *cells, f"{100 * sure:.0f} %"])
+    return lines
+
+
+def figure(rows: Mapping[Key, Row]) -> bytes:
+    """Draw the mean curves with a band of one standard error; a line of panels for each start."""
+    colours = {RANDOM: GREY, OURS: BLUE}
+    starts, cases = sorted({key[1] for key in rows}), list(COMPARISON.cases)
+
+    def paint(drawing) -> None:
+        drawing.set_size_inches(2.1 * len(cases), 2.1 * len(starts) + 0.3)
+        axes = drawing.subplots(len(starts), len(cases), squeeze=False)
+        for line, start in zip(axes, starts, strict=True):
+            for ax, case in zip(line, cases, strict=True):
+                for rule, values in curves_of(rows, case, start).items():
+                    x, mean = start + np.arange(values.shape[1]), values.mean(0)
+                    error = values.std(0) / np.sqrt(max(len(values) - 1, 1))
+                    ax.plot(x, mean, color=colours[rule], marker="o", markersize=3, label=rule)
+                    ax.fill_between(x, mean - error, mean + error, color=colours[rule], alpha=0.15)
+                ax.set_title(case)
+            line[0].set_ylabel("accuracy, %")
+        for ax in axes[-1]:
+            ax.set_xlabel("labels a class")
+        handles, names = axes[0][0].get_legend_handles_labels()
+        drawing.legend(handles, names, loc="outside upper center", ncols=max(len(names), 1))
+
+    return draw("acquisition", "Learning curves", "", paint).svg
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--datasets", nargs="+", default=["cora", "citeseer", "pubmed"])
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--rows", type=Path, default=Path("acquisition-rows.jsonl"))
-    parser.add_argument("--show", action="store_true", help="only print what the file holds")
+    parser = arguments(COMPARISON, __doc__)
     parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
-    chosen = parser.parse_args()
-    torch.set_num_threads(1)
-    lines = chosen.rows.read_text().splitlines() if chosen.rows.exists() else []
-    rows = {tuple(row["key"]): row["accuracy"] for row in map(json.loads, lines)}
-    for repeat in [] if chosen.show else range(chosen.repeats):
-        for key in [(name, rule, repeat) for name in chosen.datasets for rule in RULES]:
-            if key not in rows:
-                rows[key] = learning_curve(*key)
-                with chosen.rows.open("a") as file:
-                    file.write(json.dumps({"key": key, "accuracy": rows[key]}) + "\n")
-    found = {name: shared_curves(name, rows) for name in chosen.datasets}
-    found = {name: curves for name, curves in found.items() if len(curves["random"])}
-    for name, curves in found.items():
-        show(name, curves)
-    if chosen.figure:
-        chosen.figure.write_bytes(curves_figure(found))
-
-
-def learning_curve(name: str, rule: str, repeat: int) -> list[float]:
-    """Return the accuracy before the first round and after each."""
-    dataset, rng = load_dataset(name), stream(repeat, "labels", name)
-    known = np.flatnonzero(dataset.labels >= 0)
-    test = rng.choice(known, TEST, replace=False)
-    pool = np.setdiff1d(known, test)
-    labelled = np.concatenate(
-        [
-            rng.choice(pool[dataset.labels[pool] == k], START, replace=False)
-            for k in range(dataset.num_classes)
-        ]
-    )
-    curve = []
-    for step in range(ROUNDS + 1):
-        posterior = fit(dataset, labelled, child_seed(repeat, "fit", step))
-        right = posterior.probabilities[test].argmax(1) == dataset.labels[test]
-        curve.append(float(right.mean()))
-        allowed = np.zeros(dataset.num_nodes, bool)
-        allowed[np.setdiff1d(pool, labelled)] = True
-        more = RULES[rule](dataset, posterior, labelled, allowed, stream(repeat, "choice", step))
-        labelled = np.concatenate([labelled, more])
-    return curve
-
-
-def fit(dataset: NodeDataset, labelled: np.ndarray, seed: int) -> Posterior:
-    known = np.full(dataset.num_nodes, -1)
-    known[labelled] = dataset.labels[labelled]
-    task = Task.of(
-        dataset.graph, dataset.features, known, labelled, (), num_classes=dataset.num_classes
-    )
-    return MODEL.fit(task, seed).posterior
-
-
-def shared_curves(name: str, rows: dict[tuple, list[float]]) -> dict[str, np.ndarray]:
-    """Return the curves of each rule, in per cent, of the repeats that all rules have."""
-    held = [{r for n, rule, r in rows if (n, rule) == (name, wanted)} for wanted in RULES]
-    repeats = sorted(set.intersection(*held))
-    return {rule: np.array([rows[name, rule, r] for r in repeats]) * 100 for rule in RULES}
-
-
-def label_counts(name: str) -> list[int]:
-    return [load_dataset(name).num_classes * (START + step) for step in range(ROUNDS + 1)]
-
-
-def show(name: str, curves: dict[str, np.ndarray]) -> None:
-    """Print mean accuracies, and the gain over random choice with its standard error."""
-    n, labels = len(curves["random"]), label_counts(name)
-    print(f"\n{name}, accuracy %, {n} repeats; in brackets: gain over random choice\n")
-    print("| labels | " + " | ".join(map(str, labels)) + " |")
-    print("|---" * (len(labels) + 1) + "|")
-    for rule, found in curves.items():
-        cells = [f"{a:.1f}" for a in found.mean(0)]
-        if rule != "random":
-            gain = found - curves["random"]
-            errors = gain.std(0, ddof=1) / np.sqrt(n)
-            gains = zip(cells[1:], gain.mean(0)[1:], errors[1:], strict=True)
-            cells = [cells[0], *(f"{cell} ({g:+.1f} ± {e:.1f})" for cell, g, e in gains)]
-        print(f"| {rule} | " + " | ".join(cells) + " |")
-
-
-def curves_figure(found: dict[str, dict[str, np.ndarray]]) -> bytes:
-    """Draw the mean curves with a band of one standard error."""
-    colours = {"random": GREY, "entropy": ORANGE, "nodecopy": BLUE}
-
-    def paint(figure) -> None:
-        figure.set_size_inches(2.8 * len(found), 2.6)
-        axes = figure.subplots(1, len(found), squeeze=False)[0]
-        for ax, (name, curves) in zip(axes, found.items(), strict=True):
-            x = label_counts(name)
-            for rule, values in curves.items():
-                mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
-                ax.plot(x, mean, color=colours[rule], marker="o", markersize=3, label=rule)
-                ax.fill_between(x, mean - error, mean + error, color=colours[rule], alpha=0.15)
-            ax.set_title(DATASET_TITLES[name])
-            ax.set_xlabel("labels")
-            ax.set_xticks(x)
-        axes[0].set_ylabel("accuracy, %")
-        axes[-1].legend(loc="lower right")
-
-    return draw("acquisition", "Learning curves", "", paint).svg
+    options = parser.parse_args()
+    rows = compute(COMPARISON, options)
+    publish(tables(rows), options.page)
+    if options.figure:
+        options.figure.write_bytes(figure(rows))
 
 
 if __name__ == "__main__":

@@ -61,14 +61,17 @@ def test_choices_match_the_formula_written_out():
     Z = A @ A @ X
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
     S = np.maximum(Z @ Z.T, 0) ** 4
+    M = np.minimum(H[:, None], H) * S
     chosen = [4, 7]
+    told = H * S[:, chosen].max(1)
     found = next_labels(graph, X, posterior(H), chosen, 5)
     for node, gain in zip(found.nodes, found.gain, strict=True):
-        gains = H @ np.maximum(S - S[:, chosen].max(1, keepdims=True), 0)
+        gains = np.maximum(M - told[:, None], 0).sum(0)
         gains[chosen] = -1
         assert node == gains.argmax()
         assert gain == pytest.approx(gains.max(), rel=1e-3, abs=1e-5)
         chosen.append(int(node))
+        told = np.maximum(told, M[:, node])
 
 
 def test_the_embedding_keeps_angles_where_it_can_hold_them_all_and_takes_sparse_features():
@@ -148,3 +151,25 @@ def test_on_large_graphs_directions_are_those_of_the_nodes(monkeypatch):
     some = embedding_of(graph, X, nodes, stream(1, "acquisition"))
     assert some.shape == whole.shape
     assert np.allclose(some @ some.T, whole @ whole.T, atol=1e-4)
+
+
+def test_a_node_that_is_certain_is_not_suggested_however_typical_it_is():
+    """The middle of a group stands for all of it, but only its rim is in doubt."""
+    doubts = [0.0, 0.5, 0.5, 0.5, 0.5, 0.5, *[0.1] * 7]
+    found = next_labels(GROUPS, FEATURES, posterior(doubts), [], 2)
+    assert 0 not in found.nodes.tolist()
+    assert group(found.nodes)[0] == 0
+
+
+def test_where_most_nodes_are_certain_the_sample_finds_the_others(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 50)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 50)
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(5000, rng.integers(5000, size=(20_000, 2)))
+    entropy = np.full(5000, 1e-5)
+    doubtful = rng.choice(5000, 20, replace=False)
+    entropy[doubtful] = 0.5
+    found = next_labels(graph, rng.random((5000, 8)), posterior(entropy), [], 5)
+    assert set(found.nodes.tolist()) <= set(doubtful.tolist())
+    # All the doubt there is, and no more, can be spoken for.
+    assert found.gain.sum() <= entropy.sum() * 1.001

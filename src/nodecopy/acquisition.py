@@ -16,9 +16,10 @@ from nodecopy.rng import stream
 
 HOPS = 2  # as far as the networks see
 _DIRECTIONS = 64
-_SHARPNESS = 4
-# Beyond these numbers a random sample stands for all, drawn once.
-_MAX_POINTS, _MAX_CANDIDATES = 8192, 4096
+_SQUARINGS = 2
+# Beyond these numbers a sample stands for all, drawn once.
+_MAX_POINTS, _MAX_CANDIDATES = 2048, 2048
+_LEAST = np.float32(1e-6)
 # Beyond so many nodes, only those that are compared are embedded, so many columns at a time.
 _LARGE, _COLUMNS = 100_000, 16
 
@@ -48,18 +49,22 @@ def next_labels(
     seed: int = 0,
     seen: NDArray[np.float32] | None = None,
 ) -> NextLabels:
-    """Choose nodes that are like many others whose label is in doubt, and unlike each other.
+    """Choose nodes that are in doubt, like many others in doubt, and unlike each other.
 
     A label at s speaks for node j in the measure S_js of `similarity`: how alike the two look to
-    the networks. A node is spoken for by the labelled node most like it, so the greedy choice is
+    the networks. It cannot tell more about j than there is to know of either: the information that
+    two labels share is at most the smaller of their entropies H. A node is spoken for by the label
+    that tells most about it, so with M_js = min(H_j, H_s) S_js, and H_j S_jr for a known label r,
+    the greedy choice is
 
-        s  =  argmax_s  Σ_j  H_j · max(0, S_js - max_{r labelled or chosen} S_jr),
+        s  =  argmax_s  Σ_j  max(0, M_js - max_{r labelled or chosen} M_jr).
 
-    with H_j the predictive entropy. Doubtful regions come first, typical nodes before odd ones, and
-    a second label in a region that the first one speaks for is worth little, which keeps the choice
-    diverse. The sum is submodular, so the greedy choice is within 1 - 1/e of the best, and most
-    gains need no second look. On large graphs 8,192 nodes stand for all in the sum, and 4,096 are
-    candidates. How it compares: docs/acquisition.md.
+    Doubtful regions come first, typical nodes before odd ones, never one that is certain already,
+    and a second label in a region that the first one speaks for is worth little, which keeps the
+    choice diverse. The sum is submodular, so the greedy choice is within 1 - 1/e of the best, and
+    most gains need no second look. On large graphs 2,048 nodes stand for all in the sum, and 2,048
+    are candidates, both drawn in proportion to their entropy: where most nodes are certain, the
+    others are not missed. How it compares: docs/acquisition.md.
 
     Args:
         graph: the observed graph.
@@ -81,8 +86,9 @@ def next_labels(
         _test_matrix(features, rng)  # so that the samples below are the same ones
     elif not large:
         seen = embedding(graph, features, rng)
-    points = _some(np.arange(graph.num_nodes), _MAX_POINTS, rng)
-    candidates = _some(np.flatnonzero(free), _MAX_CANDIDATES, rng)
+    entropy = posterior.entropy.astype(np.float32)
+    points, weight = _points(entropy, rng)
+    candidates = _doubtful(np.flatnonzero(free), entropy, rng)
     rows = np.unique(np.concatenate([points, candidates, known])) if large else None
     look = seen if rows is None else embedding_of(graph, features, rows, rng)
     assert look is not None
@@ -90,13 +96,16 @@ def next_labels(
     def seen_at(nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         return look[nodes if rows is None else np.searchsorted(rows, nodes)]
 
-    doubt = posterior.entropy[points] * (graph.num_nodes / max(len(points), 1))
     covered = np.zeros(len(points), np.float32)
     for nodes in np.array_split(known, len(known) // _MAX_CANDIDATES + 1):
         best = similarity(seen_at(points), seen_at(nodes)).max(1, initial=0.0)
         covered = np.maximum(covered, best)
-    alike = similarity(seen_at(points), seen_at(candidates))
-    chosen, gains = _greedy(alike, doubt, covered, count)
+    # A row for each candidate, so that what one tells is in one piece of memory.
+    tells = similarity(seen_at(candidates), seen_at(points))
+    of_points = np.maximum(entropy[points], _LEAST)
+    tells *= np.minimum(entropy[candidates][:, None] / of_points, 1.0)  # M_js / H_j
+    tells *= weight
+    chosen, gains = _greedy(tells, covered * weight, count)
     return NextLabels(candidates[chosen], np.array(gains))
 
 
@@ -181,32 +190,67 @@ def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[
 
     The power makes nodes that are only vaguely alike count for little.
     """
-    cosine = np.maximum(one @ other.T, 0.0)
-    return cosine**_SHARPNESS
+    alike: NDArray[np.float32] = one @ other.T
+    np.maximum(alike, 0.0, out=alike)
+    for _ in range(_SQUARINGS):
+        alike *= alike
+    return alike
 
 
 def _greedy(
-    S: NDArray[np.float32], doubt: NDArray[np.float64], covered: NDArray[np.float32], count: int
+    tells: NDArray[np.float32], covered: NDArray[np.float32], count: int
 ) -> tuple[list[int], list[float]]:
-    """Choose columns of S one by one; gains only shrink, so most need not be computed again."""
+    """Choose rows of M one by one; gains only shrink, so most need not be computed again."""
 
-    def gain(column: int) -> float:
-        return float(doubt @ np.maximum(S[:, column] - covered, 0.0))
+    def gain(row: int) -> float:
+        return float(np.maximum(tells[row] - covered, 0.0).sum(dtype=np.float64))
 
-    waiting = [(-gain(column), column) for column in range(S.shape[1])]
+    first = np.maximum(tells - covered, 0.0).sum(1, dtype=np.float64) if count else np.zeros(0)
+    waiting = [(-now, row) for row, now in enumerate(first.tolist())]
     heapq.heapify(waiting)
     chosen: list[int] = []
     gains: list[float] = []
     while waiting and len(chosen) < count:
-        _, column = heapq.heappop(waiting)
-        now = gain(column)
+        _, row = heapq.heappop(waiting)
+        now = gain(row)
         if waiting and -now > waiting[0][0]:
-            heapq.heappush(waiting, (-now, column))
+            heapq.heappush(waiting, (-now, row))
             continue
-        chosen.append(column)
+        chosen.append(row)
         gains.append(now)
-        covered = np.maximum(covered, S[:, column])
+        covered = np.maximum(covered, tells[row])
     return chosen, gains
+
+
+def _points(
+    entropy: NDArray[np.float32], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return nodes to sum over, all or a sample in proportion to entropy, and the H_j each counts.
+
+    By importance sampling: a node that is drawn H_j / Σ H often stands for Σ H / n of entropy.
+    """
+    total = float(entropy.sum(dtype=np.float64))
+    if len(entropy) <= _MAX_POINTS or total <= 0:
+        points = _some(np.arange(len(entropy)), _MAX_POINTS, rng)
+        return points, entropy[points]
+    steps = (np.arange(_MAX_POINTS) + rng.random()) * total / _MAX_POINTS
+    sums = np.cumsum(entropy, dtype=np.float64)
+    points = np.minimum(np.searchsorted(sums, steps), len(entropy) - 1)
+    return points, np.full(_MAX_POINTS, total / _MAX_POINTS, np.float32)
+
+
+def _doubtful(
+    nodes: NDArray[np.int64], entropy: NDArray[np.float32], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return candidates, all or a sample without repetition in proportion to their entropy.
+
+    The largest log(u) / H, with u uniform: Efraimidis and Spirakis (2006), "Weighted random
+    sampling with a reservoir".
+    """
+    if len(nodes) <= _MAX_CANDIDATES:
+        return nodes
+    keys = np.log(rng.random(len(nodes))) / np.maximum(entropy[nodes], _LEAST)
+    return np.sort(nodes[np.argpartition(-keys, _MAX_CANDIDATES)[:_MAX_CANDIDATES]])
 
 
 def _test_matrix(features: FeatureMatrix, rng: np.random.Generator) -> NDArray[np.float64]:

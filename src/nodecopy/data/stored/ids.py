@@ -67,6 +67,8 @@ def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
 
     >>> places_in(TextIds.of(["b", "x", "a"]), TextIds.of(["a", "b"])).tolist()
     [1, -1, 0]
+    >>> places_in(np.array([7, 2]), np.array([2, 5])).tolist()
+    [-1, 0]
     """
     with Database() as db:
         give_nodes(db, among)

@@ -33,6 +33,7 @@ def give_nodes(db: Database, ids: Ids) -> None:
     if isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
         db.register("given", {"id": ids, "i": np.arange(len(ids), dtype=np.int32)})
         db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
+        db.run("DROP TABLE given")  # the ids of other nodes may follow
         return
     db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
     for start in range(0, len(ids), _BLOCK):
