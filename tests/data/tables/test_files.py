@@ -69,6 +69,8 @@ def test_compressed_text_is_known_by_its_content(put, name):
         (FEATURES, "id,0,1", "a,1,2", True),
         (FEATURES, ",0,1", "a,1,2", True),
         (FEATURES, "paper,age,size", "a,1,2", True),
+        (FEATURES, "paper,age,", "a,1,", True),
+        (FEATURES, "paper,,age", "a,1,2", False),
         (FEATURES, "a,1,2", "b,1,2", False),
     ],
 )

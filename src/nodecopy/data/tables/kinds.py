@@ -89,7 +89,9 @@ class Kind:
         """
         if self.is_named(first) or self.roles_of(first)[:1] == ["id"]:
             return True
-        if not rest or any(not cell.strip() or is_number(cell) for cell in first):
+        ends_in_separator = len(first) > 2 and not first[-1].strip()
+        named = first[:-1] if ends_in_separator else first
+        if not rest or any(not cell.strip() or is_number(cell) for cell in named):
             return False
         below = zip(*(row for row in rest if len(row) == len(first)), strict=True)
         return any(holds_numbers(column) for column in below)
