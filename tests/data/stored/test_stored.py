@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,12 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.data import TableDataset, open_graph, read_tables, write_graph
+from nodecopy.data import NodeDataset, TableDataset, open_graph, read_tables, write_graph
 from nodecopy.data.stored.manifest import MANIFEST
+from nodecopy.data.tables import EdgeCounts
 from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import DatasetError, FormatError, InputError
+from nodecopy.graph import Graph
 
 IDS = ["ann", "Zoë", "x,y", "007", "=1+1", "two\nlines"]
 
@@ -95,16 +98,13 @@ def test_a_graph_that_is_open_outlives_its_folder(stored, tmp_path):
 
 
 def test_the_estimator_takes_what_is_opened(stored, tmp_path):
-    opened = open_graph(stored)
-    data = opened.dataset
-    fresh = tables(tmp_path, IDS, dense=True, weighted=True).dataset
+    fresh = tables(tmp_path, IDS, dense=True, weighted=True)
     fits = [
-        NodeCopyClassifier("fast", calibrate=False, random_state=0)
-        .fit(one.graph, one.features, one.labels)
-        .predict_proba()
-        for one in (data, fresh)
+        NodeCopyClassifier("fast", calibrate=False, random_state=0).fit(table)
+        for table in (open_graph(stored), fresh)
     ]
-    assert np.array_equal(*fits)
+    assert np.array_equal(*(clf.predict_proba() for clf in fits))
+    assert fits[0].classes_.tolist() == ["blue", "red"]
 
 
 def test_other_labels_replace_those_of_the_folder_and_their_notes(stored, tmp_path):
@@ -229,3 +229,23 @@ def test_a_killed_import_leaves_nothing_under_the_name(tmp_path):
     write_graph(table, tmp_path / "graph")
     assert [name for name in os.listdir(tmp_path) if name.startswith(".")] == []
     assert open_graph(tmp_path / "graph", verify=True).dataset.digest == table.dataset.digest
+
+
+def test_opening_a_large_graph_copies_nothing_of_it(tmp_path):
+    n, rng = 100_000, np.random.default_rng(0)
+    graph = Graph.from_edges(n, rng.integers(n, size=(3 * n, 2)))
+    features = rng.standard_normal((n, 8)).astype(np.float32)
+    dataset = NodeDataset("large", graph, features, np.full(n, -1), ("unknown",))
+    ids = np.array([f"user {k:06d}" for k in range(n)], object)
+    names, counts = tuple("abcdefgh"), EdgeCounts(3 * n, 0, 0, 0, graph.num_edges)
+    write_graph(TableDataset(dataset, ids, names, counts, ()), tmp_path / "graph")
+    held = sum(file.stat().st_size for file in (tmp_path / "graph").iterdir())
+    tracemalloc.start()
+    opened = open_graph(tmp_path / "graph")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held > 8_000_000
+    assert peak < held / 20
+    assert opened.ids[[0, n - 1]].tolist() == ["user 000000", "user 099999"]
+    assert opened.ids[n // 2 : n // 2 + 2].tolist() == ["user 050000", "user 050001"]
+    assert opened.dataset.digest == dataset.digest
