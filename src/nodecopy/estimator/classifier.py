@@ -241,7 +241,7 @@ class NodeCopyClassifier(Parameters):
 
         Nodes have the names of a networkx graph, or the ids of tables, and else their numbers,
         as in a model that was loaded from a file. The columns: predicted, confidence, entropy, and
-        p_… for every class.
+        ``p_…`` for every class.
         """
         given = getattr(self, "_fitted_to", None)
         return prediction_frame(self.posterior_, self.classes_, given and given.names)
