@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +52,8 @@ _LARGEST = 60.0
 _DAMPING = 0.5
 # Probabilities that differ by less say nothing.
 _ALIKE = 1e-6
+# More nodes than this are swept and spread in single precision.
+_DOUBLE = 2**18
 # When the new nodes of a grown graph have settled on average, and how long that may take.
 _SETTLED, _MOST_SWEEPS = 1e-4, 50
 
@@ -148,24 +150,26 @@ class FittedBlocks:
     weights: NDArray[np.float32]
     nodes: NDArray[np.int64] | None = None
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.floating]:
         """Sweep new nodes until they settle beside the old ones, then all of them once [N', K].
 
-        In single precision, and in place: there may be many nodes.
+        In place, and in single precision where there are many nodes.
         """
-        adjacency = _adjacency(graph, np.float32)
+        dtype = np.float64 if graph.num_nodes <= _DOUBLE else np.float32
+        adjacency = _adjacency(graph, dtype)
         x = Features(features, torch.device("cpu"), unit=True)
-        said = torch.log_softmax(x.times(torch.as_tensor(self.weights)), 1).numpy()  # [N', K]
+        said = x.times(torch.as_tensor(self.weights)).numpy().astype(dtype)  # [N', K]
+        _log_softmax_in_place(said)
         q = np.exp(said)
         old = np.arange(len(self.before)) if self.nodes is None else self.nodes
-        kept = self.before[old < len(q)].astype(np.float32)
+        kept = self.before[old < len(q)].astype(dtype)
         old = old[old < len(q)]
         for _ in range(_MOST_SWEEPS if len(old) < len(q) else 0):
             q[old] = kept
             swept = self._swept(adjacency, q, said)
             swept[old] = kept
             swept -= q  # the change
-            q += np.float32(1 - _DAMPING) * swept
+            q += (1 - _DAMPING) * swept
             np.abs(swept, out=swept)
             if swept.max(1).sum() < _SETTLED * (len(q) - len(old)):
                 break
@@ -177,13 +181,14 @@ class FittedBlocks:
         return replace(self, nodes=nodes)
 
     def _swept(
-        self, adjacency: sp.csr_array, q: NDArray[np.float32], said: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        affinity = self.affinity.astype(np.float32)
+        self, adjacency: sp.csr_array, q: NDArray[Real], said: NDArray[Real]
+    ) -> NDArray[Real]:
+        affinity = self.affinity.astype(q.dtype)
         scores = edge_evidence(adjacency, q[None], affinity[None])[0]
-        scores *= np.float32(self.edge_weight)
+        scores *= self.edge_weight
         scores += said
-        return _softmax_in_place(scores)
+        _log_softmax_in_place(scores)
+        return np.exp(scores, out=scores)
 
 
 @savable
@@ -236,9 +241,12 @@ class FittedStudent:
     weights: NDArray[np.float32]
     probabilities: NDArray[np.float64]
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
+    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.floating]:
         """Spread the scores of other nodes over their graph [N', K]."""
-        return _softmax_in_place(_spread(self.diffusion, graph, features, self.weights))
+        spread = _spread(self.diffusion, graph, features, self.weights)
+        scores = spread if graph.num_nodes > _DOUBLE else spread.astype(np.float64)
+        _log_softmax_in_place(scores)
+        return np.exp(scores, out=scores)
 
     def placed(self, nodes: NDArray[np.int64]) -> FittedStudent:
         """Return the same: it knows no node."""
@@ -281,11 +289,9 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
     return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
-def _softmax_in_place(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+def _log_softmax_in_place(scores: NDArray[Any]) -> None:
     scores -= scores.max(-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(-1, keepdims=True)
-    return scores
+    scores -= np.log(np.exp(scores).sum(-1, keepdims=True))
 
 
 def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,7 @@ def main(args: Sequence[str] | None = None) -> None:
         places = Places(chosen.readme, chosen.page, chosen.results, chosen.beyond)
         for path, content in readme_files(places).items():
             write_whole(path, content)
-            print(f"written: {path}")  # noqa: T201 - a command of its own
+            sys.stdout.write(f"written: {path}\n")
     except (InputError, OSError) as error:
         parser.error(str(error))
 
