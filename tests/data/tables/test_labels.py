@@ -84,6 +84,7 @@ def test_what_was_taken_for_granted_is_noted(read, content, note):
         ("a,0.5\nb,0.25\n", DatasetError, r"2 labels with a fraction: '0.5' \(line 1\), '0.25'"),
         ("a,\nb,nan\n", DatasetError, "holds no label: every one is empty, NaN or -1"),
         ("a,x\n,y\n", DatasetError, r"1 row without an id: '', 'y' \(line 2\)"),
+        ("a,x\n,y\n,z\n", DatasetError, r"2 rows without an id: '', 'y' \(line 2\)"),
         (
             "id,topic,extra\na,x,1\n",
             DatasetError,

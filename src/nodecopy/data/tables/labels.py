@@ -82,7 +82,9 @@ def load_labels(db: Database, tables: Sequence[TableFile], problems: Problems) -
     if len(parts) < len(tables):
         problems.raise_any()
     db.run(f"CREATE TEMP TABLE labels AS {' UNION ALL '.join(parts)}")
-    db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
+    # A row without an id is a problem of its own, and no label of a node.
+    given = "label IS NOT NULL AND id IS NOT NULL"
+    db.run(f"CREATE TEMP VIEW known AS SELECT * FROM labels WHERE {given}")
 
 
 def number_labels(
