@@ -62,6 +62,7 @@ def test_every_class_that_is_marked_comes_back(name: str) -> None:
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
         "FittedBlocks": (0.5, p, p, p, w),
         "FittedNetwork": (samples, Computing(), p),
+        "FittedPart": (none, 0.5, Posterior.undivided(p)),
         "FittedStack": ((GivenProbabilities(p),), held_out, pool),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),

@@ -50,7 +50,7 @@ def test_calibration_is_what_the_preset_has_or_what_is_asked_for() -> None:
     assert method(calibrate=False) == replace(best(), folds=0)
     assert method(folds=4) == replace(best(), folds=4)
     assert isinstance(method("paper"), BayesianGCN)
-    alone = StackedClassifier((Component(SHORT),), scale_weights=False)
+    alone = StackedClassifier((Component(SHORT),), scale_weights=False, most_nodes=None)
     assert method(SHORT, calibrate=True) == alone
     assert method(SHORT, calibrate=True, folds=3) == replace(alone, folds=3)
     assert method(SHORT, calibrate=False) is SHORT
