@@ -163,8 +163,7 @@ def _mixing_warnings(mixing: Mixing, counts: NDArray[np.int64]) -> list[str]:
     if mixing.edges < _FEW_EDGES:
         joined = "1 edge joins" if mixing.edges == 1 else f"{mixing.edges} edges join"
         return [
-            f"only {joined} two labelled nodes: too few to tell whether neighbours tend to be "
-            "alike, as the method needs them to be"
+            f"only {joined} two labelled nodes: too few to tell whether neighbours tend to be alike"
         ]
     # Few edges leave room for chance: warn only where even a lucky reading is heterophilous.
     likely = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
