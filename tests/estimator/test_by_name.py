@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -76,7 +77,17 @@ def test_a_built_in_dataset_is_learned_from_its_public_training_nodes():
     given = read_graph(cora)
     assert given.graph is cora.graph
     assert np.flatnonzero(given.train_mask).tolist() == sorted(cora.public_split.train.tolist())
-    assert given.labels[0] == cora.class_names[cora.labels[0]]
+    assert given.labels is cora.labels
+    assert given.classes == list(cora.class_names)
+
+
+def test_classes_of_a_dataset_keep_their_order_and_those_without_a_label_are_left_out(table):
+    numbers = np.where(table.dataset.labels < 0, -1, 2 * (1 - table.dataset.labels))
+    dataset = table.dataset.with_labels(numbers, ["red", "green", "blue"])
+    clf = fitted(replace(table, dataset=dataset))
+    assert clf.classes_.tolist() == ["red", "blue"]
+    assert clf.predict([0, 5]).tolist() == ["red", "blue"]
+    assert clf.add_labels({3: "green"}).classes_.tolist() == ["blue", "green", "red"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier, presets
 from nodecopy.data import planted_partition
-from nodecopy.errors import ModelError
+from nodecopy.errors import DatasetError, ModelError
 from nodecopy.labelling import label_tables
 from nodecopy.labelling.run import fit_table, judge, read_files
 from nodecopy.presets import EPSILON
@@ -54,11 +54,23 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
 
 @pytest.mark.parametrize(
     ("names", "values"),
-    [(("1", "2"), [1, 2]), (("01", "2"), ["01", "2"]), (("-1", "a"), ["-1", "a"])],
+    [
+        (("1", "2"), [1, 2]),
+        (("01", "2"), ["01", "2"]),
+        (("-1", "a"), ["-1", "a"]),
+        (("1", str(2**63)), ["1", str(2**63)]),
+    ],
 )
 def test_classes_are_numbers_only_if_nothing_is_lost(names, values):
     dataset = replace(planted_partition(20, 2, seed=0).dataset, class_names=names)
     assert dataset.class_values == values
+
+
+def test_a_class_without_a_label_is_refused(settings):
+    table = read_files(settings)
+    more = table.dataset.with_labels(table.dataset.labels, [*table.dataset.class_names, "rare"])
+    with pytest.raises(DatasetError, match="no node has the label 'rare', which is a class"):
+        fit_table(NodeCopyClassifier("fast"), replace(table, dataset=more))
 
 
 def test_labels_of_one_class_are_refused(settings, rows_file):

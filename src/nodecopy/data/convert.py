@@ -25,7 +25,8 @@ class GraphInput(NamedTuple):
     """A graph, with the features, labels and training mask that came inside it, if any.
 
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
-    ``checked`` says that the features were checked against the graph already.
+    ``checked`` says that the features were checked against the graph already; ``classes`` are what
+    the labels stand for, where they are numbers of classes [K].
     """
 
     graph: Graph
@@ -34,6 +35,7 @@ class GraphInput(NamedTuple):
     train_mask: NDArray[np.bool_] | None = None
     names: Sequence[Hashable] | None = None
     checked: bool = False
+    classes: Sequence[Any] | None = None
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -78,11 +80,17 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
 
 
 def _from_dataset(dataset: Any) -> GraphInput:
-    labels = np.array([*dataset.class_values, None], object)[dataset.labels]
     mask = dataset.labels >= 0
     if dataset.public_split is not None:
         mask = np.isin(np.arange(dataset.num_nodes), dataset.public_split.train) & mask
-    return GraphInput(dataset.graph, dataset.features, labels, mask, checked=True)
+    return GraphInput(
+        dataset.graph,
+        dataset.features,
+        dataset.labels,
+        mask,
+        checked=True,
+        classes=dataset.class_values,
+    )
 
 
 def _from_matrix(matrix: Any, what: str) -> Graph:

@@ -78,13 +78,16 @@ class NodeDataset:
 
     @property
     def class_values(self) -> list[int] | list[str]:
-        """The classes as whole numbers if all of them are, else as text [K]."""
+        """The classes as whole numbers of 64 bits if all of them are, else as text [K]."""
         try:
             values = [int(name) for name in self.class_names]
         except ValueError:
             return list(self.class_names)
-        same = all(str(v) == name for v, name in zip(values, self.class_names, strict=True))
-        return values if same and -1 not in values else list(self.class_names)
+        plain = all(
+            str(value) == name and -(2**63) <= value < 2**63
+            for value, name in zip(values, self.class_names, strict=True)
+        )
+        return values if plain and -1 not in values else list(self.class_names)
 
     @cached_property
     def digest(self) -> str:

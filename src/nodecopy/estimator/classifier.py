@@ -20,7 +20,6 @@ from nodecopy.estimator.assessment import Assessment, SuspectLabel
 from nodecopy.estimator.frame import prediction_frame
 from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
-from nodecopy.estimator.labels import encode_labels
 from nodecopy.estimator.method import PresetName, applied_by, fitted_by, method_of
 from nodecopy.estimator.parameters import Parameters
 from nodecopy.estimator.progress import lines_on_stderr, progress_bar
@@ -416,7 +415,7 @@ class NodeCopyClassifier(Parameters):
     def _fit(self, given: GivenNodes) -> Self:
         """Fit to what was read and checked."""
         method, nodes = method_of(self.get_params()), given.described
-        features, encoded = nodes.scaled(), encode_labels(given.labels)
+        features, encoded = nodes.scaled(), given.labels
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), given.held)
         task = Task.of(
             nodes.graph,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.acquisition import embedding, next_labels
-from nodecopy.data.label_values import is_known, known_labels, one_per_node
+from nodecopy.data.label_values import is_known
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError, shown
 from nodecopy.estimator.inputs import node_numbers
+from nodecopy.estimator.labels import EncodedLabels, encode_labels
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
@@ -63,13 +64,13 @@ class GivenNodes:
 
     Attributes:
         described: the graph and its features.
-        labels: one for each node, of any type [N].
+        labels: the class of each node, where it is known.
         held: labelled nodes that are held out for early stopping.
         names: of the nodes, where they have others than their numbers [N].
     """
 
     described: DescribedNodes
-    labels: Any
+    labels: EncodedLabels
     held: NDArray[np.int64]
     names: Sequence[Hashable] | None = None
 
@@ -82,10 +83,10 @@ class GivenNodes:
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
         nodes = node_numbers(list(more), self.described.graph.num_nodes)
-        labels = object_labels(self.labels)
+        labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
-        return replace(self, labels=labels)
+        return replace(self, labels=encode_labels(labels))
 
     def suggest(
         self, posterior: Posterior, count: int, excluded: ArrayLike, seed: int
@@ -103,7 +104,7 @@ class GivenNodes:
         graph = self.described.graph
         allowed = np.ones(graph.num_nodes, bool)
         allowed[node_numbers(excluded, graph.num_nodes, "exclude")] = False
-        known = np.flatnonzero([label is not None for label in object_labels(self.labels)])
+        known = np.flatnonzero(self.labels.numbers >= 0)
         return next_labels(
             graph,
             self.described.compared,
@@ -114,19 +115,3 @@ class GivenNodes:
             seed=seed,
             seen=self.described.seen(seed),
         ).nodes
-
-
-def object_labels(labels: Any) -> NDArray[np.object_]:
-    """Return labels of any type as objects, with None where they are unknown [N].
-
-    >>> object_labels(np.array([3, -1, 4])).tolist(), object_labels(["a", ""]).tolist()
-    ([3, None, 4], ['a', None])
-    """
-    if hasattr(labels, "detach"):
-        labels = labels.detach().cpu().numpy()
-    values = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
-    values = one_per_node(np.asarray(values))
-    objects = np.full(len(values), None, object)
-    known = known_labels(values)
-    objects[known] = values[known].tolist()
-    return objects

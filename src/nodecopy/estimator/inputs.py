@@ -12,17 +12,18 @@ from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import ModelError
+from nodecopy.estimator.labels import EncodedLabels, encode_labels
 from nodecopy.graph import Graph
 
 
-def read_labelled(graph: Any, X: Any, y: Any) -> tuple[GraphInput, Any]:
-    """Return a graph with its features, if any, and one label per node."""
+def read_labelled(graph: Any, X: Any, y: Any) -> tuple[GraphInput, EncodedLabels]:
+    """Return a graph with its features, if any, and the class of each node."""
     given = read_described(graph, X, len(y) if y is not None and counts_rows(y) else None)
     n = given.graph.num_nodes
     labels = _labels_inside(given) if y is None else aligned_labels(y, n, given.names)
     if len(labels) != n:
         raise ModelError(f"the graph has {n} nodes but there are {len(labels)} labels")
-    return given, labels
+    return given, encode_labels(labels, given.classes if y is None else None)
 
 
 def read_described(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInput:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +18,26 @@ class EncodedLabels(NamedTuple):
     """Class numbers and what they stand for."""
 
     numbers: NDArray[np.int64]  # [N], -1 where unknown
-    classes: NDArray[Any]  # [K], sorted
+    classes: NDArray[Any]  # [K]
+
+    def values(self) -> NDArray[np.object_]:
+        """Return the class of each node, None where it is unknown [N].
+
+        >>> encode_labels(np.array([3, -1, 4])).values().tolist()
+        [3, None, 4]
+        """
+        return np.array([*self.classes.tolist(), None], object)[self.numbers]
 
 
-def encode_labels(labels: Any) -> EncodedLabels:
+def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedLabels:
     """Number the classes in sorted order; -1, None, NaN and '' are unknown.
 
     Unknown is also what arrays of texts or of real numbers make of them: "-1", "nan" and -1.0.
 
     Args:
         labels: one per node [N], or a column of them [N, 1].
+        classes: what labels stand for that are numbers already, as those of a dataset are; they
+            keep their order.
 
     >>> encode_labels(["cat", None, "dog", "cat"])
     EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
@@ -45,16 +56,18 @@ def encode_labels(labels: Any) -> EncodedLabels:
     if kept.dtype.kind == "f" and np.any(kept % 1 != 0):
         raise ModelError("labels look continuous; a classifier needs classes, not real numbers")
     numbers = np.full(len(y), -1, np.int64)
-    classes, numbers[known] = np.unique(kept, return_inverse=True)
-    if len(classes) == 0:
+    held, numbers[known] = np.unique(kept, return_inverse=True)
+    if len(held) == 0:
         raise ModelError("no labelled node: every label is unknown")
-    if len(classes) == 1:
+    if classes is not None:
+        held = np.asarray(classes)[held]
+    if len(held) == 1:
         negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
         unknown = "; -1 counts as unknown" if negative else ""
         raise ModelError(
-            f"all labels are {str(classes[0])!r}; at least two classes are needed{unknown}"
+            f"all labels are {str(held[0])!r}; at least two classes are needed{unknown}"
         )
-    return EncodedLabels(numbers, classes)
+    return EncodedLabels(numbers, held)
 
 
 def _plain(kept: NDArray[Any]) -> NDArray[Any]:

@@ -118,12 +118,12 @@ def judge(
 
 
 def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
-    """Fit a classifier to a table; its classes are those of the label file, in their order."""
-    names = table.dataset.class_names
-    classifier.fit(table)
-    if [str(value) for value in classifier.classes_] != list(names):
-        raise DatasetError(f"labels that cannot be told apart: {', '.join(names)}")
-    return classifier
+    """Fit a classifier to a table; its classes are those of the table, in their order."""
+    names, labels = table.dataset.class_names, table.dataset.labels
+    unused = np.flatnonzero(np.bincount(labels[labels >= 0], minlength=len(names)) == 0)
+    if len(unused):
+        raise DatasetError(f"no node has the label {names[unused[0]]!r}, which is a class")
+    return classifier.fit(table)
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
