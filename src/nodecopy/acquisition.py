@@ -30,8 +30,8 @@ class NextLabels:
 
     Attributes:
         nodes: [n].
-        gain: how much doubt, in nats summed over all nodes, each speaks for that the labels before
-            it do not [n].
+        gain: how much entropy, in nats summed over all nodes, each covers that the labels before it
+            do not [n].
     """
 
     nodes: NDArray[np.int64]
@@ -51,16 +51,16 @@ def next_labels(
 ) -> NextLabels:
     """Choose nodes that are in doubt, like many others in doubt, and unlike each other.
 
-    A label at s speaks for node j in the measure S_js of `similarity`: how alike the two look to
-    the networks. It cannot tell more about j than there is to know of either: the information that
-    two labels share is at most the smaller of their entropies H. A node is spoken for by the label
-    that tells most about it, so with M_js = min(H_j, H_s) S_js, and H_j S_jr for a known label r,
-    the greedy choice is
+    A label at s covers node j to the degree S_js, their `similarity`: how alike the two look to the
+    networks. It cannot inform about j beyond the entropy of either: the mutual information of two
+    labels is at most the smaller of their entropies H. A node counts as covered by the label that
+    covers it best, so with M_js = min(H_j, H_s) S_js, and H_j S_jr for a known label r, the greedy
+    choice is
 
         s  =  argmax_s  Σ_j  max(0, M_js - max_{r labelled or chosen} M_jr).
 
     Doubtful regions come first, typical nodes before odd ones, never one that is certain already,
-    and a second label in a region that the first one speaks for is worth little, which keeps the
+    and a second label in a region that the first one covers is worth little, which keeps the
     choice diverse. The sum is submodular, so the greedy choice is within 1 - 1/e of the best, and
     most gains need no second look. On large graphs 2,048 nodes stand for all in the sum, and 2,048
     are candidates, both drawn in proportion to their entropy: where most nodes are certain, the
@@ -100,12 +100,12 @@ def next_labels(
     for nodes in np.array_split(known, len(known) // _MAX_CANDIDATES + 1):
         best = similarity(seen_at(points), seen_at(nodes)).max(1, initial=0.0)
         covered = np.maximum(covered, best)
-    # A row for each candidate, so that what one tells is in one piece of memory.
-    tells = similarity(seen_at(candidates), seen_at(points))
+    # A row for each candidate, so that what one covers is in one piece of memory.
+    covers = similarity(seen_at(candidates), seen_at(points))
     of_points = np.maximum(entropy[points], _LEAST)
-    tells *= np.minimum(entropy[candidates][:, None] / of_points, 1.0)  # M_js / H_j
-    tells *= weight
-    chosen, gains = _greedy(tells, covered * weight, count)
+    covers *= np.minimum(entropy[candidates][:, None] / of_points, 1.0)  # M_js / H_j
+    covers *= weight
+    chosen, gains = _greedy(covers, covered * weight, count)
     return NextLabels(candidates[chosen], np.array(gains))
 
 
@@ -198,14 +198,14 @@ def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[
 
 
 def _greedy(
-    tells: NDArray[np.float32], covered: NDArray[np.float32], count: int
+    covers: NDArray[np.float32], covered: NDArray[np.float32], count: int
 ) -> tuple[list[int], list[float]]:
     """Choose rows of M one by one; gains only shrink, so most need not be computed again."""
 
     def gain(row: int) -> float:
-        return float(np.maximum(tells[row] - covered, 0.0).sum(dtype=np.float64))
+        return float(np.maximum(covers[row] - covered, 0.0).sum(dtype=np.float64))
 
-    first = np.maximum(tells - covered, 0.0).sum(1, dtype=np.float64) if count else np.zeros(0)
+    first = np.maximum(covers - covered, 0.0).sum(1, dtype=np.float64) if count else np.zeros(0)
     waiting = [(-now, row) for row, now in enumerate(first.tolist())]
     heapq.heapify(waiting)
     chosen: list[int] = []
@@ -218,7 +218,7 @@ def _greedy(
             continue
         chosen.append(row)
         gains.append(now)
-        covered = np.maximum(covered, tells[row])
+        covered = np.maximum(covered, covers[row])
     return chosen, gains
 
 

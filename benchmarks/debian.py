@@ -1,0 +1,257 @@
+"""A real graph of a million nodes: Debian's packages, their folders and their shared file names.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.debian [--lists FOLDER] [--labels 20] [--trials 3]
+
+Needs apt, which brings the lists of packages and of their files (55 MB) for the release that this
+system is. Nodes are packages, folders, and names of files that several packages have; a package is
+tied to what it depends on, to folders it puts files in and to names of its files, a folder to the
+one it is in. Features are words: of a package's name and short description, of a folder's or file's
+name, hashed to 4,096 columns. The label of a package is its section; a few of each are known, the
+other packages are the test. Folders and names have no label. The peers: scikit-learn's logistic
+regression on the words, and on three hops of PyTorch Geometric's SIGN of 128 components of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from benchmarks.large import cpu, forget_peak, held_most
+from benchmarks.measure import environment
+from nodecopy import NodeCopyClassifier
+from nodecopy.graph import Graph
+from nodecopy.metrics import Scores, score_predictions
+
+COLUMNS, COMPONENTS, HOPS, LEAST = 4096, 128, 3, 200
+# Lists of files are not fetched by every apt; a target of its own makes any do so.
+TARGET = """Acquire::IndexTargets::deb::Contents-deb {
+  MetaKey "$(COMPONENT)/Contents-$(ARCHITECTURE)"; ShortDescription "Contents-$(ARCHITECTURE)";
+  Description "Contents"; KeepCompressed "true"; DefaultEnabled "true"; };
+"""
+
+
+class Packages(NamedTuple):
+    """The graph, the words of its nodes [N, 4,096], and the section of packages, -1 elsewhere."""
+
+    graph: Graph
+    words: sp.csr_array
+    sections: np.ndarray
+    names: list[str]
+    counts: dict[str, int]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lists", type=Path, help="where apt keeps lists; fetched if missing")
+    parser.add_argument("--labels", type=int, default=20, help="known packages of each section")
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    print(environment("torch", "numpy", "scipy", "torch_geometric", "scikit-learn"))
+    with tempfile.TemporaryDirectory() as folder:
+        packages = read_packages(fetched(chosen.lists or Path(folder)))
+    held = ", ".join(f"{count:,} {what}" for what, count in packages.counts.items())
+    graph = packages.graph
+    print(f"{graph.num_nodes:,} nodes ({held}), {graph.num_edges:,} edges")
+    print(
+        f"{len(packages.names)} sections of at least {LEAST} packages, {chosen.labels} known each"
+    )
+    for trial in range(chosen.trials):
+        known = some_of_each(packages.sections, chosen.labels, trial)
+        show("nodecopy", *default(packages, known, trial))
+        if chosen.peers:
+            show("logistic regression", *regression(packages, known))
+            show(f"SIGN, {HOPS} hops", *sign(packages, known))
+
+
+def fetched(lists: Path) -> Path:
+    """Let apt bring its lists, with those of files, into a folder; one that has them stays."""
+    if not any(lists.glob("*_Contents-*")):
+        (lists / "partial").mkdir(parents=True, exist_ok=True)
+        config = lists / "contents.conf"
+        config.write_text(TARGET)
+        command = ["apt-get", "-q", "-c", str(config), "-o", f"Dir::State::Lists={lists}"]
+        subprocess.run([*command, "update"], check=True, timeout=600, stdout=subprocess.DEVNULL)
+    return lists
+
+
+def lines_of(lists: Path, pattern: str) -> Iterator[str]:
+    """Yield the lines of every list whose name fits, unpacked by apt."""
+    for file in sorted(lists.glob(pattern)):
+        command = ["/usr/lib/apt/apt-helper", "cat-file", str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as reading:
+            assert reading.stdout is not None
+            for line in reading.stdout:
+                yield line.decode("utf-8", "replace").rstrip("\n")
+
+
+def read_packages(lists: Path) -> Packages:
+    """Make the graph of what the lists name."""
+    sections, texts, needs = described(lists)
+    packages = {name: number for number, name in enumerate(sections)}
+    folders: dict[str, int] = {}
+    shipped, names = set(), {}
+    for path, owners in contents(lists):
+        folder, _, name = path.rpartition("/")
+        own = [packages[owner] for owner in owners if owner in packages]
+        for owner in own:
+            shipped.add((owner, folders.setdefault(folder, len(folders))))
+            names.setdefault(name, set()).add(owner)
+    inside = []
+    for folder in list(folders):  # with all that they are in
+        while above := folder.rpartition("/")[0]:
+            new = above not in folders
+            inside.append((folders[folder], folders.setdefault(above, len(folders))))
+            if not new:
+                break
+            folder = above
+    shared = {name: owners for name, owners in names.items() if len(owners) > 1}
+    p, f = len(packages), len(packages) + len(folders)
+    edges = chain(
+        ((packages[a], packages[b]) for a, b in needs if b in packages),
+        ((a, p + b) for a, b in shipped),
+        ((p + a, p + b) for a, b in inside),
+        ((a, f + number) for number, owners in enumerate(shared.values()) for a in owners),
+    )
+    nodes = f + len(shared)
+    graph = Graph.from_edges(nodes, np.array(sorted({(a, b) for a, b in edges if a != b})))
+    texts += [folder.rpartition("/")[2] for folder in folders]
+    words = hashed(chain(texts, shared))
+    often = Counter(sections.values())
+    kept = sorted(section for section, count in often.items() if count >= LEAST)
+    label = {section: number for number, section in enumerate(kept)}
+    known = np.full(nodes, -1)
+    known[:p] = [label.get(section, -1) for section in sections.values()]
+    counts = {"packages": p, "folders": len(folders), "shared names of files": len(shared)}
+    return Packages(graph, words, known, kept, counts)
+
+
+def described(lists: Path) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
+    """Return the section of each package, its words, and pairs of packages, one needing another."""
+    sections: dict[str, str] = {}
+    texts: list[str] = []
+    needs: list[tuple[str, str]] = []
+    name = ""
+    for line in lines_of(lists, "*_main_binary-*_Packages*"):
+        key, _, value = line.partition(": ")
+        if key == "Package":
+            name = "" if value in sections else value
+            if name:
+                sections[name] = ""
+                texts.append(name)
+        elif name and key == "Section":
+            sections[name] = value
+        elif name and key == "Description":
+            texts[-1] += " " + value
+        elif name and key in ("Depends", "Pre-Depends", "Recommends"):
+            needs += [(name, other) for other in re.findall(r"(?:^|[,|])\s*([^\s,|:(]+)", value)]
+    return sections, texts, needs
+
+
+def contents(lists: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each file and the packages that have it."""
+    for line in lines_of(lists, "*_main_Contents-*"):
+        path, _, owners = line.rpartition(" ")
+        yield path.rstrip(), [owner.rpartition("/")[2] for owner in owners.split(",")]
+
+
+def hashed(texts: Iterable[str]) -> sp.csr_array:
+    """Return which words of a text are there, hashed [N, 4,096]."""
+    columns: list[int] = []
+    ends = [0]
+    for text in texts:
+        words = set(re.findall(r"[^\W\d_]{2,}", text.casefold()))
+        columns += sorted({zlib.crc32(word.encode()) % COLUMNS for word in words})
+        ends.append(len(columns))
+    shape = len(ends) - 1, COLUMNS
+    return sp.csr_array((np.ones(len(columns), np.float32), columns, ends), shape=shape)
+
+
+def some_of_each(sections: np.ndarray, count: int, trial: int) -> np.ndarray:
+    """Return labels of a few packages of each section, -1 elsewhere."""
+    rng, known = np.random.default_rng(trial), np.full(len(sections), -1)
+    for k in range(sections.max() + 1):
+        known[rng.choice(np.flatnonzero(sections == k), count, replace=False)] = k
+    return known
+
+
+def default(packages: Packages, known: np.ndarray, trial: int) -> tuple[Scores, float, float, str]:
+    forget_peak()
+    clf = NodeCopyClassifier(random_state=trial, progress=False)
+    seconds = cpu(lambda: clf.fit(packages.graph, packages.words, known))
+    test = np.flatnonzero((packages.sections >= 0) & (known < 0))
+    scores = score_predictions(clf.predict_proba()[test], packages.sections[test])
+    estimate = clf.estimated_accuracy()
+    said = f"estimated {estimate.accuracy:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"
+    return scores, seconds, held_most(), said
+
+
+def regression(packages: Packages, known: np.ndarray) -> tuple[Scores, float, float, str]:
+    """Fit a logistic regression to the words of packages."""
+    return fitted(packages, known, lambda: packages.words)
+
+
+def sign(packages: Packages, known: np.ndarray) -> tuple[Scores, float, float, str]:
+    """Fit one to what SIGN precomputes; all words would take 70 GB."""
+    from sklearn.decomposition import TruncatedSVD
+    from torch_geometric.data import Data
+    from torch_geometric.transforms import SIGN
+
+    graph = packages.graph
+    edges = torch.as_tensor(np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64))
+
+    def hops() -> np.ndarray:
+        few = TruncatedSVD(COMPONENTS, random_state=0).fit_transform(packages.words)
+        data = SIGN(HOPS)(Data(x=torch.as_tensor(few), edge_index=edges))
+        columns: np.ndarray = torch.cat([data.x, data.x1, data.x2, data.x3], 1).numpy()
+        return columns
+
+    return fitted(packages, known, hops)
+
+
+def fitted(
+    packages: Packages, known: np.ndarray, columns: Callable[[], Any]
+) -> tuple[Scores, float, float, str]:
+    """Compute columns, fit a logistic regression to the known packages, score it on the others."""
+    forget_peak()
+    found: list[np.ndarray] = []
+    test = np.flatnonzero((packages.sections >= 0) & (known < 0))
+
+    def fit() -> None:
+        x = columns()
+        model = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
+        model.fit(x[known >= 0], known[known >= 0])
+        found.append(model.predict_proba(x[test]))
+
+    seconds = cpu(fit)
+    return score_predictions(found[0], packages.sections[test]), seconds, held_most(), ""
+
+
+def show(name: str, scores: Scores, seconds: float, memory: float, said: str) -> None:
+    print(
+        f"  {name:20} accuracy {scores.accuracy:6.1%}  ECE {scores.ece_width:5.1%}  "
+        f"{seconds:7.1f} CPU s  {memory:5.1f} GiB  {said}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
