@@ -254,7 +254,9 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["fit", "cora", "--graphs=3"], "--graphs is now --n-zeta, as in Python"),
         (["fit", "--weight-draws=3"], "--weight-draws is now --n-weights, as in Python"),
         (["inspect", "--edges=edges.csv", "--repeated-edges=x"], "unknown repeated_edges 'x'"),
-        (["fit", "cora", "--epsilon=0.1"], "--epsilon is for tables of one's own"),
+        (["fit", "cora", "--epsilon=0.1"], "epsilon belongs to the preset 'paper'; got 'best'"),
+        (["fit", "cora", "--edges=edges.csv"], "edges is for a graph of one's own, not for the"),
+        (["fit", "cora", "--missing=refuse"], "missing is for a graph of one's own, not for the"),
         (["fit", "--repeats=2"], "--repeats is gone: labels are held out once, by the fit itself"),
         (["fit", "--jobs=2"], "--jobs is gone: labels are held out once, by the fit itself"),
         (["fit", "cora", "--preset=bst"], "unknown preset 'bst'; did you mean 'best'"),
@@ -263,7 +265,10 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
             ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--epochs=2"],
             "epochs belongs to the preset 'paper'; got 'best'",
         ),
-        (["fit", "--split=fixed", "--edges=edges.csv"], "--split is for a built-in dataset"),
+        (
+            ["fit", "--split=fixed", "--edges=edges.csv", "--labels=labels.csv", "--out=run"],
+            "split is for a built-in dataset: nodecopy fit cora",
+        ),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
         (
             ["fit", "--edges=edges.csv", "--labels=labels.csv", "--weights=x", "--out=run"],
@@ -309,7 +314,7 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
             ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--folds=5000"],
             "folds must be a whole number from 2 to 1,000; got 5000",
         ),
-        (["fit", "cora", "--coverage=0.8"], "--coverage is for tables of one's own"),
+        (["fit", "cora", "--preset=paper", "--coverage=0.8"], "--coverage needs labels that are"),
         (
             ["predict", "--model=none", "--edges=edges.csv", "--out=x.csv", "--coverage=0"],
             "coverage must be above 0 and below 1; got 0.0",

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from nodecopy.annotation.session import Session
-from nodecopy.data.stored import open_graph
-from nodecopy.data.tables import TableDataset, read_label_table, read_tables
+from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.errors import InputError
 from nodecopy.labelling import FitSettings, read_settings, write_settings
+from nodecopy.labelling.run import read_files
 from nodecopy.report.labelled import check_folder
 from nodecopy.report.labelled.folder import CONFIG, LABELS
 from nodecopy.whole_file import write_whole
@@ -44,7 +44,7 @@ def open_run(
                 "nodecopy label --edges FILE --out FOLDER to begin a new one"
             )
         settings = read_settings(run / CONFIG)
-    table = _read(settings, max_memory)
+    table = read_files(settings, max_memory, labelled=False)
     given = _given(settings, table, run / LABELS)
     run.mkdir(parents=True, exist_ok=True)
     settings = replace(settings, labels=str(run / LABELS), label_columns=None)
@@ -53,21 +53,8 @@ def open_run(
     return session
 
 
-def _read(settings: FitSettings, max_memory: int | None) -> TableDataset:
-    if settings.graph is not None:
-        return open_graph(settings.graph, verify=True)
-    assert settings.edges is not None  # or the settings would have been refused
-    return read_tables(
-        settings.edges,
-        None,
-        settings.features,
-        **{**settings.reading, "label_columns": None},
-        max_memory=max_memory,
-    )
-
-
 def _given(settings: FitSettings, table: TableDataset, own: Path) -> Mapping[str, str]:
-    """Return the labels of another file than the folder's own, or of the graph, by id."""
+    """Return the labels of another file than the folder's own, or of the graph or split, by id."""
     labels, names = table.dataset.labels, table.dataset.class_names
     if settings.labels is not None:
         one = settings.labels if isinstance(settings.labels, str) else None

@@ -92,4 +92,5 @@ class OwnColumns:
         names = self._table.feature_names
         held = np.flatnonzero(values)
         order = held[np.argsort(-np.abs(values[held]), kind="stable")]
-        return [(names[at], f"{values[at]:.6g}") for at in order]
+        titles = [f"feature {names[at]}" if names[at].isdecimal() else names[at] for at in order]
+        return [(name, f"{value:.6g}") for name, value in zip(titles, values[order], strict=True)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodecopy.cli.app import app
-from nodecopy.cli.graphs import PANEL
+from nodecopy.cli.reading import PANEL
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,60 +8,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nodecopy.cli import reading
 from nodecopy.cli.app import app
-from nodecopy.cli.graphs import PANEL, _given, column_names, memory_bytes
 from nodecopy.errors import InputError, NodecopyError
 from nodecopy.interrupts import working
 
 if TYPE_CHECKING:
     from nodecopy.annotation import Session
 
-_NEW = "To begin with tables"
 
-
-def _table(help: str, **checks: Any) -> Any:
-    return typer.Option(help=help, rich_help_panel=_NEW, show_default=False, **checks)
-
-
-@app.command(rich_help_panel=PANEL)
+@app.command(rich_help_panel=reading.PANEL)
 def label(
     run: Annotated[
         str | None,
         typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote, to go on there."),
     ] = None,
-    edges: Annotated[str | None, _table("CSV, TSV or Parquet: two ids, perhaps a weight.")] = None,
-    labels: Annotated[
-        str | None, _table("CSV, TSV or Parquet: id, label; none begins without any.")
+    edges: reading.Edges = None,
+    labels: reading.Labels = None,
+    features: reading.Features = None,
+    graph: reading.GraphFolder = None,
+    out: Annotated[
+        str | None, reading.of_tables("The folder to label in, a new one for instance.")
     ] = None,
-    features: Annotated[
-        str | None, _table("The same, or NPZ: id and numbers, or id, feature, value.")
+    classes: Annotated[
+        str | None, reading.of_tables("Names of classes to choose from: red,blue.")
     ] = None,
-    graph: Annotated[
-        str | None, _table("Folder that nodecopy import wrote, instead of edges and features.")
+    edge_columns: reading.EdgeColumns = None,
+    label_columns: reading.LabelColumns = None,
+    feature_columns: reading.FeatureColumns = None,
+    repeated_edges: reading.RepeatedEdges = None,
+    missing: reading.Missing = None,
+    encoding: reading.Encoding = None,
+    decimal: reading.Decimal = None,
+    na_values: reading.NaValues = None,
+    preset: Annotated[
+        str | None, reading.of_tables("The method: best, fast or paper. (default: best)")
     ] = None,
-    out: Annotated[str | None, _table("The folder to label in, a new one for instance.")] = None,
-    classes: Annotated[str | None, _table("Names of classes to choose from: red,blue.")] = None,
-    edge_columns: Annotated[str | None, _table("Names of the columns of --edges to read.")] = None,
-    label_columns: Annotated[
-        str | None, _table("Names of the columns of --labels to read.")
+    seed: Annotated[
+        int | None, reading.of_tables("Of all that is random. (default: 0)", min=0)
     ] = None,
-    feature_columns: Annotated[
-        str | None, _table("Names of the columns of --features: the id and, if not all, features.")
-    ] = None,
-    repeated_edges: Annotated[
-        str | None, _table("Weight of an edge with several rows: largest or sum.")
-    ] = None,
-    preset: Annotated[str | None, _table("The method: best, fast or paper.")] = None,
-    seed: Annotated[int | None, _table("Of all that is random.", min=0)] = None,
     port: Annotated[
         int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    max_memory: Annotated[
-        str | None, typer.Option(help="Refuse what needs more memory, e.g. 8G.", show_default=False)
-    ] = None,
+    max_memory: reading.MaxMemory = None,
 ) -> None:
     """Label nodes on a page that asks about those that help most, and fits again as you answer.
 
@@ -71,33 +63,23 @@ def label(
 
     Every answer is kept in labels.csv in the folder at once. Ctrl-C ends, and writes the results.
     """
+    asked = reading.asked_for(locals())
     from nodecopy.experiment.threads import prefer_one_thread
 
     prefer_one_thread()  # one for each of the fits, and one for the page
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
-    tables = {
-        "edges": edges,
-        "labels": labels,
-        "features": features,
-        "graph": graph,
-        "edge_columns": column_names(edge_columns),
-        "label_columns": column_names(label_columns),
-        "feature_columns": column_names(feature_columns),
-        "repeated_edges": repeated_edges,
-        "preset": preset,
-        "seed": seed,
-    }
-    folder, settings = _asked(run, out, _given(tables))
-    _serve(folder, settings, column_names(classes) or (), port, browser, memory_bytes(max_memory))
+    for name in ("run", "out", "port", "browser"):
+        asked.pop(name, None)
+    named, most = asked.pop("classes", ()), asked.pop("max_memory", None)
+    folder, settings = _asked(run, out, asked)
+    _serve(folder, settings, named, port, browser, most)
 
 
 def _asked(run: str | None, out: str | None, tables: dict[str, Any]) -> tuple[str, Any]:
     """Return the folder to label in, and the settings of a new one."""
     if run is not None:
-        for name in [*tables, *(["out"] if out else [])]:
-            raise InputError(
-                f"--{name.replace('_', '-')} is for a new folder; {run} has its own settings"
-            )
+        given = [*tables, *(["out"] if out else [])]
+        reading.refuse(given, f"is for a new folder; {run} has its own settings")
         return run, None
     if tables.keys().isdisjoint(("edges", "graph")) or out is None:
         missing = "out" if out is None else "edges"

@@ -13,6 +13,7 @@ import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.split_files import SplitRecord, read_split, write_split
 from nodecopy.errors import FormatError, SplitError
 from nodecopy.rng import stream
+
+SplitKind = Literal["fixed", "random"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,6 +95,13 @@ class Split(NodeSets):
     def __repr__(self) -> str:
         """Show the name and the sizes."""
         return super().__repr__().replace("(", f"({self.name!r}, ", 1)
+
+
+def chosen_split(dataset: NodeDataset, kind: SplitKind, labels_per_class: int, seed: int) -> Split:
+    """Return a `fixed_split` or a `random_split`; the seed is that of random ones."""
+    if kind == "fixed":
+        return fixed_split(dataset, labels_per_class)
+    return random_split(dataset, labels_per_class, seed)
 
 
 def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:

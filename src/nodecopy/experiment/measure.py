@@ -17,7 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from nodecopy import __version__
-from nodecopy.data import NodeDataset, Split, Task, fixed_split, load_dataset, random_split
+from nodecopy.data import NodeDataset, Split, Task, load_dataset
+from nodecopy.data.splits import chosen_split
 from nodecopy.experiment import trial as values
 from nodecopy.experiment.methods import build_method
 from nodecopy.experiment.trial import Trial, TrialResult
@@ -85,9 +86,7 @@ def score_trial(
 
 def split_of(trial: Trial, dataset: NodeDataset) -> Split:
     """Return the split of a trial; methods with the same seed see the same one."""
-    if trial.split == "fixed":
-        return fixed_split(dataset, trial.labels_per_class)
-    return random_split(dataset, trial.labels_per_class, trial.seed)
+    return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
 
 
 def versions() -> dict[str, str]:

@@ -1,6 +1,7 @@
-"""One's own graph: from tables to labels, how far to trust them, and what to label next.
+"""From a graph to labels, how far to trust them, and what to label next.
 
-Reading order: ``settings`` (what is asked for), ``run`` (the whole job), ``validation`` and
+Reading order: ``settings`` (what is asked for), ``run`` (the whole job), ``built_in`` (Cora and
+others in the place of tables), ``validation`` and
 ``suspects`` (its parts; what to label next is `nodecopy.acquisition`), ``outcome`` (what it gives).
 """
 

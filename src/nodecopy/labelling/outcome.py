@@ -1,4 +1,4 @@
-"""LabelledGraph: what a fit to one's own tables found, as one value."""
+"""LabelledGraph: what a fit found, as one value."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class LabelledGraph:
         rivals: simple methods on the same hidden labels; none where they were not asked for, or the
             graph is large.
         donors: whose neighbours nodes receive in the sampled graphs; None if nothing is copied.
+        cpu_seconds: CPU time of the fit in this process; 0 where it was not measured.
     """
 
     settings: FitSettings
@@ -65,6 +66,7 @@ class LabelledGraph:
     suspects: SuspectEdges
     donors: DrawnDonors | None
     rivals: tuple[Rival, ...] = ()
+    cpu_seconds: float = 0.0
 
     @property
     def posterior(self) -> Posterior:

@@ -1,7 +1,8 @@
-"""From tables to labels: read, look, fit, and say what to do next."""
+"""From tables, or a built-in dataset, to labels: read, look, fit, and say what to do next."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from nodecopy.estimator.progress import lines_on_stderr, progress_bar
 from nodecopy.executors import opened
 from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
+from nodecopy.labelling.built_in import built_in_table
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
 from nodecopy.labelling.rivals import Hidden, Rival, rivals_on
 from nodecopy.labelling.settings import FitSettings
@@ -35,10 +37,10 @@ def label_tables(
     max_memory: int | None = None,
     executor: object = None,
 ) -> LabelledGraph:
-    """Do the whole job on the tables that the settings name; nothing is written.
+    """Do the whole job on what the settings name; nothing is written.
 
     Args:
-        settings: the files, and how to fit.
+        settings: what to read, and how to fit.
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
         max_memory: bytes; tables and a fit that need more are refused before they are read or
             begun. None is half of what this process may use.
@@ -50,34 +52,46 @@ def label_tables(
             table = read_files(settings, max_memory, report)
         classifier = settings.classifier(progress)
         classifier.set_params(max_memory=max_memory, executor=where)
+        start = time.process_time()
         fitted = fit_table(classifier, table)
+        spent = time.process_time() - start
     # How and where this fit was made is no property of the model, which may be kept.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
-        return judge(settings, table, fitted, report)
+        return replace(judge(settings, table, fitted, report), cpu_seconds=spent)
 
 
 def read_files(
-    settings: FitSettings, max_memory: int | None = None, progress: Progress | None = None
+    settings: FitSettings,
+    max_memory: int | None = None,
+    progress: Progress | None = None,
+    *,
+    labelled: bool = True,
 ) -> TableDataset:
-    """Read the tables that the settings name, if they take no more than so many bytes."""
+    """Read what the settings name: tables, a graph that was imported, or a built-in dataset.
+
+    Args:
+        settings: what to read.
+        max_memory: bytes that tables may take, see `read_tables`.
+        progress: called with how much is done.
+        labelled: whether there must be labels; else the files of labels are not read.
+    """
+    labels, columns = (settings.labels, settings.label_columns) if labelled else (None, None)
+    if settings.dataset is not None:
+        return built_in_table(settings, labels)
     if settings.graph is not None:
         table = open_graph(
-            settings.graph,
-            settings.labels,
-            label_columns=settings.label_columns,
-            verify=True,
-            progress=progress,
+            settings.graph, labels, label_columns=columns, verify=True, progress=progress
         )
-        if not np.any(table.dataset.labels >= 0):
+        if labelled and not np.any(table.dataset.labels >= 0):
             raise DatasetError(f"{settings.graph} holds no label; name a file of them: --labels")
         return table
     assert settings.edges is not None  # or the settings would have been refused
     return read_tables(
         settings.edges,
-        settings.labels,
+        labels,
         settings.features,
-        **settings.reading,
+        **settings.reading | {"label_columns": columns},
         max_memory=max_memory,
         progress=progress,
     )

@@ -1,4 +1,4 @@
-"""What `nodecopy fit` does with one's own tables: settings, and the file that repeats them."""
+"""What `nodecopy fit` is asked for: settings, and the file that repeats them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from nodecopy.data.load import dataset_names
+from nodecopy.data.splits import SplitKind
 from nodecopy.data.tables.edges import RepeatedEdges
 from nodecopy.data.tables.features import MissingValues
 from nodecopy.data.tables.numbers import check_decimal
@@ -33,18 +35,22 @@ GONE = {
 }
 
 _FILES = ("edges", "labels", "features", "graph")
-# What a graph that was imported has settled already.
-_OF_TABLES = ("edges", "features", "edge_columns", "feature_columns")
+# How files are read: what a graph that was imported, or one that is built in, has settled already.
+_READING = ("repeated_edges", "missing", "encoding", "decimal")
+_OF_TABLES = ("edges", "features", "edge_columns", "feature_columns", *_READING, "na_values")
+# What is asked of a built-in dataset, where nothing else is.
+_BUILT_IN = {"labels_per_class": 20, "split": "fixed"}
 _NAMES = ("edge_columns", "label_columns", "feature_columns", "na_values")
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """Everything that decides what a fit to tables gives; the fields are the keys of config.toml.
+    """Everything that decides what a fit gives; the fields are the keys of config.toml.
 
     Args:
-        edges: file of the edges; None where there is a graph.
-        labels: file of the known labels, or several of them; None takes those of the graph.
+        edges: file of the edges; None where there is a graph, or a built-in dataset.
+        labels: file of the known labels, or several of them; None takes those of the graph, or of
+            the split of a built-in dataset.
         features: file of the features; None describes nodes by their ties.
         edge_columns: names of the columns to read there; None finds them, see `read_tables`.
         label_columns: likewise, of the labels.
@@ -68,12 +74,16 @@ class FitSettings:
             to sum 1; else leave them as they are.
         suggestions: how many nodes to suggest for labelling.
         suspects: how many suspect edges to list at most.
-        rivals: whether to compare with simple methods on the labels held out.
+        rivals: whether to compare with simple methods on the labels held out, and, on the test
+            nodes of a built-in dataset, with a GCN and the paper's method.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         formulas: "keep" writes ids and labels to CSV files as they are; "quote" puts a ' in front
             of those that a spreadsheet would run as a formula.
         graph: folder that `nodecopy import` wrote, instead of edges and features.
+        dataset: name of a built-in dataset, instead of edges and features.
+        labels_per_class: how many labels of each of its classes are known; None is 20.
+        split: which: "fixed" (the public ones) or "random"; None is "fixed".
     """
 
     edges: str | None = None
@@ -103,6 +113,9 @@ class FitSettings:
     coverage: float = 0.9
     formulas: Formulas = "keep"
     graph: str | None = None
+    dataset: str | None = None
+    labels_per_class: int | None = None
+    split: SplitKind | None = None
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
@@ -124,20 +137,33 @@ class FitSettings:
         self._check_method()
 
     def _check_files(self) -> None:
-        """Refuse names of files that are none, are missing, or stand beside a graph."""
+        """Refuse names of files that are none, or are missing."""
         object.__setattr__(self, "labels", _one_or_more(self.labels))
-        needed = ("edges", "labels") if self.graph is None else ()
+        self._check_source()
+        needed = ("edges", "labels") if self.graph is self.dataset is None else ()
         for key in _FILES:
             value = getattr(self, key)
             for path in (value if isinstance(value, tuple) else ()) or (value,):
                 _check_path(key, path, optional=key not in needed)
-        beside = [key for key in _OF_TABLES if getattr(self, key) is not None]
-        if self.repeated_edges != "largest":
-            beside.append("repeated_edges")
-        if self.graph is not None and beside:
-            raise SpecError(f"{beside[0]} is for tables; the graph {self.graph} was read already")
         if self.label_columns is not None and self.labels is None:
             raise SpecError("label_columns are named, but no file of labels is given")
+
+    def _check_source(self) -> None:
+        """Refuse what stands beside a graph or a built-in dataset, or belongs to one alone."""
+        foreign = dict.fromkeys(_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
+        if self.dataset is not None:
+            check_choice("dataset", self.dataset, dataset_names())
+            for key, default in _BUILT_IN.items():
+                if getattr(self, key) is None:
+                    object.__setattr__(self, key, default)
+            why = f"is for a graph of one's own, not for the built-in {self.dataset}"
+            foreign = dict.fromkeys([*_OF_TABLES, "graph"], why)
+        elif self.graph is not None:
+            why = f"is for tables; the graph {self.graph} was read already"
+            foreign |= dict.fromkeys(_OF_TABLES, why)
+        for key, why in foreign.items():
+            if getattr(self, key) != getattr(FitSettings, key):
+                raise SpecError(f"{key} {why}")
 
     def _check_reading(self) -> None:
         """Check how files are read."""
@@ -194,10 +220,9 @@ class FitSettings:
         )
 
 
-_READING = ("repeated_edges", "missing", "encoding", "decimal")
-# Settings of a method, and settings that may be left to it.
+# Settings of a method, and settings that may be left to it, or to the source.
 _OF_METHOD = ("n_zeta", "n_weights", "epsilon", "weights", "epochs")
-_OPTIONAL = (*_OF_METHOD, "folds")
+_OPTIONAL = (*_OF_METHOD, "folds", *_BUILT_IN)
 
 _CHOICES: dict[str, Any] = {
     "preset": PresetName,
@@ -205,6 +230,7 @@ _CHOICES: dict[str, Any] = {
     "repeated_edges": RepeatedEdges,
     "missing": MissingValues,
     "formulas": Formulas,
+    "split": SplitKind,
 }
 _RANGE = {
     "seed": (0, 2**62),
@@ -214,6 +240,7 @@ _RANGE = {
     "folds": (2, 1_000),
     "suggestions": (0, 1_000_000_000),
     "suspects": (0, 1_000_000_000),
+    "labels_per_class": (1, 1_000_000),
 }
 
 
@@ -245,8 +272,9 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
         _check_key(file, key)
-    needed = () if "graph" in content | changes else ("edges", "labels")
-    missing = [key for key in needed if key not in content | changes]
+    given = content | changes
+    needed = () if {"graph", "dataset"} & given.keys() else ("edges", "labels")
+    missing = [key for key in needed if key not in given]
     if missing:
         raise SpecError(f"{file}: the key {missing[0]} is missing; needed: {', '.join(missing)}")
     try:

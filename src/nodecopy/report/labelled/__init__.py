@@ -1,4 +1,4 @@
-"""The report of a fit to one's own tables: a page to look at, and tables for other programs."""
+"""The report of a fit: a page to look at, and tables for other programs."""
 
 from nodecopy.report.labelled.folder import check_folder, tidy_folder, write_folder
 

@@ -1,4 +1,4 @@
-"""The figures of a fit to one's own tables, for other programs: summary.json."""
+"""The figures of a fit, for other programs: summary.json."""
 
 from __future__ import annotations
 

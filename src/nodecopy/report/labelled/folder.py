@@ -1,4 +1,4 @@
-"""The folder that `nodecopy fit` writes for one's own tables: whole, or not at all."""
+"""The folder that `nodecopy fit` writes: whole, or not at all."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nodecopy.report.labelled.tables import (
     next_labels_table,
     suspect_edges_table,
     suspect_labels_table,
+    truth_table,
 )
 from nodecopy.whole_folder import Kept, check_target, clear_left_overs, replaced
 
@@ -26,6 +27,7 @@ CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
 NEXT_LABELS, SUSPECT_EDGES = "next_labels.csv", "suspect_edges.csv"
 SUSPECT_LABELS, SUMMARY = "suspect_labels.csv", "summary.json"
+TRUTH = "truth.csv"  # of the test nodes of a built-in dataset
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.jsonl"
 _OURS = {
@@ -40,6 +42,7 @@ _OURS = {
     SUMMARY,
     SUSPECT_EDGES,
     SUSPECT_LABELS,
+    TRUTH,
 }
 
 
@@ -83,11 +86,14 @@ def write_folder(
                 num_rows=len(rows.ids),
                 progress=of_rows,
             )
-            for name, columns in (
-                (NEXT_LABELS, next_labels_table(found)),
-                (SUSPECT_EDGES, suspect_edges_table(found)),
-                (SUSPECT_LABELS, suspect_labels_table(found)),
-            ):
+            tables = {
+                NEXT_LABELS: next_labels_table(found),
+                SUSPECT_EDGES: suspect_edges_table(found),
+                SUSPECT_LABELS: suspect_labels_table(found),
+            }
+            if found.settings.dataset is not None:
+                tables[TRUTH] = truth_table(found.settings)
+            for name, columns in tables.items():
                 write_table([columns], Target(fresh / name, folder / name), formulas=formulas)
             _write(fresh / SUMMARY, figures_json(found))
             _write(fresh / CONFIG, write_settings(found.settings, folder))

@@ -1,4 +1,4 @@
-"""The page of a fit to one's own tables: one file that holds data, drawing library and script."""
+"""The page of a fit: one file that holds data, drawing library and script."""
 
 from __future__ import annotations
 

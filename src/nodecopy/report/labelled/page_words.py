@@ -15,8 +15,9 @@ FEW_VALIDATED = 100
 
 
 def files_read(found: LabelledGraph) -> str:
-    """Name the tables."""
-    return ", ".join(Path(file).name for file in found.settings.files)
+    """Name the tables, or the built-in dataset."""
+    own = [] if found.settings.dataset is None else [f"{found.settings.dataset} (built in)"]
+    return ", ".join([*own, *(Path(file).name for file in found.settings.files)])
 
 
 def summary(found: LabelledGraph) -> list[str]:

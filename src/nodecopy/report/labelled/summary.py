@@ -1,4 +1,4 @@
-"""What `nodecopy fit` and `nodecopy evaluate` say about one's own tables, as lines of text."""
+"""What `nodecopy fit` and `nodecopy evaluate` say, as lines of text."""
 
 from __future__ import annotations
 

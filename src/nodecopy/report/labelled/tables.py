@@ -1,4 +1,4 @@
-"""What a fit to one's own tables found, as tables: predictions, what to label, what to doubt."""
+"""What a fit found, as tables: predictions, what to label, what to doubt."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nodecopy.data.tables.nodes import Ids
 from nodecopy.errors import FormatError, InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling import FitSettings, LabelledGraph
+from nodecopy.labelling.built_in import truth_of
 from nodecopy.labelling.evaluation import ID, KNOWN, PREDICTED, PROBABILITY, read_columns
 from nodecopy.labelling.pair_evidence import shared_neighbours
 from nodecopy.labelling.set_column import column_name, set_texts
@@ -202,6 +203,12 @@ def suspect_labels_table(found: LabelledGraph) -> Columns:
         "suggested": names[suggested],
         "probability": np.zeros(0) if suspects is None else suspects.probability,
     }
+
+
+def truth_table(settings: FitSettings) -> Columns:
+    """Return the true labels of the test nodes of a built-in dataset."""
+    nodes, names = truth_of(settings)
+    return {ID: nodes, "label": names}
 
 
 def _classes(found: LabelledGraph) -> NDArray[np.object_]:
