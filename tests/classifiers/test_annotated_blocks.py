@@ -7,7 +7,12 @@ import pytest
 import torch
 
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities
-from nodecopy.classifiers.annotated_blocks import class_affinity, edge_evidence, fit_student
+from nodecopy.classifiers.annotated_blocks import (
+    class_affinity,
+    edge_evidence,
+    fit_student,
+    symmetric_adjacency,
+)
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -17,15 +22,15 @@ from nodecopy.weights import MaximumPosterior
 
 def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     graph = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
-    q = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    q = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], dtype=torch.float64)
     # Likeliest classes 0, 0, 1, 1: one edge within each class, counted at both ends, one across.
     m = np.array([[2.0, 1.0], [1.0, 2.0]])
     omega = (m + 2) / (np.outer([3, 3], [3, 3]) / 6 + 2)
     expected = np.zeros((4, 2))
     for j, neighbours in enumerate([[1], [0, 2], [1, 3], [2]]):
-        expected[j] = sum(np.log(omega @ q[i]) for i in neighbours)
-    flat, adjacency = np.full((4, 2), 0.5), graph.to_scipy()
-    two = np.stack([q, flat])
+        expected[j] = sum(np.log(omega @ q[i].numpy()) for i in neighbours)
+    flat, adjacency = torch.full_like(q, 0.5), symmetric_adjacency(graph)
+    two = torch.stack([q, flat])
     affinity = class_affinity(adjacency, two)
     np.testing.assert_allclose(affinity[0], omega)
     both = edge_evidence(adjacency, two, affinity)
@@ -37,7 +42,7 @@ def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
 def test_the_student_is_the_softmax_regression_on_soft_labels() -> None:
     rng = np.random.default_rng(0)
     x, q = rng.normal(size=(50, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 50)
-    (w,) = fit_student(Features(x, torch.device("cpu")), q[None], 1.0).numpy()
+    (w,) = fit_student(Features(x, torch.device("cpu")), torch.as_tensor(q)[None], 1.0).numpy()
     scores = x @ w
     p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     gradient = w - x.T @ (q - p)

@@ -23,10 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -37,12 +35,11 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Features, Propagator
+from nodecopy.nn.propagation import SparseOperator
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
 from nodecopy.savable import savable
 from nodecopy.weights.lbfgs import minimise
-
-Real = TypeVar("Real", np.float32, np.float64)
 
 # Evidence of one edge is bounded, so that a pair of classes never seen together is not impossible.
 _LEAST = 1e-3
@@ -107,25 +104,26 @@ class AnnotatedBlocks:
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it."""
-        adjacency = _adjacency(tasks[0].graph)
+        adjacency = symmetric_adjacency(tasks[0].graph)
         x = Features(tasks[0].features, torch.device("cpu"), unit=True)
-        q = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
-        q = _powered(q, self.sharpness)  # [M, N, K]
+        bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
+        q = _powered(torch.from_numpy(bases), self.sharpness)  # [M, N, K]
         weights: Tensor | None = None
         for _ in range(self.rounds):
             _clamp(q, tasks)
             weights = fit_student(x, q, self.prior_precision, weights)
-            scores = _apart(student_scores(x, weights), len(tasks))
-            said = _log_softmax(scores)
+            scores = student_scores(x, weights).unflatten(1, (len(tasks), -1)).permute(1, 0, 2)
+            said = scores.double().log_softmax(-1)
             for _ in range(self.sweeps):
                 before, affinity = q, class_affinity(adjacency, q)
                 evidence = self.edge_weight * edge_evidence(adjacency, q, affinity)
-                swept = _softmax(said + evidence)
-                refined = swept.copy()
+                swept = _softmax_(evidence.add_(said))
+                refined = swept.clone()
                 _clamp(refined, tasks)
                 q = _DAMPING * q + (1 - _DAMPING) * refined
         assert weights is not None  # there is at least one round
-        parts = zip(swept, before, affinity, weights.numpy(), strict=True)
+        found = (part.contiguous().numpy() for part in (swept, before, affinity, weights))
+        parts = zip(*found, strict=True)
         return [FittedBlocks(self.edge_weight, *each) for each in parts]
 
 
@@ -155,40 +153,35 @@ class FittedBlocks:
 
         In place, and in single precision where there are many nodes.
         """
-        dtype = np.float64 if graph.num_nodes <= _DOUBLE else np.float32
-        adjacency = _adjacency(graph, dtype)
+        double = graph.num_nodes <= _DOUBLE
+        dtype = torch.float64 if double else torch.float32
+        adjacency = symmetric_adjacency(graph, np.float64 if double else np.float32)
         x = Features(features, torch.device("cpu"), unit=True)
-        said = x.times(torch.as_tensor(self.weights)).numpy().astype(dtype)  # [N', K]
-        _log_softmax_in_place(said)
-        q = np.exp(said)
+        said = x.times(torch.as_tensor(self.weights)).to(dtype).log_softmax(-1)  # [N', K]
+        q = said.exp()
         old = np.arange(len(self.before)) if self.nodes is None else self.nodes
-        kept = self.before[old < len(q)].astype(dtype)
-        old = old[old < len(q)]
-        for _ in range(_MOST_SWEEPS if len(old) < len(q) else 0):
-            q[old] = kept
-            swept = self._swept(adjacency, q, said)
-            swept[old] = kept
-            swept -= q  # the change
-            q += (1 - _DAMPING) * swept
-            np.abs(swept, out=swept)
-            if swept.max(1).sum() < _SETTLED * (len(q) - len(old)):
+        there = old < len(q)
+        kept, known = torch.as_tensor(self.before[there], dtype=dtype), torch.tensor(old[there])
+        for _ in range(_MOST_SWEEPS if len(known) < len(q) else 0):
+            q[known] = kept
+            change = self._swept(adjacency, q, said)
+            change[known] = kept
+            change -= q
+            q.add_(change, alpha=1 - _DAMPING)
+            if change.abs_().amax(1).sum() < _SETTLED * (len(q) - len(known)):
                 break
-        q[old] = kept
-        return self._swept(adjacency, q, said)
+        q[known] = kept
+        swept: NDArray[np.floating] = self._swept(adjacency, q, said).numpy()
+        return swept
 
     def placed(self, nodes: NDArray[np.int64]) -> FittedBlocks:
         """Return the fit with other numbers for its nodes."""
         return replace(self, nodes=nodes)
 
-    def _swept(
-        self, adjacency: sp.csr_array, q: NDArray[Real], said: NDArray[Real]
-    ) -> NDArray[Real]:
-        affinity = self.affinity.astype(q.dtype)
+    def _swept(self, adjacency: SparseOperator, q: Tensor, said: Tensor) -> Tensor:
+        affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
         scores = edge_evidence(adjacency, q[None], affinity[None])[0]
-        scores *= self.edge_weight
-        scores += said
-        _log_softmax_in_place(scores)
-        return np.exp(scores, out=scores)
+        return _softmax_(scores.mul_(self.edge_weight).add_(said))
 
 
 @savable
@@ -219,9 +212,9 @@ class DiffusedStudent:
             raise ModelError("DiffusedStudent needs the fit of an AnnotatedBlocks to start from")
         columns = np.concatenate([one.weights for one in blocks], axis=1)  # [D, M K]
         spread = _spread(self.diffusion, tasks[0].graph, tasks[0].features, columns)
-        parts = zip(blocks, np.split(spread, len(blocks), axis=1), strict=True)
+        parts = zip(blocks, spread.chunk(len(blocks), 1), strict=True)
         return [
-            FittedStudent(self.diffusion, one.weights, _softmax(p.astype(np.float64)))
+            FittedStudent(self.diffusion, one.weights, _softmax_(p.double()).numpy())
             for one, p in parts
         ]
 
@@ -244,9 +237,9 @@ class FittedStudent:
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.floating]:
         """Spread the scores of other nodes over their graph [N', K]."""
         spread = _spread(self.diffusion, graph, features, self.weights)
-        scores = spread if graph.num_nodes > _DOUBLE else spread.astype(np.float64)
-        _log_softmax_in_place(scores)
-        return np.exp(scores, out=scores)
+        scores = spread if graph.num_nodes > _DOUBLE else spread.double()
+        probabilities: NDArray[np.floating] = _softmax_(scores).numpy()
+        return probabilities
 
     def placed(self, nodes: NDArray[np.int64]) -> FittedStudent:
         """Return the same: it knows no node."""
@@ -254,7 +247,7 @@ class FittedStudent:
 
 
 def fit_student(
-    x: Features, targets: NDArray[np.float64], prior_precision: float, start: Tensor | None = None
+    x: Features, targets: Tensor, prior_precision: float, start: Tensor | None = None
 ) -> Tensor:
     """Return W [M, D, K] of softmax regressions on soft labels of every node [M, N, K].
 
@@ -263,7 +256,7 @@ def fit_student(
     """
     members, nodes, classes = targets.shape
     # Columns of all members side by side, so that each product is one.
-    wanted = torch.as_tensor(targets.transpose(1, 0, 2).astype(np.float32)).reshape(nodes, -1)
+    wanted = targets.permute(1, 0, 2).float().reshape(nodes, -1)
     shape, ones = (members, x.num_columns, classes), torch.ones(classes)
 
     def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
@@ -289,87 +282,77 @@ def student_scores(x: Features, weights: Tensor) -> Tensor:
     return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
-def _log_softmax_in_place(scores: NDArray[Any]) -> None:
-    scores -= scores.max(-1, keepdims=True)
-    scores -= np.log(np.exp(scores).sum(-1, keepdims=True))
-
-
-def class_affinity(adjacency: sp.csr_array, q: NDArray[np.float64]) -> NDArray[np.float64]:
+def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
     """Return Ω [M, K, K]: how often the likeliest classes meet, against what degrees would give.
 
     Both are K larger, so that classes of few edges are near one. Nodes whose classes are all
     equally probable do not count.
     """
     classes = q.shape[2]
-    likeliest = np.eye(classes)[q.argmax(2)]  # [M, N, K]
-    likeliest[np.ptp(q, axis=2) < _ALIKE] = 0.0
+    likeliest = torch.eye(classes, dtype=q.dtype)[q.argmax(2)]  # [M, N, K]
+    likeliest[_says_nothing(q)] = 0.0
     around = _beside(adjacency, likeliest)
-    meetings = likeliest.transpose(0, 2, 1) @ around  # m [M, K, K]
+    meetings = likeliest.mT @ around  # m [M, K, K]
     ends = meetings.sum(2)  # κ [M, K]
-    totals = np.maximum(ends.sum(1), 1e-12)
+    totals = ends.sum(1).clamp_(min=1e-12)
     expected = ends[:, :, None] * ends[:, None, :] / totals[:, None, None]
-    affinity: NDArray[np.float64] = (meetings + classes) / (expected + classes)
-    return affinity
+    return (meetings + classes) / (expected + classes)
 
 
-def edge_evidence(
-    adjacency: sp.csr_array, q: NDArray[Real], affinity: NDArray[Real]
-) -> NDArray[Real]:
+def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Tensor:
     """Return Σ_{i ∈ N(j)} log (Ω q_i)_k [M, N, K]; nodes of which nothing is known say nothing."""
-    said: NDArray[Real] = q @ affinity.transpose(0, 2, 1)
-    np.maximum(said, _LEAST, out=said)
-    np.log(said, out=said)
-    said[np.ptp(q, axis=2) < _ALIKE] = 0.0
+    said = (q @ affinity.mT).clamp_(min=_LEAST).log_()
+    said[_says_nothing(q)] = 0.0
     return _beside(adjacency, said)
+
+
+def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:
+    """Return A with every edge in both directions and without self-loops [N, N]."""
+    plain, device = graph.built.symmetrise().without_self_loops(), torch.device("cpu")
+    weights = np.ones(len(plain.indices)) if plain.weights is None else plain.weights
+    values = weights.astype(dtype)
+    return SparseOperator(plain.indptr, plain.indices, values, plain.num_nodes, device)
 
 
 def _spread(
     diffusion: Diffusion, graph: RowGraph, features: FeatureMatrix, weights: NDArray[np.float32]
-) -> NDArray[np.float32]:
+) -> Tensor:
     """Return Π X W [N, columns of W]."""
     device = torch.device("cpu")
     x = Features(features, device, unit=True)
     propagator = Propagator(diffusion.coefficients, graph, x, device)
-    result: NDArray[np.float32] = propagator.times(torch.as_tensor(weights)).numpy()
-    return result
+    return propagator.times(torch.as_tensor(weights))
 
 
-def _adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> sp.csr_array:
-    return graph.built.symmetrise().without_self_loops().to_scipy(dtype)
-
-
-def _beside(matrix: sp.csr_array, rows: NDArray[Real]) -> NDArray[Real]:
+def _beside(matrix: SparseOperator, rows: Tensor) -> Tensor:
     """Multiply a sparse matrix by M matrices [M, N, K], their columns side by side."""
     members, nodes, width = rows.shape
-    product = matrix @ rows.transpose(1, 0, 2).reshape(nodes, members * width)
-    result: NDArray[Real] = product.reshape(nodes, members, width).transpose(1, 0, 2)
-    return result
+    product = matrix.matmul(rows.permute(1, 0, 2).reshape(nodes, members * width))
+    return product.view(nodes, members, width).permute(1, 0, 2)
 
 
-def _apart(columns: Tensor, members: int) -> NDArray[np.float64]:
-    """Divide columns that are side by side [N, M K] by member [M, N, K]."""
-    parts = columns.unflatten(1, (members, -1)).permute(1, 0, 2)
-    result: NDArray[np.float64] = parts.contiguous().numpy().astype(np.float64)
-    return result
+def _says_nothing(q: Tensor) -> Tensor:
+    """Return which nodes have classes that are all equally probable [M, N]."""
+    least, most = q.aminmax(dim=2)
+    return most - least < _ALIKE
 
 
-def _clamp(q: NDArray[np.float64], tasks: Sequence[Task]) -> None:
+def _softmax_(scores: Tensor) -> Tensor:
+    """Return the softmax of each row, in place of the scores.
+
+    torch's own takes four times as long on rows of few classes, as it does not vectorise these.
+    """
+    scores.sub_(scores.amax(-1, keepdim=True)).exp_()
+    return scores.div_(scores.sum(-1, keepdim=True))
+
+
+def _clamp(q: Tensor, tasks: Sequence[Task]) -> None:
     """Set the labelled nodes of each task to their labels."""
     for member, task in zip(q, tasks, strict=True):
-        member[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
+        known = torch.tensor(task.labels[task.train])
+        member[torch.tensor(task.train)] = torch.eye(task.num_classes, dtype=q.dtype)[known]
 
 
-def _powered(q: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+def _powered(q: Tensor, power: float) -> Tensor:
     raised = q**power
-    return raised / raised.sum(-1, keepdims=True)
-
-
-def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = np.exp(_log_softmax(scores))
-    return result
-
-
-def _log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    shifted = scores - scores.max(-1, keepdims=True)
-    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    return result
+    return raised / raised.sum(-1, keepdim=True)

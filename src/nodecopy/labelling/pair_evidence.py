@@ -17,9 +17,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.annotated_blocks import AnnotatedBlocks, class_affinity
+from nodecopy.classifiers.annotated_blocks import (
+    AnnotatedBlocks,
+    class_affinity,
+    symmetric_adjacency,
+)
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import unit_rows
@@ -83,7 +88,8 @@ class PairEvidence:
     @cached_property
     def affinity(self) -> NDArray[np.float64]:
         """Ω [K, K], which is symmetric."""
-        matrix = class_affinity(self.graph.to_scipy(), self.probabilities[None])[0]
+        p = torch.tensor(self.probabilities)[None]
+        matrix: NDArray[np.float64] = class_affinity(symmetric_adjacency(self.graph), p)[0].numpy()
         return (matrix + matrix.T) / 2
 
     @cached_property

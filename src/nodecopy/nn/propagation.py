@@ -97,7 +97,7 @@ class SparseOperator:
     Args:
         indptr: where each row begins [R + 1].
         columns: column of each entry [nnz].
-        values: the entries [nnz], float32.
+        values: the entries [nnz], of the precision of the products.
         num_columns: C.
         device: where the product runs.
     """
@@ -106,7 +106,7 @@ class SparseOperator:
         self,
         indptr: NDArray[Any],
         columns: NDArray[Any],
-        values: NDArray[np.float32],
+        values: NDArray[np.floating],
         num_columns: int,
         device: torch.device,
     ) -> None:
