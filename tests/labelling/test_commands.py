@@ -545,3 +545,26 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted_on_request(here, capsys):
     assert "unknown formulas 'eat'; accepted: keep, quote" in capsys.readouterr().err
     assert fit("--formulas=eat") == 2
     assert "unknown formulas 'eat'; accepted: keep, quote" in capsys.readouterr().err
+
+
+def test_files_that_were_quoted_are_read_back(here, capsys):
+    assert fit("--formulas=quote", "--suggestions=13") == 0
+    rows = read(here / "run" / "next_labels.csv")
+    assert "'=1+1" in {row["id"] for row in rows}
+    with Path("more.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(row | {"label": "blue"} for row in rows)
+    Path("plain.csv").write_text(Path("more.csv").read_text("utf-8").replace("'=", "="), "utf-8")
+    capsys.readouterr()
+    said = set()
+    for predictions in ("predictions.csv", "predictions.parquet"):
+        for truth in ("more.csv", "plain.csv"):
+            files = [f"--predictions=run/{predictions}", f"--truth={truth}"]
+            assert cli.main(["evaluate", *files, "--label-columns=id,label"]) == 0
+            said.add(capsys.readouterr().out)
+    assert len(said) == 1
+    assert said.pop().startswith("nodes       13\n")
+    assert fit("--labels=more.csv") == 0
+    known = {row["id"]: row["known"] for row in read(here / "run" / "predictions.csv")}
+    assert known["=1+1"] == "blue"

@@ -154,9 +154,10 @@ def test_a_self_loop_keeps_its_node(read):
     assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
 
 
-def test_a_first_row_that_may_be_a_header_is_refused(read):
-    with pytest.raises(DatasetError, match="'cites', 'cited by', may be a header or an edge, as "):
-        read("cites,cited by\na,b\nb,c\n")
+def test_a_first_row_whose_ids_occur_nowhere_else_is_a_header(read):
+    table = read("cites,cited by\na,b\nb,c\n")
+    assert table.ids.tolist() == ["a", "b", "c"]
+    assert table.notes[1] == "edges.csv: the first row, 'cites', 'cited by', was taken for a header"
     # A label says that it is a node.
     assert len(read("cites,cited by\na,b\nb,c\n", "id,label\ncites,1\na,2\n").ids) == 5
 

@@ -98,3 +98,16 @@ def test_what_was_taken_for_granted_is_noted(read, content, note):
 def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
     with pytest.raises(error, match=message):
         read(labels=content)
+
+
+def test_ids_that_were_quoted_for_a_spreadsheet_are_known(read, put):
+    edges = "=1+1,b\nb,'@x\n'y,b\n-z,b\n"
+    table = read(edges, "id,label\n'=1+1,red\n@x,blue\nb,red\n'-z,blue\n")
+    labels = dict(zip(table.ids.tolist(), table.dataset.labels.tolist(), strict=True))
+    assert labels == {"'@x": 0, "'y": -1, "-z": 0, "=1+1": 1, "b": 1}
+    # No formula; and a line of its own is named for what it has.
+    with pytest.raises(DatasetError, match=r"2 ids not in the graph: 'y' \(line 3\), \"'b\" \("):
+        read(edges, "id,label\n'=1+1,red\ny,blue\n'b,red\n")
+    both = put("both.csv", "id,label\n=1+1,red\n'=1+1,blue\n")
+    with pytest.raises(DatasetError, match="1 id with labels that disagree"):
+        read(edges, both)

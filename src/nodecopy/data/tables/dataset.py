@@ -18,7 +18,6 @@ from nodecopy.data.tables.edges import (
     RepeatedEdges,
     build_graph,
     fetch_edges,
-    first_row_doubts,
     load_edges,
 )
 from nodecopy.data.tables.features import (
@@ -30,10 +29,12 @@ from nodecopy.data.tables.features import (
     MissingValues,
 )
 from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.first_rows import take_headers
 from nodecopy.data.tables.kinds import EDGES, FEATURES
 from nodecopy.data.tables.labels import PathLike, load_labels, no_labels, number_labels, open_labels
 from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
 from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError, unknown_name
 from nodecopy.machine import usable_memory
@@ -157,6 +158,9 @@ def read_tables(
         if label_files:
             load_labels(db, label_files, problems)
         problems.raise_any()
+        doubts = take_headers(db, [] if source is None else [FEATURE_IDS])
+        edge_file = db.loaded["edges"][0]
+        label_files = [db.loaded[f"labels{part}"][0] for part in range(len(label_files))]
         with db.watched(of_ids):
             ids = _number_nodes(db, edge_file, source)
         known = no_labels(len(ids))
@@ -165,12 +169,8 @@ def read_tables(
         headers = [(edge_file, columns.edge_columns(edge_file)[:2])]
         headers += [(table, columns.label_columns(table)[:1]) for table in label_files]
         headers += [] if source is None or source.header is None else [source.header]
-        doubts: list[str] = []
         with problems.caught():
             doubts += _header_doubts(db, headers)
-        with problems.caught():
-            others = ["labels"] * bool(label_files) + ["features"] * (source is not None)
-            doubts += first_row_doubts(db, edge_file, others)
         matrix = None
         if source is not None:
             with problems.caught(), db.watched(of_rest[0]):
@@ -245,16 +245,13 @@ def _header_doubts(
     """
     found = []
     for table, places in headers:
-        if not table.is_guess:
-            continue
-        names = ", ".join(map(repr, table.names[:10]))
-        ids = [table.names[place] for place in places]
-        if db.rows("SELECT count(*) FROM nodes WHERE id IN (SELECT unnest(?))", [ids])[0][0]:
+        ids = [table.names[place] for place in places] if table.is_guess else []
+        if ids and db.rows(f"SELECT count(*) FROM nodes WHERE {is_in('id', ids)}")[0][0]:
             raise DatasetError(
-                f"{table.path}: the first row, {names}, may be a header or not, as it holds the "
-                f"id of a node; name the columns {', '.join(table.kind.roles)}"
+                f"{table.path}: the first row, {table.first_row}, may be a header or not, as it "
+                f"holds the id of a node; name the columns {', '.join(table.kind.roles)}"
             )
-        found.append(f"{table.path.name}: the first row, {names}, was taken for a header")
+        found += table.guesses
     return found
 
 

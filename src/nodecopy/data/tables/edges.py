@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,9 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.data.tables.columns import edge_columns
 from nodecopy.data.tables.database import Column, Database
 from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.kinds import is_number
 from nodecopy.data.tables.problems import Problems
-from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
@@ -157,40 +154,6 @@ def _is_mirrored(directed: Graph) -> bool:
     assert directed.weights is not None
     assert other.weights is not None
     return same and np.allclose(directed.weights, other.weights, rtol=1e-9, atol=0)
-
-
-def first_row_doubts(db: Database, table: TableFile, others: Sequence[str]) -> list[str]:
-    """Return a note on a first row that was read as an edge; refuse it if it may be a header.
-
-    It may be one if it is not numbers, and its ids occur nowhere else.
-
-    Args:
-        db: holds the tables.
-        table: the file of the edges.
-        others: names of further tables that have ids.
-    """
-    row = table.sample[0] if table.sample and not table.header else ()
-    ids = [row[place].strip() for place in edge_columns(table)[:2] if place < len(row)]
-    if len(set(ids)) < 2 or any(map(is_number, row)):
-        return []
-    either = f"{is_in('source', ids)} OR {is_in('target', ids)}"
-    used = db.rows(f"SELECT count(*) FROM edges WHERE {either}")[0][0] > 1
-    counts = [db.rows(f"SELECT count(*) FROM {name} WHERE {is_in('id', ids)}") for name in others]
-    if used or any(count[0][0] for count in counts):
-        return []
-    alone, rows = db.rows(
-        "WITH ends AS (SELECT source AS id FROM edges UNION ALL SELECT target FROM edges), "
-        "once AS (SELECT id FROM ends GROUP BY id HAVING count(*) = 1) "
-        "SELECT count_if(source IN (FROM once) AND target IN (FROM once)), count(*) FROM edges"
-    )[0]
-    shown = ", ".join(map(repr, ids))
-    if not table.chosen and alone == 1 and rows > 1:
-        raise DatasetError(
-            f"{table.path}: the first row, {shown}, may be a header or an edge, as its ids occur "
-            f"nowhere else; say --edge-columns {','.join(ids)} if it is a header, "
-            "--edge-columns 1,2 if not, or write source,target above or instead of it"
-        )
-    return [f"{table.path.name}: the first row, {shown}, was read as an edge, not as a header"]
 
 
 def _check_count(rows: int, table: TableFile, max_memory: int) -> None:

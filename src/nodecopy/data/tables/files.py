@@ -92,6 +92,18 @@ class TableFile:
         rows = [row for row in self.sample if len(row) == len(self.names)]
         return bool(rows) and unnamed and not any(row[-1].strip() for row in rows)
 
+    @property
+    def guesses(self) -> list[str]:
+        """A note on a first row that was taken for a header without saying what it means."""
+        names = ", ".join(map(repr, self.names[:_SHOWN_NAMES]))
+        said = f"{self.path.name}: the first row, {names}, was taken for a header"
+        return [said] if self.is_guess else []
+
+    def headed(self) -> TableFile:
+        """Return the same text with its first row as a header."""
+        (skip,) = lines_of(self, [1])
+        return replace(self, names=self.sample[0], header=True, skip=skip, sample=self.sample[1:])
+
     def named(self, position: int) -> str:
         """Return a column's name for a message: 'weight', or column 3 where it has none."""
         name = self.names[position].strip()

@@ -2,7 +2,8 @@
 
 There may be several tables, such as the known labels and a list of nodes to label that was filled
 in: what one leaves open another may say, and what two say must agree. Classes are numbered in
-order: by value where all are whole numbers, else by their text.
+order: by value where all are whole numbers, else by their text. An id that a spreadsheet would run
+as a formula is known with a ' in front, and without one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from nodecopy.data.tables.columns import label_columns
 from nodecopy.data.tables.database import Column, Database
 from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.first_rows import take_headers
 from nodecopy.data.tables.kinds import LABELS
 from nodecopy.data.tables.nodes import (
     PLAIN_INTEGER,
@@ -33,6 +35,11 @@ from nodecopy.errors import DatasetError
 PathLike = str | os.PathLike[str]
 NO_CLASSES = ("unknown",)
 _NUMBER = "TRY_CAST(replace(label, ',', '.') AS DOUBLE)"
+_UNKNOWN = "id NOT IN (SELECT id FROM nodes)"
+# An id that `nodecopy fit --formulas quote` writes with a ' in front, and its other spelling.
+_FORMULA = r"regexp_matches(id, '^''?\s*[=+@＝＋－＠-]')"
+_RESPELT = "CASE WHEN id LIKE '''%' THEN substr(id, 2) ELSE '''' || id END"
+_QUOTED = f"{_FORMULA} AND {_RESPELT} IN (SELECT id FROM nodes)"
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ def load_labels(db: Database, tables: Sequence[TableFile], problems: Problems) -
             db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
     if len(parts) < len(tables):
         problems.raise_any()
-    db.run(f"CREATE TEMP TABLE labels AS {' UNION ALL '.join(parts)}")
+    db.run(f"CREATE TEMP VIEW labels AS {' UNION ALL '.join(parts)}")
     # A row without an id is a problem of its own, and no label of a node.
     given = "label IS NOT NULL AND id IS NOT NULL"
     db.run(f"CREATE TEMP VIEW known AS SELECT * FROM labels WHERE {given}")
@@ -92,6 +99,7 @@ def number_labels(
 ) -> Labelling:
     """Return ``labels`` for the ids of ``nodes``; what does not fit is a problem."""
     where = " and ".join(str(table.path) for table in tables)
+    _respell(db, len(tables))
     with problems.caught():
         _check_ids(db, len(tables))
     with problems.caught():
@@ -125,15 +133,24 @@ def read_label_table(
         tables = open_labels(db, path, columns, problems)
         give_nodes(db, ids)
         load_labels(db, tables, problems)
+        take_headers(db, ["SELECT id FROM nodes"])
         found = number_labels(db, tables, len(ids), problems)
         problems.raise_any()
-        notes = [note for table in tables for note in table.notes]
+        read = [db.loaded[f"labels{part}"][0] for part in range(len(tables))]
+        notes = [note for table in read for note in (*table.notes, *table.guesses)]
         return Labelling(found.labels, found.class_names, (*notes, *found.notes))
+
+
+def _respell(db: Database, parts: int) -> None:
+    """Write ids as the nodes have them: with the ' in front of formulas, or without."""
+    for part in range(parts):
+        db.run(f"UPDATE labels{part} SET id = {_RESPELT} WHERE {_UNKNOWN} AND {_QUOTED}")
 
 
 def _check_ids(db: Database, parts: int) -> None:
     for part in range(parts):
-        name, unknown = f"labels{part}", "id NOT IN (SELECT id FROM nodes)"
+        # The second half is for the lines of the file, in which ids are as they were.
+        name, unknown = f"labels{part}", f"{_UNKNOWN} AND NOT ({_QUOTED})"
         ids = db.rows(f"SELECT DISTINCT id FROM {name} WHERE {unknown} ORDER BY id LIMIT {SHOWN}")
         if ids:
             hint = look_alike(db, [row[0] for row in ids])
