@@ -14,7 +14,6 @@ import scipy.sparse as sp
 import torch
 
 from nodecopy.data import NodeDataset, NodeSets, load_dataset
-from nodecopy.data.exchange import number_classes
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, GraphError
 from nodecopy.graph import Graph
@@ -228,26 +227,25 @@ def test_tables_with_features_are_not_warned_of(tmp_path):
         (["b", "", "a"], [1, -1, 0], ("a", "b")),
         (np.array([[3], [-1], [1]]), [1, -1, 0], ("1", "3")),
         (np.array(["b", "a"]), [1, 0], ("a", "b")),
-        ([], [], ("unknown",)),
         ([None, float("nan")], [-1, -1], ("unknown",)),
     ],
 )
 def test_classes_are_numbered_in_order(labels, numbers, names):
-    found, classes = number_classes(labels)
-    assert (found.tolist(), classes) == (numbers, names)
+    dataset = NodeDataset.from_scipy(sp.csr_array((len(labels),) * 2), np.eye(len(labels)), labels)
+    assert (dataset.labels.tolist(), dataset.class_names) == (numbers, names)
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
         ([0.5, 1.0], "labels look continuous"),
-        (["a", 1], "types that cannot be ordered"),
+        (["a", 1], "labels are of mixed or unknown types: int, str"),
         (np.zeros((2, 2)), r"one entry per node, \[N\]; got \[2, 2\]"),
     ],
 )
 def test_labels_that_are_no_classes_are_refused(labels, message):
     with pytest.raises(DatasetError, match=message):
-        number_classes(labels)
+        NodeDataset.from_scipy(sp.csr_array((2, 2)), np.eye(2), labels)
 
 
 def test_a_named_dataset_keeps_its_name():

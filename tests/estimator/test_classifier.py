@@ -234,7 +234,7 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X, Y + 0.5), "labels look continuous"),
         ((TASK.graph, X, [{}] * 90), "mixed or unknown types: dict"),
         ((TASK.graph, X, ["a", 1] * 45), "mixed or unknown types: int, str"),
-        ((TASK.graph, X, np.stack([Y, Y], 1)), r"one-dimensional, .*; got shape \[90, 2\]"),
+        ((TASK.graph, X, np.stack([Y, Y], 1)), r"one entry per node, \[N\]; got \[90, 2\]"),
         ((TASK.graph, X, np.zeros(90, complex)), "complex128 are not understood"),
         ((one_way(), X, Y), "edge_index is directed: it has"),
         ((sp.triu(TASK.graph.to_scipy()), X, Y), "the sparse matrix is directed"),

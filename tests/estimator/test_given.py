@@ -9,7 +9,7 @@ import pytest
 
 from nodecopy import acquisition
 from nodecopy.acquisition import next_labels
-from nodecopy.errors import ModelError, NotFittedError
+from nodecopy.errors import DatasetError, ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier, given
 from tests.problems import make_task, true_labels
 
@@ -82,7 +82,7 @@ def test_columns_with_units_are_compared_on_one_scale() -> None:
 def test_a_failed_addition_leaves_the_fit_as_it_was() -> None:
     clf = fit(KNOWN)
     before = clf.predict_proba()
-    with pytest.raises(ModelError, match="labels are of mixed or unknown types: int, str"):
+    with pytest.raises(DatasetError, match="labels are of mixed or unknown types: int, str"):
         clf.add_labels({int(UNKNOWN[0]): 3})
     assert np.array_equal(clf.predict_proba(), before)
     clf.add_labels({int(UNKNOWN[0]): "ash"})

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from nodecopy.classifiers import GCNClassifier
+from nodecopy.data.label_values import encode_labels
 from nodecopy.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier, on_nodes
 from nodecopy.estimator.inputs import read_described, read_labelled
-from nodecopy.estimator.labels import encode_labels
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.stopping import LossWindow
 from tests.problems import make_task, true_labels

@@ -60,11 +60,9 @@ def predict(
             table, posterior = loaded.predict(**reading.of_source(asked), progress=first)
         else:
             table, posterior = loaded.predict_table(reading.read_source(asked, first), graph)
-    classes = [str(value) for value in loaded.classifier.classes_]
-    sets = sets_of(loaded.classifier, posterior, coverage)
-    written = PredictionRows.of(table, posterior, classes, sets)
+    rows = PredictionRows(table, posterior, sets_of(loaded.classifier, posterior, coverage))
     with progress_bar("writing", True) as report:
-        write_predictions(written, target, quoting, report)
+        write_predictions(rows, target, quoting, report)
     for line in listed_sentences("note", table.notes):
         print(line)
     print(f"{table.dataset.num_nodes:,} nodes: {out}")

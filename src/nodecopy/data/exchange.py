@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nodecopy.data.alignment import aligned_labels, aligned_rows
 from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.label_values import known_labels, one_per_node
+from nodecopy.data.label_values import encode_labels, one_per_node
 from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, missing_extra
@@ -96,34 +96,6 @@ def to_pyg(dataset: NodeDataset) -> Any:
     return data
 
 
-def number_classes(labels: ArrayLike) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Number labels of any type in sorted order, -1 where they are -1, None, NaN or ''.
-
-    >>> number_classes(["pear", None, "fig"])
-    (array([ 1, -1,  0]), ('fig', 'pear'))
-    >>> number_classes([30, -1, 20])
-    (array([ 1, -1,  0]), ('20', '30'))
-    """
-    values = np.array(labels, dtype=object) if isinstance(labels, list) else np.asarray(labels)
-    values = one_per_node(values)
-    if values.ndim != 1:
-        raise DatasetError(f"labels must have one entry per node, [N]; got {list(values.shape)}")
-    known = known_labels(values)
-    kept = values[known].tolist()
-    if any(isinstance(value, float) and not value.is_integer() for value in kept):
-        raise DatasetError("labels look continuous; classes are names or whole numbers")
-    kept = [int(value) if isinstance(value, float) else value for value in kept]
-    try:
-        classes = sorted(set(kept))
-    except TypeError as error:
-        raise DatasetError(f"labels are of types that cannot be ordered: {error}") from error
-    names = tuple(map(str, classes))
-    numbers = np.full(len(values), -1, np.int64)
-    place = {value: k for k, value in enumerate(classes)}
-    numbers[known] = [place[value] for value in kept]
-    return numbers, names or UNKNOWN
-
-
 def _assembled(
     given: GraphInput,
     features: Any,
@@ -143,7 +115,9 @@ def _assembled(
     elif class_names is not None:
         numbers = one_per_node(np.asarray(labels))
     else:
-        numbers, names = number_classes(labels)
+        numbers, classes = encode_labels(labels, least=0)
+        whole = classes.astype(np.int64) if classes.dtype.kind == "f" else classes
+        names = [str(value) for value in whole] or UNKNOWN
     return NodeDataset(name, given.graph, features, numbers, tuple(names), split)
 
 

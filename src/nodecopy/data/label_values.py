@@ -1,15 +1,78 @@
-"""Which labels are unknown: -1, None, NaN or an empty text, whatever the type of the others."""
+"""Labels of any type as numbers of classes; unknown are -1, None, NaN and an empty text."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.errors import DatasetError, ModelError
+
 UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
+_ACCEPTED = f"strings, whole numbers or booleans, with {UNKNOWN_LABELS}"
 # As texts: what NumPy and files make of -1 and NaN. Spaces around them and case do not matter.
 UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
+
+
+class EncodedLabels(NamedTuple):
+    """Class numbers and what they stand for."""
+
+    numbers: NDArray[np.int64]  # [N], -1 where unknown
+    classes: NDArray[Any]  # [K]
+
+    def values(self) -> NDArray[np.object_]:
+        """Return the class of each node, None where it is unknown [N].
+
+        >>> encode_labels(np.array([3, -1, 4])).values().tolist()
+        [3, None, 4]
+        """
+        return np.array([*self.classes.tolist(), None], object)[self.numbers]
+
+
+def encode_labels(
+    labels: Any, classes: Sequence[Any] | None = None, *, least: int = 2
+) -> EncodedLabels:
+    """Number the classes in sorted order; -1, None, NaN and '' are unknown.
+
+    Unknown is also what arrays of texts or of real numbers make of them: "-1", "nan" and -1.0.
+
+    Args:
+        labels: one per node [N], or a column of them [N, 1].
+        classes: what labels stand for that are numbers already, as those of a dataset are; they
+            keep their order.
+        least: how many different ones there must be.
+
+    >>> encode_labels(["cat", None, "dog", "cat"])
+    EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
+    """
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    # A list is read item by item: NumPy would turn 1 and "1" into the same text.
+    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    y = one_per_node(np.asarray(y))
+    if y.ndim != 1:
+        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    known = known_labels(y)
+    kept = _plain(y[known]) if y.dtype.kind == "O" else y[known]
+    if kept.dtype.kind not in "biufU":
+        raise DatasetError(f"labels of type {y.dtype} are not understood; accepted: {_ACCEPTED}")
+    if kept.dtype.kind == "f" and np.any(kept % 1 != 0):
+        raise DatasetError("labels look continuous; a classifier needs classes, not real numbers")
+    numbers = np.full(len(y), -1, np.int64)
+    held, numbers[known] = np.unique(kept, return_inverse=True)
+    if len(held) < min(least, 1):
+        raise ModelError("no labelled node: every label is unknown")
+    if classes is not None:
+        held = np.asarray(classes)[held]
+    if len(held) < least:
+        negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
+        unknown = "; -1 counts as unknown" if negative and classes is None else ""
+        raise ModelError(
+            f"all labels are {str(held[0])!r}; at least two classes are needed{unknown}"
+        )
+    return EncodedLabels(numbers, held)
 
 
 def is_known(value: Any) -> bool:
@@ -40,3 +103,18 @@ def one_per_node(labels: Any) -> Any:
     """Return labels as they are, but a column [N, 1] as [N]."""
     shape: tuple[int, ...] = getattr(labels, "shape", ())
     return labels[:, 0] if len(shape) == 2 and shape[1] == 1 else labels
+
+
+def _plain(kept: NDArray[Any]) -> NDArray[Any]:
+    """Return known labels, an object array, as one of strings or numbers."""
+    kinds = {type(value) for value in kept}
+    if kinds == {bool}:
+        return kept.astype(bool)
+    if all(issubclass(kind, str) for kind in kinds):
+        return kept.astype(str)
+    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        return kept.astype(np.int64)
+    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return kept.astype(float)
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise DatasetError(f"labels are of mixed or unknown types: {names}; accepted: {_ACCEPTED}")

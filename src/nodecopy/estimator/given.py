@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.acquisition import embedding, next_labels
-from nodecopy.data.label_values import is_known
+from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError, shown
 from nodecopy.estimator.inputs import node_numbers
-from nodecopy.estimator.labels import EncodedLabels, encode_labels
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from nodecopy.data.alignment import aligned_labels, aligned_rows, counts_rows
 from nodecopy.data.convert import GraphInput, read_graph
 from nodecopy.data.dataset import NodeDataset, stored_by_density
-from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
+from nodecopy.data.label_values import (
+    UNKNOWN_LABELS,
+    EncodedLabels,
+    encode_labels,
+    one_per_node,
+)
 from nodecopy.errors import ModelError
-from nodecopy.estimator.labels import EncodedLabels, encode_labels
 from nodecopy.graph import Graph
 
 

@@ -76,14 +76,14 @@ def write_folder(
     try:
         with replaced(Path(os.path.realpath(folder)), kept) as fresh:
             sets = None if found.sets is None else Sets(found.sets, found.settings.coverage)
-            rows = PredictionRows.of(found.table, found.posterior, found.class_names, sets)
+            rows = PredictionRows(found.table, found.posterior, sets)
             formulas = found.settings.formulas
             write_table(
                 rows.blocks(),
                 Target(fresh / PREDICTIONS, folder / PREDICTIONS),
                 Target(fresh / PARQUET, folder / PARQUET),
                 formulas=formulas,
-                num_rows=len(rows.ids),
+                num_rows=len(found.table.ids),
                 progress=of_rows,
             )
             tables = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables import TableDataset
-from nodecopy.data.tables.nodes import Ids
 from nodecopy.errors import FormatError, InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.labelling import FitSettings, LabelledGraph
@@ -65,7 +64,7 @@ def check_predictions_file(path: str) -> Path:
 
 
 def write_predictions(
-    table: PredictionRows,
+    rows: PredictionRows,
     target: Path,
     formulas: Formulas = "keep",
     progress: Progress | None = None,
@@ -75,11 +74,11 @@ def write_predictions(
     with replacing(target) as part:
         file = Target(part, target)
         write_table(
-            table.blocks(),
+            rows.blocks(),
             file if text else None,
             None if text else file,
             formulas=formulas,
-            num_rows=len(table.ids),
+            num_rows=len(rows.table.ids),
             progress=progress,
         )
 
@@ -101,56 +100,39 @@ class PredictionRows:
     """A row for each node: what is known, what is predicted, and how surely.
 
     Attributes:
-        ids: of the nodes [N].
-        known: the class that the model was given, as its number, -1 where it was not [N].
-        known_names: of these classes.
+        table: the nodes, the classes, and the labels that the model was given.
         posterior: of the nodes.
-        class_names: [K].
         sets: prediction sets; None where there are none, and no column of them.
     """
 
-    ids: Ids
-    known: NDArray[np.int64]
-    known_names: Sequence[str]
+    table: TableDataset
     posterior: Posterior
-    class_names: Sequence[str]
     sets: Sets | None = None
-
-    @classmethod
-    def of(
-        cls,
-        table: TableDataset,
-        posterior: Posterior,
-        class_names: Sequence[str],
-        sets: Sets | None = None,
-    ) -> PredictionRows:
-        """Return the rows of a table of one's own."""
-        data = table.dataset
-        return cls(table.ids, data.labels, data.class_names, posterior, class_names, sets)
 
     def blocks(self, size: int = BLOCK) -> Iterator[Columns]:
         """Yield the rows of some nodes at a time, column by column."""
-        for start in range(0, len(self.ids), size):
-            yield self._block(slice(start, min(start + size, len(self.ids))))
+        count = len(self.table.ids)
+        for start in range(0, count, size):
+            yield self._block(slice(start, min(start + size, count)))
 
     def _block(self, nodes: slice) -> Columns:
-        posterior = self.posterior.take(nodes)
-        p = posterior.probabilities
+        posterior, data = self.posterior.take(nodes), self.table.dataset
+        p, names = posterior.probabilities, np.array([*data.class_names, ""], object)
         held = {}
         if self.sets is not None:
-            texts = set_texts(self.sets.held[nodes], p, self.class_names)
+            texts = set_texts(self.sets.held[nodes], p, data.class_names)
             held = {column_name(self.sets.coverage): texts}
         return {
-            ID: self.ids[nodes],
-            KNOWN: np.array([*self.known_names, ""], object)[self.known[nodes]],
-            PREDICTED: np.array(self.class_names, object)[p.argmax(1)],
+            ID: self.table.ids[nodes],
+            KNOWN: names[data.labels[nodes]],
+            PREDICTED: names[p.argmax(1)],
             "confidence": p.max(1),
             **held,
             "entropy": posterior.entropy,
             "graph_information": posterior.graph_information,
             "weight_information": posterior.weight_information,
             "model_information": posterior.model_information,
-            **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(self.class_names)},
+            **{f"{PROBABILITY}{name}": p[:, k] for k, name in enumerate(data.class_names)},
         }
 
 
