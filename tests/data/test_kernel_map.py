@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -98,3 +100,21 @@ def test_products_in_blocks_are_those_with_every_row_made(monkeypatch, unit):
     if unit:
         whole = whole / np.linalg.norm(whole, axis=1, keepdims=True)
     np.testing.assert_allclose(rows.times(w, unit=unit), whole @ w, atol=2e-4)
+
+
+def test_less_memory_makes_blocks_smaller_and_the_map_the_same() -> None:
+    columns = RNG.normal(size=(20_000, 4)).astype(np.float32)
+    fitted = KernelMap().fit(columns[:500])
+    assert fitted is not None
+    whole, peaks = [], []
+    for memory in (None, 10_000_000):
+        tracemalloc.start()
+        mapped = fitted.rows(columns, memory)
+        whole.append((mapped[:], mapped.times(np.eye(mapped.shape[1], 3), unit=True)))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] - 100_000_000
+    (rows, products), (same_rows, same_products) = whole
+    np.testing.assert_allclose(same_rows, rows, atol=1e-6)
+    # In single precision, of directions that are divided by roots of eigenvalues as small as 1e-4.
+    np.testing.assert_allclose(same_products, products, atol=1e-3)

@@ -25,7 +25,7 @@ from nodecopy.errors import ModelError
 from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, reach
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.posterior import FittedBayesianGCN, Posterior, posterior_of, predicted_by
+from nodecopy.posterior import FittedBayesianGCN, Posterior, posterior_of, predicted_by, within
 from nodecopy.posterior.averaging import entropy
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
@@ -97,7 +97,7 @@ class StackedClassifier:
         part = _reached(task, self.most_nodes, child_seed(seed, "part"))
         during, after = stages(progress, [1, 1])
         fitted = self._fitted(task.part(part.nodes), seed, unit, during, executor)
-        return fitted.extended(part, task.graph, task.features, after, executor)
+        return fitted.extended(part, task.graph, task.features, after, executor, task.memory)
 
     def _fitted(
         self, task: Task, seed: int, unit: float, progress: Progress | None, executor: Executor
@@ -106,7 +106,7 @@ class StackedClassifier:
         if self.features is not None:
             mapped = self.features.fit(task.features, child_seed(seed, "features"))
         if mapped is not None:
-            task = replace(task, features=mapped.apply(task.features))
+            task = replace(task, features=mapped.apply(task.features, task.memory))
         folds = make_folds(task, self.folds, child_seed(seed, "held out"))
         fits = ComponentFits(task, seed, folds, self.pool_prior, executor)
         for done, _ in enumerate(fits.add_all(self.components)):
@@ -156,6 +156,7 @@ class FittedStack:
         features: FeatureMatrix,
         progress: Progress | None = None,
         executor: Executor | None = None,
+        memory: int | None = None,
     ) -> FittedStack:
         """Return a fit to a part of a graph, applied to all of it.
 
@@ -165,22 +166,33 @@ class FittedStack:
             features: of all nodes, as they were given.
             progress: told how many components have been applied.
             executor: where they are applied; None is here.
+            memory: bytes that what is computed at a time may take, see `Task`.
         """
         nodes = part.nodes
         held_out = replace(self.held_out, nodes=nodes[self.held_out.nodes])
-        posterior = self._applied(nodes, graph, features, progress, executor)
+        posterior = self._applied(nodes, graph, features, progress, executor, memory)
         return replace(self, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
 
     def predict(
-        self, graph: RowGraph, features: FeatureMatrix, executor: Executor | None = None
+        self,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        executor: Executor | None = None,
+        memory: int | None = None,
     ) -> Posterior:
         """Apply every component to another graph, and pool what they say.
 
         Nodes that were there when it was fitted keep their numbers; new ones come after them.
+
+        Args:
+            graph: the other graph.
+            features: of its nodes, as they were given.
+            executor: where components are applied; None is here.
+            memory: bytes that what is computed at a time may take, see `Task`.
         """
         nodes = None if self.part is None else self.part.nodes
         graph = _scaled(graph, self.weight_unit)
-        return self._applied(nodes, graph, features, executor=executor)
+        return self._applied(nodes, graph, features, None, executor, memory)
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
@@ -197,10 +209,13 @@ class FittedStack:
         features: FeatureMatrix,
         progress: Progress | None = None,
         executor: Executor | None = None,
+        memory: int | None = None,
     ) -> Posterior:
         """Apply one component after the other; no two of their predictions are held here."""
-        seen: Any = features if self.features is None else self.features.rows(features)
-        components = tuple(map(_as_applied, self.components))
+        some = None if memory is None else memory // 4  # for features, and the rest for members
+        seen: Any = features if self.features is None else self.features.rows(features, some)
+        rest = None if memory is None or some is None else memory - some
+        components = tuple(_as_applied(fitted, rest) for fitted in self.components)
         application = _Application(components, nodes, graph, seen)
         numbers = range(len(self.components))
         executor = executor or Serial()
@@ -237,9 +252,10 @@ def _applied_component(number: int, application: _Application) -> Posterior:
     return predicted_by(component, application.graph, application.features)
 
 
-def _as_applied(fitted: Fitted) -> Fitted:
-    """Return a fit without what it is not applied with: the graphs of members, to be sent."""
-    return replace(fitted, graphs=()) if isinstance(fitted, FittedBayesianGCN) else fitted
+def _as_applied(fitted: Fitted, memory: int | None) -> Fitted:
+    """Return a fit within a bound on memory, and without the graphs of members: it is sent."""
+    fitted = replace(fitted, graphs=()) if isinstance(fitted, FittedBayesianGCN) else fitted
+    return within(fitted, memory)
 
 
 @savable

@@ -35,6 +35,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Features, Propagator
+from nodecopy.nn.memory import chunks_within
 from nodecopy.nn.propagation import SparseOperator
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
@@ -51,6 +52,8 @@ _DAMPING = 0.5
 _ALIKE = 1e-6
 # More nodes than this are swept and spread in single precision.
 _DOUBLE = 2**18
+# Bytes of a node and a class while EM runs for one task.
+_TASK_BYTES = 128
 # When the new nodes of a grown graph have settled on average, and how long that may take.
 _SETTLED, _MOST_SWEEPS = 1e-4, 50
 
@@ -103,9 +106,23 @@ class AnnotatedBlocks:
         return self.refine_many(tasks, bases)
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
-        """Run EM for tasks that differ in their labels only, each from what was fitted to it."""
+        """Run EM for tasks that differ in their labels only, each from what was fitted to it.
+
+        As many at a time as the memory of the tasks allows.
+        """
         adjacency = symmetric_adjacency(tasks[0].graph)
         x = Features(tasks[0].features, torch.device("cpu"), unit=True)
+        one = task_bytes(tasks[0].graph.num_nodes, tasks[0].num_classes)
+        sized = ((place, one) for place in range(len(tasks)))
+        refined = []
+        for chosen, _ in chunks_within(sized, tasks[0].memory):
+            refined += self._refined(adjacency, x, tasks[chosen], fits[chosen])
+        return refined
+
+    def _refined(
+        self, adjacency: SparseOperator, x: Features, tasks: Sequence[Task], fits: Sequence[Fitted]
+    ) -> list[FittedBlocks]:
+        """Run EM for several tasks at once."""
         bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
         q = _powered(torch.from_numpy(bases), self.sharpness)  # [M, N, K]
         weights: Tensor | None = None
@@ -244,6 +261,11 @@ class FittedStudent:
     def placed(self, nodes: NDArray[np.int64]) -> FittedStudent:
         """Return the same: it knows no node."""
         return self
+
+
+def task_bytes(n: int, k: int) -> int:
+    """Return a generous estimate of what EM takes for one task: probabilities, evidence, scores."""
+    return _TASK_BYTES * n * k
 
 
 def fit_student(

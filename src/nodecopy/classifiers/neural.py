@@ -77,7 +77,8 @@ class FittedNetwork:
     @classmethod
     def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
         """Predict every node of the task."""
-        on = weights.predict_proba(task.graph, task.features, computing=computing)
+        bounded = computing.within(task.memory)
+        on = weights.predict_proba(task.graph, task.features, computing=bounded)
         return cls(weights, computing, on[0])
 
     def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:

@@ -33,8 +33,10 @@ _QUANTILES = 1001
 _FARTHEST = 4.0
 # Directions of the kernel in which landmarks hardly differ are left out.
 _LEAST_EIGENVALUE = 1e-4
-# Rows that are mapped at a time.
-_BLOCK = 2**14
+# Rows that are mapped at a time, and how few there may be where memory is short.
+_BLOCK, _LEAST_BLOCK = 2**14, 2**8
+# Bytes that a row and a landmark take while they are compared, in double precision.
+_PAIR_BYTES = 40
 
 
 @savable
@@ -108,13 +110,13 @@ class FittedKernelMap:
     landmarks: NDArray[np.float64]
     whitening: NDArray[np.float64]
 
-    def apply(self, features: FeatureMatrix) -> NDArray[np.float32]:
-        """Return φ of every row [N, r]."""
-        return self.rows(features).toarray()
+    def apply(self, features: FeatureMatrix, memory: int | None = None) -> NDArray[np.float32]:
+        """Return φ of every row [N, r]; ``memory`` bounds what is needed on the way, in bytes."""
+        return self.rows(features, memory).toarray()
 
-    def rows(self, features: FeatureMatrix) -> MappedRows:
+    def rows(self, features: FeatureMatrix, memory: int | None = None) -> MappedRows:
         """Return φ of every row, each made when it is asked for."""
-        return MappedRows(self, features)
+        return MappedRows(self, features, memory)
 
     def comparable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return columns without units [n, D]."""
@@ -139,10 +141,12 @@ class MappedRows:
     Attributes:
         mapping: φ.
         features: of the nodes [N, D].
+        memory: bytes that a block may take; None is 2¹⁴ rows at a time.
     """
 
     mapping: FittedKernelMap
     features: FeatureMatrix
+    memory: int | None = None
 
     ndim = 2
 
@@ -156,10 +160,9 @@ class MappedRows:
         part = self.features[place]
         values = part if isinstance(part, np.ndarray) else part.toarray()
         mapped = np.empty((len(values), self.shape[1]), np.float32)
-        for start in range(0, len(values), _BLOCK):
-            rows = self.mapping.comparable(values[start : start + _BLOCK].astype(np.float64))
-            kernel = _kernel(rows, self.mapping.landmarks)
-            mapped[start : start + _BLOCK] = kernel @ self.mapping.whitening
+        for block in self._blocks(len(values)):
+            rows = self.mapping.comparable(values[block].astype(np.float64))
+            mapped[block] = _kernel(rows, self.mapping.landmarks) @ self.mapping.whitening
         return mapped
 
     def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
@@ -171,7 +174,7 @@ class MappedRows:
         """
         through = (self.mapping.whitening @ w).astype(np.float32)  # Λ^(-1/2) Uᵀ goes to W's side
         product = np.empty((self.shape[0], through.shape[1]), np.float32)
-        for block in self._blocks():
+        for block in self._blocks(self.shape[0]):
             product[block] = self._kernel(block) @ through
             if unit:
                 product[block] /= self._lengths[block]
@@ -182,7 +185,7 @@ class MappedRows:
         """‖φ‖ of every row, one where it is zero [N, 1]."""
         whitening = self.mapping.whitening.astype(np.float32)
         lengths = np.empty((self.shape[0], 1), np.float32)
-        for block in self._blocks():
+        for block in self._blocks(self.shape[0]):
             mapped = self._kernel(block) @ whitening
             lengths[block, 0] = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
         lengths[lengths == 0] = 1.0
@@ -195,8 +198,12 @@ class MappedRows:
         rows = self.mapping.comparable(values.astype(np.float64)).astype(np.float32)
         return _kernel(rows, self.mapping.landmarks.astype(np.float32))
 
-    def _blocks(self) -> list[slice]:
-        return [slice(start, start + _BLOCK) for start in range(0, self.shape[0], _BLOCK)]
+    def _blocks(self, rows: int) -> list[slice]:
+        size = _BLOCK
+        if self.memory is not None:
+            fitting = self.memory // (_PAIR_BYTES * max(len(self.mapping.landmarks), 1))
+            size = min(max(fitting, _LEAST_BLOCK), _BLOCK)
+        return [slice(start, start + size) for start in range(0, rows, size)]
 
     def toarray(self) -> NDArray[np.float32]:
         """Return φ of every row [N, r]."""

@@ -33,6 +33,8 @@ class Task:
         train: the labelled nodes 𝓛.
         val: nodes whose labels may decide when to stop; empty where there are none.
         num_classes: K.
+        memory: bytes that what is computed at a time may take, members, folds and blocks of
+            features; None is what each of them takes by default.
     """
 
     graph: Graph
@@ -41,6 +43,7 @@ class Task:
     train: NDArray[np.int64]
     val: NDArray[np.int64]
     num_classes: int
+    memory: int | None = None
 
     @classmethod
     def of(
@@ -100,8 +103,8 @@ class Task:
         train, val = (np.searchsorted(nodes, chosen) for chosen in (self.train, self.val))
         labels = self.labels[nodes]
         labels.flags.writeable = False
-        features = self.features[nodes]
-        return Task(self.graph.induced(nodes), features, labels, train, val, self.num_classes)
+        features, graph = self.features[nodes], self.graph.induced(nodes)
+        return Task(graph, features, labels, train, val, self.num_classes, self.memory)
 
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
@@ -83,8 +84,9 @@ class NodeCopyClassifier(Parameters):
             rows where they count or mark things. See `nodecopy.estimator.scaling.scaling_of`.
         random_state: a seed, None for a fresh one at each fit, or a NumPy generator.
         progress: show a bar while fitting; None shows one on a terminal.
-        max_memory: bytes that weights and probabilities may take; a fit that needs more is refused
-            before it begins. None is half of what this process may use.
+        max_memory: bytes that a fit may take beside the graph and its features. It decides how much
+            is computed at a time; a fit that needs more even so is refused before it begins. None
+            refuses what needs more than half of the memory that this process may use.
         executor: where the parts of a fit are computed: None, in this process; the address of a
             Dask scheduler, "tcp://host:8786", a Dask ``Client``, or a
             `nodecopy.executors.DaskCluster`, on its workers with the same result (docs/cluster.md).
@@ -348,11 +350,11 @@ class NodeCopyClassifier(Parameters):
             raise ModelError(
                 f"fitted to {self.n_features_in_} features per node; got {features.shape[1]}"
             )
-        sizes = Sizes(features.shape[0], features.shape[1], len(self.classes_), 0)
-        check_application(self.model_, sizes, self.max_memory)
+        sizes = Sizes.of(given.graph, features, len(self.classes_))
+        memory = check_application(self.model_, sizes, self.max_memory)
         features = self.scaling_.apply(given.graph, features)
         with opened(self.executor, lines_on_stderr(self.progress)) as executor:
-            return applied_by(self.model_, given.graph, features, executor)
+            return applied_by(self.model_, given.graph, features, executor, memory)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -425,8 +427,8 @@ class NodeCopyClassifier(Parameters):
             given.held,
             num_classes=len(encoded.classes),
         )
-        sizes = Sizes(features.shape[0], features.shape[1], len(encoded.classes), len(train))
-        check_size(method, sizes, self.max_memory)
+        sizes = Sizes.of(nodes.graph, features, len(encoded.classes), len(train))
+        task = replace(task, memory=check_size(method, sizes, self.max_memory))
         with (
             opened(self.executor, lines_on_stderr(self.progress)) as executor,
             progress_bar("fitting", self.progress) as progress,

@@ -15,7 +15,7 @@ from nodecopy.estimator.words import schedule_of, weights_of
 from nodecopy.executors import Executor, Serial
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import NodeCopying
-from nodecopy.posterior import BayesianGCN, Posterior, predicted_by
+from nodecopy.posterior import BayesianGCN, Posterior, predicted_by, within
 from nodecopy.posterior.parts import check_classifier
 from nodecopy.progress import Progress
 
@@ -62,12 +62,24 @@ def fitted_by(
 
 
 def applied_by(
-    fitted: Fitted, graph: RowGraph, features: FeatureMatrix, executor: Executor
+    fitted: Fitted,
+    graph: RowGraph,
+    features: FeatureMatrix,
+    executor: Executor,
+    memory: int | None = None,
 ) -> Posterior:
-    """Apply a fit to another graph: a stack part by part, any other here."""
+    """Apply a fit to another graph: a stack part by part, any other here.
+
+    Args:
+        fitted: what to apply.
+        graph: the other graph.
+        features: of its nodes.
+        executor: where parts are applied.
+        memory: bytes that what is computed at a time may take, see `Task`.
+    """
     if isinstance(fitted, FittedStack):
-        return fitted.predict(graph, features, executor)
-    return predicted_by(fitted, graph, features)
+        return fitted.predict(graph, features, executor, memory)
+    return predicted_by(within(fitted, memory), graph, features)
 
 
 def _whole(unit: tuple[NodeClassifier, int], task: Task) -> Fitted:

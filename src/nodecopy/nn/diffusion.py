@@ -34,8 +34,9 @@ from nodecopy.savable import savable
 
 # Features above this have squares that single precision may not hold.
 _SQUARABLE = 1e15
-# Dense features of more rows than this are read so many rows at a time.
-_WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
+# Dense features of more rows than this are read so many rows at a time. A block that is kept takes
+# so many bytes a number while it is made and scaled.
+_WHOLE_ROWS, _BLOCK_ROWS, _KEPT_BYTES = 2**16, 2**14, 12
 # Walks are followed from so few nodes at a time that their columns stay in the processor's cache:
 # entries of these columns, and the width of its vectors.
 _ENTRIES, _WIDTH = 2**18, 16
@@ -227,7 +228,7 @@ class Features:
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
-        whole = features.shape[0] <= _WHOLE_ROWS
+        whole = features.shape[0] <= _WHOLE_ROWS and _may_be_kept(features)
         self._mapped = features if isinstance(features, MappedRows) and not whole else None
         size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
         for start in range(0, max(features.shape[0], 1), size):
@@ -263,6 +264,13 @@ class Features:
         for block in self._blocks[1:]:
             total += block.rows().T @ h[block.place]
         return total
+
+
+def _may_be_kept(features: FeatureMatrix) -> bool:
+    """Tell whether rows that are yet to be made fit in the memory that there is for them."""
+    if not isinstance(features, MappedRows) or features.memory is None:
+        return True
+    return _KEPT_BYTES * features.shape[0] * features.shape[1] <= features.memory
 
 
 class _Block:
@@ -363,5 +371,18 @@ def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return a generous estimate of what one member takes: rows of Π and Π X, or its scores."""
     size = 0
     for nodes in reading.nodes:
-        size += 4 * (5 * n * k if nodes is None else len(nodes) * (3 * n + 2 * d))
+        size += score_bytes(n, k) if nodes is None else row_bytes(len(nodes), n, d)
     return size + 4 * d * k
+
+
+def score_bytes(n: int, k: int) -> int:
+    """Return what scores of every node take while they spread: a few copies."""
+    return 20 * n * k
+
+
+def row_bytes(labels: int, n: int, d: int) -> int:
+    """Return what labelled rows of Π [N] and of Π X [D] take until a fit to them is solved.
+
+    That is done in double precision, in as many coordinates as there are rows or columns.
+    """
+    return labels * (8 * n + 16 * d) + 32 * min(labels, d) ** 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -38,6 +38,12 @@ class Computing:
     def __post_init__(self) -> None:
         """Check the device."""
         check_device(self.device)
+
+    def within(self, memory: int | None) -> Computing:
+        """Return the same within a bound on memory, if that is the smaller one."""
+        if memory is None or (self.memory is not None and self.memory <= memory):
+            return self
+        return replace(self, memory=memory)
 
 
 def check_device(device: object) -> None:

@@ -152,7 +152,7 @@ class BayesianGCN:
         samples: WeightSamples,
     ) -> FittedBayesianGCN:
         on = task.graph if self.predict_on == "observed" else graphs
-        posterior = self.average(samples, on, task.features)
+        posterior = self.average(samples, on, task.features, task.memory)
         computing = self.weight_posterior().computing
         return FittedBayesianGCN(base, samples, posterior, computing, graphs)
 
@@ -161,6 +161,7 @@ class BayesianGCN:
         samples: WeightSamples,
         graphs: RowGraph | Sequence[RowGraph],
         features: FeatureMatrix,
+        memory: int | None = None,
     ) -> Posterior:
         """Average the members' predictions over their weight draws (eq. 7).
 
@@ -168,8 +169,9 @@ class BayesianGCN:
             samples: the weights of the members.
             graphs: the graph to predict on, or one for each member.
             features: X of that graph.
+            memory: bytes that members may take at a time, if fewer than the weights say.
         """
-        computing = self.weight_posterior().computing
+        computing = self.weight_posterior().computing.within(memory)
         draws = samples.predictions(graphs, features, computing=computing)
         return average(draws, samples.num_draws)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from nodecopy.classifiers import Applicable, Fitted
+from nodecopy.classifiers import Applicable, Fitted, FittedNetwork
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.posterior.averaging import Posterior
+from nodecopy.posterior.bgcn import FittedBayesianGCN
 
 
 @runtime_checkable
@@ -30,6 +32,13 @@ def posterior_of(fitted: Fitted) -> Posterior:
     if isinstance(fitted, Explained):
         return fitted.posterior
     return Posterior.undivided(fitted.probabilities)
+
+
+def within(fitted: Fitted, memory: int | None) -> Fitted:
+    """Return a fit whose members take at most so many bytes at a time when it is applied."""
+    if isinstance(fitted, (FittedNetwork, FittedBayesianGCN)):
+        return replace(fitted, computing=fitted.computing.within(memory))
+    return fitted
 
 
 def predicted_by(fitted: Fitted, graph: RowGraph, features: FeatureMatrix) -> Posterior:

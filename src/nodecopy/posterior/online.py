@@ -263,4 +263,5 @@ def _refreshed(
 
 def _predict(network: WeightSamples, task: Task, computing: Computing) -> NDArray[np.float32]:
     """Return the probabilities of one network on G_obs with dropout off [N, K]."""
-    return network.predict_proba(task.graph, task.features, computing=computing)[0]
+    bounded = computing.within(task.memory)
+    return network.predict_proba(task.graph, task.features, computing=bounded)[0]
