@@ -134,6 +134,10 @@ def test_a_wrong_address_is_one_line(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_cluster_is_not_for_built_in_datasets(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["fit", "cora", "--cluster=tcp://127.0.0.1:9"]) == 2
-    assert "--cluster is for tables of one's own" in capsys.readouterr().err
+def test_a_built_in_dataset_is_fitted_on_a_cluster_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    words = ["fit", "cora", f"--out={tmp_path / 'run'}", "--cluster=tcp://127.0.0.1:9"]
+    assert cli.main(words) == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
