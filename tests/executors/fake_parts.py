@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from numpy.typing import NDArray
+
 from nodecopy.errors import TrainingError
+from nodecopy.executors.origin import UnseenError
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,21 @@ def die_once(marker: Path) -> None:
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """The origin of an array that is seen once in each process, and then no more."""
+
+    folder: Path
+
+    def seen(self) -> bool:
+        (self.folder / f"seen-{os.getpid()}").touch()
+        return True
+
+    def array(self) -> NDArray[Any]:
+        raise UnseenError("it has vanished")
+
+
+def sum_of(base: int, array: NDArray[Any]) -> int:
+    return base + int(array.sum())

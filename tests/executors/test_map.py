@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nodecopy.errors import ModelError, RunError, TrainingError
 from nodecopy.executors import DaskCluster, Serial, check_executor, connection, opened
+from nodecopy.executors.origin import empty_from
 from tests.executors import fake_parts
 from tests.executors.fake_parts import Counted
 
@@ -103,3 +105,13 @@ def test_what_is_no_executor_is_refused(executor: Any, message: str) -> None:
 def test_impossible_patience_is_refused() -> None:
     with pytest.raises(ModelError, match="patience must be positive; got 0"):
         DaskCluster("tcp://127.0.0.1:8786", 0)
+
+
+def test_an_array_that_a_worker_does_not_see_after_all_is_sent(
+    address: str, tmp_path: Path
+) -> None:
+    array = empty_from((4,), np.int64, fake_parts.Vanishing(tmp_path))
+    array[:] = 1
+    with opened(address) as executor:
+        assert list(executor.map(fake_parts.sum_of, BASES, array)) == [4, 5, 6, 7, 8]
+    assert len(list(tmp_path.glob("seen-*"))) == 2  # every worker was asked

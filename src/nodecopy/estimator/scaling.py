@@ -12,6 +12,7 @@ from nodecopy.data.kernel_map import has_units
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.estimator.inputs import checked
+from nodecopy.executors.origin import Origin, empty_from, origin_of
 from nodecopy.graph import Graph
 from nodecopy.savable import savable
 
@@ -44,10 +45,34 @@ class Scaling:
         if self.shift is None or self.scale is None:
             return features
         values = features if isinstance(features, np.ndarray) else features.toarray()
-        scaled = np.empty(values.shape, np.float32)
+        origin = origin_of(values)
+        made_of = None if origin is None else ScaledArray(self, origin)
+        scaled = empty_from(values.shape, np.float32, made_of)
         for block in _blocks(values):
             scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
         return scaled
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledArray:
+    """Dense features that were scaled: another process may do so itself, see `Origin`.
+
+    Attributes:
+        scaling: by columns.
+        features: where they are from.
+    """
+
+    scaling: Scaling
+    features: Origin
+
+    def seen(self) -> bool:
+        """Tell whether the features are seen here."""
+        return self.features.seen()
+
+    def array(self) -> NDArray[np.float32]:
+        """Scale them again."""
+        scaled = self.scaling.apply(Graph.from_edges(0, []), self.features.array())
+        return np.asarray(scaled, np.float32)
 
 
 def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:

@@ -4,6 +4,9 @@ Dask is told on which worker a part is to begin, one on each thread at a time: i
 how long parts have taken so far and by where the shared data is, of which the one is not known and
 the other would keep workers idle that have just come. What a lost worker had, a part that it was
 computing, a result that was not fetched, the shared data, is computed or sent again.
+
+Of shared data, arrays that every worker can map from the same file are sent by the name of the file
+(`origin`); where a worker cannot, or one that joins, the arrays themselves are sent.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from nodecopy import __version__
 from nodecopy.errors import RunError
 from nodecopy.executors.base import Item, Result
 from nodecopy.executors.connection import PATIENCE, Workers
+from nodecopy.executors.origin import UnseenError, all_seen, packed, unpacked
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -50,6 +54,7 @@ class Session:
         self.client, self.workers = client, workers
         # By identity, beside the value itself, so that no other value can have its number.
         self._shared: dict[int, tuple[Any, Future[Any]]] = {}
+        self._by_origin = True
 
     def map(
         self, function: Callable[..., Result], items: Sequence[Item], *shared: Any
@@ -83,6 +88,11 @@ class Session:
         """Let go of what is shared."""
         self._shared.clear()
 
+    def send_whole(self) -> None:
+        """Send arrays themselves from now on: some worker does not see their files."""
+        self._by_origin = False
+        self.forget()
+
     def look(self) -> None:
         """Look after the workers, and after the scheduler."""
         self.workers.look()
@@ -96,10 +106,19 @@ class Session:
             with suppress(TimeoutError, OSError):
                 # In a list, whose entries are what is sent.
                 (future,) = self.client.scatter(
-                    [value], broadcast=True, hash=False, timeout=PATIENCE
+                    [self._reduced(value)], broadcast=True, hash=False, timeout=PATIENCE
                 )
                 return future
         raise RunError("the graph cannot be sent to the workers: they die while they receive it")
+
+    def _reduced(self, value: Any) -> Any:
+        """Return a value without the arrays that all workers can map from a file."""
+        small = packed(value) if self._by_origin else None
+        if small is None:
+            return value
+        # An exception in place of an answer is no worker that sees them.
+        answers = self.client.run(all_seen, small.origins, on_error="return")
+        return small if all(answer is True for answer in answers.values()) else value
 
     def _wait_for_workers(self) -> None:
         self.look()
@@ -171,11 +190,20 @@ class _Parts(Generic[Result]):
         if any(future.status != "finished" for future in self._shared):
             self._shared = []  # lost with the last worker that had it
         for number, given in [*self._given.items()]:
-            if given.future.status == "error":
+            if given.future.status == "error" and not self._unseen(given.future):
                 _raise(given.future)
+            if given.future.status == "error":  # to be sent whole
+                self._shared = []
             if not given.running and not given.ended:  # as what needs shared data that is lost
                 del self._given[number]
                 self._waiting.appendleft(number)
+
+    def _unseen(self, future: Future[Any]) -> bool:
+        """Tell whether a worker lacked a file; from then on, arrays are sent."""
+        if not isinstance(future.exception(timeout=PATIENCE), UnseenError):
+            return False
+        self._session.send_whole()
+        return True
 
     def _begin(self) -> None:
         """Begin parts on threads that have none."""
@@ -219,7 +247,7 @@ def _compute(version: str, function: Callable[..., Any], item: Any, *shared: Any
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = function(item, *shared)
+        result = function(item, *map(unpacked, shared))
     return result, [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
 
 

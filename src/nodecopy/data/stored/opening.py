@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tokenize
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from nodecopy.data.stored.writing import ARRAYS, file_digest
 from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.data.tables.labels import PathLike
 from nodecopy.errors import FormatError
+from nodecopy.executors.origin import UnseenError
 from nodecopy.graph import Graph
 from nodecopy.graph.arrays import MAX_INT32
 from nodecopy.progress import Progress
@@ -127,7 +129,39 @@ def _mapped(folder: Path, manifest: Manifest, name: str) -> NDArray[Any]:
         )
     if entry.dtype not in _TYPES[name]:
         raise FormatError(f"{file} holds {entry.dtype}; accepted: {' or '.join(_TYPES[name])}")
+    origin = StoredArray(str(folder.resolve()), name, entry.digest)
+    array.origin = origin  # type: ignore[attr-defined]
     return np.asarray(array)
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of a stored graph: another process that sees the folder need not be sent it.
+
+    Attributes:
+        folder: where the graph is.
+        name: of the array.
+        digest: of its file.
+    """
+
+    folder: str
+    name: str
+    digest: str
+
+    def seen(self) -> bool:
+        """Tell whether the folder is here, with the same array."""
+        try:
+            entry = read_manifest(Path(self.folder)).arrays.get(self.name)
+        except (FormatError, OSError):
+            return False
+        return entry is not None and entry.digest == self.digest
+
+    def array(self) -> NDArray[Any]:
+        """Map it."""
+        if not self.seen():
+            raise UnseenError(f"{self.folder} is not the folder that {self.name} is from")
+        folder = Path(self.folder)
+        return _mapped(folder, read_manifest(folder), self.name)
 
 
 def _check_shapes(folder: Path, manifest: Manifest, arrays: Arrays) -> None:
