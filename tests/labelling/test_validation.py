@@ -8,7 +8,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.calibration import stratified_folds
 from nodecopy.data import NodeDataset, planted_partition
-from nodecopy.labelling.validation import validation_of
+from nodecopy.labelling import Validation
 from nodecopy.metrics import wilson_interval
 
 
@@ -26,7 +26,7 @@ def fitted(dataset: NodeDataset, **settings: object) -> NodeCopyClassifier:
 
 def test_every_label_is_hidden_once_and_predicted_as_the_model_predicts(dataset):
     clf = fitted(dataset, folds=4)
-    found = validation_of(clf)
+    found = Validation.of(clf.model_)
     np.testing.assert_array_equal(np.sort(found.nodes), np.flatnonzero(dataset.labels >= 0))
     np.testing.assert_array_equal(found.truth, dataset.labels[found.nodes])
     np.testing.assert_allclose(found.probabilities.sum(-1), 1)
@@ -39,7 +39,7 @@ def test_every_label_is_hidden_once_and_predicted_as_the_model_predicts(dataset)
 def test_the_estimate_is_close_to_the_truth_on_an_easy_graph(dataset):
     full = planted_partition(120, 3, seed=1).dataset
     clf = fitted(dataset)
-    found, truth = validation_of(clf), clf.score(np.arange(24, 120), full.labels[24:])
+    found, truth = Validation.of(clf.model_), clf.score(np.arange(24, 120), full.labels[24:])
     low, high = found.interval
     assert low < truth < high
     assert found.reliability().count.sum() == 24
@@ -50,7 +50,7 @@ def test_the_only_label_of_a_class_is_never_hidden(dataset):
     lonely = np.flatnonzero(known == 2)[1:]
     known[lonely] = -1
     few = NodeDataset("few", dataset.graph, dataset.features, known, dataset.class_names)
-    found = validation_of(fitted(few, preset="fast"))
+    found = Validation.of(fitted(few, preset="fast").model_)
     assert set(found.truth) == {0, 1}
     assert found.probabilities.shape[-1] == 3
 
@@ -59,8 +59,8 @@ def test_without_two_labels_of_a_class_or_without_calibration_there_is_no_estima
     known = np.full(120, -1)
     known[:3] = [0, 1, 2]
     few = NodeDataset("few", dataset.graph, dataset.features, known, dataset.class_names)
-    assert validation_of(fitted(few, preset="fast")) is None
-    assert validation_of(fitted(dataset, preset="fast", calibrate=False)) is None
+    assert Validation.of(fitted(few, preset="fast").model_) is None
+    assert Validation.of(fitted(dataset, preset="fast", calibrate=False).model_) is None
 
 
 @pytest.mark.parametrize("folds", [2, 3, 5])

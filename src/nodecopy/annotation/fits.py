@@ -24,7 +24,7 @@ from nodecopy.data.tables import TableDataset
 from nodecopy.errors import NodecopyError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.scaling import Normalise, scaling_of
-from nodecopy.labelling import FitSettings, validation_of
+from nodecopy.labelling import FitSettings
 from nodecopy.labelling.run import fit_table
 from nodecopy.posterior import Posterior
 from nodecopy.rng import stream
@@ -159,7 +159,7 @@ class Fitter:
         fitted = fit_table(self.classifier(kind), self.labelled(labels))
         chosen = self._suggest(labels, fitted.posterior_)
         p = fitted.posterior_.probabilities
-        if kind != "full" or validation_of(fitted) is None:
+        if kind != "full" or fitted.held_out_ is None:
             return Found(labels, kind, p, chosen)
         suspects = tuple(
             Suspect(one.node, str(one.given), str(one.suggested), one.probability)

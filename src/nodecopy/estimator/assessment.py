@@ -26,6 +26,13 @@ from nodecopy.calibration import (
     suspect_labels,
 )
 from nodecopy.classifiers import Fitted
+from nodecopy.metrics import (
+    ReliabilityCurve,
+    Scores,
+    reliability_curve,
+    score_predictions,
+    wilson_interval,
+)
 
 
 class SuspectLabel(NamedTuple):
@@ -45,52 +52,92 @@ class SuspectLabel(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
-    """What held-out labels tell about a model.
+class Validation:
+    """What a method predicted for labelled nodes whose labels were hidden from it.
+
+    The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
+    side. The only label of a class is never hidden: without it there is no class to predict.
 
     Attributes:
-        nodes: labelled nodes whose label was held out once [n].
-        truth: their labels, as numbers of classes [n].
-        predicted: what was predicted without them, pooled as the final predictions are [n, K].
-        probabilities: final predictions of every node [N, K].
+        nodes: the nodes whose label was hidden, each in one fold [n].
+        truth: their known labels [n].
+        probabilities: what was predicted, pooled as the final predictions are [n, K].
+        folds: parts of the labels; each fit learned from all but one of them.
     """
 
     nodes: NDArray[np.int64]
     truth: NDArray[np.int64]
-    predicted: NDArray[np.float64]
     probabilities: NDArray[np.float64]
+    folds: int
 
     @classmethod
-    def of(cls, model: Fitted, probabilities: NDArray[np.float64]) -> Assessment | None:
-        """Return what a fitted model says of itself; None where it held out no label."""
+    def of(cls, model: Fitted) -> Validation | None:
+        """Return what a fitted model predicted for labels held out; None where none were."""
         if not isinstance(model, FittedStack) or not len(model.held_out.nodes):
             return None
         held = model.held_out
         predicted = model.pool.apply(held.probabilities)
-        return cls(held.nodes, held.truth, predicted, probabilities)
+        return cls(held.nodes, held.truth, predicted, int(held.folds.max()) + 1)
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each hidden label was predicted [n]."""
+        said: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return said
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of all predictions."""
+        return score_predictions(self.probabilities, self.truth)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the accuracy on other nodes like these lies, at 95 % (Wilson 1927)."""
+        return wilson_interval(self.scores.accuracy, len(self.nodes))
+
+    def reliability(self, n_bins: int = 10) -> ReliabilityCurve:
+        """Return how often predictions were right, by their confidence."""
+        return reliability_curve(self.probabilities, self.truth, n_bins=n_bins)
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What held-out labels tell about a model.
+
+    Attributes:
+        validation: what was predicted for them.
+        probabilities: final predictions of every node [N, K].
+    """
+
+    validation: Validation
+    probabilities: NDArray[np.float64]
 
     @cached_property
     def sets(self) -> PredictionSets:
         """What sets of any coverage follow from, for these nodes and for those of another graph."""
-        return fit_sets(self.predicted, self.truth, self._others)
+        return fit_sets(*self._held, self._others)
 
     def accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the estimated accuracy on the nodes without a label, and its interval."""
-        return estimate_accuracy(self.predicted, self.truth, self._others, level)
+        return estimate_accuracy(*self._held, self._others, level)
 
     def suspects(self) -> SuspectLabels:
         """Return the given labels that are contradicted, the most suspect first."""
-        return suspect_labels(self.nodes, self.truth, self.predicted)
+        return suspect_labels(self.validation.nodes, *self._held[::-1])
 
     def shares(self) -> ClassShares:
         """Return the shares of the classes among all nodes."""
-        counts = np.bincount(self.truth, minlength=self.probabilities.shape[1])
+        counts = np.bincount(self.validation.truth, minlength=self.probabilities.shape[1])
         # Every label is held out, but the only one of a class.
         return estimate_shares(self.probabilities, np.maximum(counts, 1))
+
+    @property
+    def _held(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        return self.validation.probabilities, self.validation.truth
 
     @property
     def _others(self) -> NDArray[np.float64]:
         """Probabilities of the nodes without a label; of all, where there are no others."""
         others = np.ones(len(self.probabilities), bool)
-        others[self.nodes] = False
+        others[self.validation.nodes] = False
         return self.probabilities[others] if others.any() else self.probabilities

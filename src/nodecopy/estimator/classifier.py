@@ -17,7 +17,7 @@ from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
 from nodecopy.errors import FormatError, ModelError, NotFittedError
-from nodecopy.estimator.assessment import Assessment, SuspectLabel
+from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
 from nodecopy.estimator.frame import prediction_frame
 from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
@@ -287,14 +287,13 @@ class NodeCopyClassifier(Parameters):
 
         On another graph: ``clf.assessment().sets.sets(clf.posterior_on(graph, X).probabilities)``.
         """
-        self._check_fitted()
-        found = Assessment.of(self.model_, self.posterior_.probabilities)
-        if found is None:
+        held = Validation.of(self._check_fitted())
+        if held is None:
             raise ModelError(
                 "this needs known labels that were held out, and none were: fit with "
                 "calibrate=True (--calibrate), and with two labels at least of some class"
             )
-        return found
+        return Assessment(held, self.posterior_.probabilities)
 
     @property
     def posterior_(self) -> Posterior:

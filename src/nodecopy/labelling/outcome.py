@@ -13,11 +13,10 @@ from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.data.inspection import Inspection
 from nodecopy.data.tables import TableDataset
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.assessment import Assessment
+from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.labelling.rivals import Rival
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
-from nodecopy.labelling.validation import Validation
 from nodecopy.posterior import Posterior
 
 
@@ -76,11 +75,9 @@ class LabelledGraph:
     @cached_property
     def assessment(self) -> Assessment | None:
         """What held-out labels tell about the predictions; None where none were held out."""
-        validation = self.validation
-        if validation is None:
+        if self.validation is None:
             return None
-        held = validation.nodes, validation.truth, validation.probabilities
-        return Assessment(*held, self.posterior.probabilities)
+        return Assessment(self.validation, self.posterior.probabilities)
 
     @cached_property
     def accuracy(self) -> EstimatedAccuracy | None:

@@ -15,6 +15,7 @@ from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset, read_tables
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.assessment import Validation
 from nodecopy.estimator.progress import lines_on_stderr, progress_bar
 from nodecopy.executors import opened
 from nodecopy.graph_models import SampledGraphs
@@ -24,7 +25,6 @@ from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
 from nodecopy.labelling.rivals import Hidden, Rival, rivals_on
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
-from nodecopy.labelling.validation import validation_of
 from nodecopy.progress import Progress
 
 STANDARDISED = "columns of features were brought to mean 0 and standard deviation 1"
@@ -120,7 +120,7 @@ def judge(
     report(3, 4)
     donors = _donors(fitted)
     report(4, 4)
-    held_out = validation_of(fitted)
+    held_out = Validation.of(fitted.model_)
     rivals: tuple[Rival, ...] = ()
     if settings.rivals and fitted.held_out_ is not None:
         held = fitted.held_out_
