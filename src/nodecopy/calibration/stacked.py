@@ -6,6 +6,7 @@ so that the labels have decided what is worth learning from before unlabelled no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +32,8 @@ from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
 from nodecopy.savable import savable
 
+# Nodes of a graph beyond which a part of it grows.
+_MEETING = 1_000_000
 # Nodes that are pooled at a time.
 _BLOCK = 2**14
 # Nodes that a walk from another node is to add to a part that labels do not fill.
@@ -52,9 +55,9 @@ class StackedClassifier:
         features: what components see in place of dense numeric columns; None is what there is.
         scale_weights: whether edge weights are divided by their median first; else their unit
             counts, since the tie of a node to itself has weight one, whatever the others have.
-        most_nodes: a larger graph is fitted to within so many nodes, those that walks from the
-            labels reach (`nodecopy.graph.reach`), and the fit then applied to all of it; the cost
-            of fitting does not grow any more. None fits to the whole graph, however large.
+        most_nodes: a larger graph is fitted to within so many nodes (`part_size`), those that walks
+            from the labels reach (`nodecopy.graph.reach`), and the fit then applied to all of it.
+            None fits to the whole graph, however large.
     """
 
     components: tuple[Component, ...]
@@ -92,12 +95,28 @@ class StackedClassifier:
         executor = executor or Serial()
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
-        if self.most_nodes is None or task.graph.num_nodes <= self.most_nodes:
+        size = self.part_size(task.graph.num_nodes)
+        if size is None:
             return self._fitted(task, seed, unit, progress, executor)
-        part = _reached(task, self.most_nodes, child_seed(seed, "part"))
+        part = _reached(task, size, child_seed(seed, "part"))
         during, after = stages(progress, [1, 1])
         fitted = self._fitted(task.part(part.nodes), seed, unit, during, executor)
         return fitted.extended(part, task.graph, task.features, after, executor, task.memory)
+
+    def part_size(self, num_nodes: int) -> int | None:
+        """Return how many nodes of a graph are fitted to; None for all.
+
+        The surroundings of two labels meet where each has in the order of √N nodes, and where they
+        do not there is nothing to learn of how classes meet: beyond a million nodes the part grows
+        with √N.
+
+        >>> from nodecopy.presets import best
+        >>> [best().part_size(n) for n in (20_000, 100_000, 1_000_000, 9_000_000)]
+        [None, 20000, 20000, 60000]
+        """
+        if self.most_nodes is None or num_nodes <= self.most_nodes:
+            return None
+        return int(self.most_nodes * max(1.0, math.sqrt(num_nodes / _MEETING)))
 
     def _fitted(
         self, task: Task, seed: int, unit: float, progress: Progress | None, executor: Executor

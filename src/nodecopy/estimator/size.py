@@ -216,10 +216,11 @@ def _stack_need(method: StackedClassifier, sizes: Sizes) -> Need:
     n, d, k, labels, *_ = sizes
     kernel = _width(method.features, sizes)
     need = _inputs(sizes)
-    if method.most_nodes is not None and n > method.most_nodes:
+    within = method.part_size(n)
+    if within is not None:
         members = [_members(part.classifier) for part in method.components]
         need += _application(sizes, max(members), kernel)
-        sizes = sizes.part(max(method.most_nodes, labels))
+        sizes = sizes.part(max(within, labels))
         need += Need(4 * sizes.stored, 0)
     else:
         need += Need(0, 16 * n * k + 2 * _NODE_BYTES * n)
