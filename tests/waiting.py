@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 # Seconds for what takes one or two on an idle machine.
-LIMIT = 120.0
+LIMIT = 240.0
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = LIMIT) -> bool:
