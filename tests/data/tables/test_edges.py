@@ -239,7 +239,7 @@ def test_what_is_wrong_is_said_with_its_line(read, content, error, message):
             "(VALUES ('a', 'b', 'c')) AS t(source, target, weight)",
             r"1 weight missing, .*: 'c' \(row 1\)",
         ),
-        ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "cannot tell what 'x' and 'y' and 'z' stands for"),
+        ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "cannot tell what 'x' and 'y' and 'z' stand for"),
         ("(VALUES ('a')) AS t(source)", "no column for the target"),
         (
             "(VALUES ('a', ''), (NULL, 'b')) AS t(s, t)",

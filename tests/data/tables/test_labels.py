@@ -88,7 +88,7 @@ def test_what_was_taken_for_granted_is_noted(read, content, note):
         (
             "id,topic,extra\na,x,1\n",
             DatasetError,
-            "cannot tell what 'topic' and 'extra' stands for",
+            "cannot tell what 'topic' and 'extra' stand for",
         ),
         ("a,x\nb,X\n", DatasetError, "labels that differ in nothing but case"),
         ("a\nb\n", FormatError, "no separator in the first row, 'a'"),

@@ -106,8 +106,9 @@ def _assign(table: TableFile, required: Sequence[str], optional: Sequence[str] =
     # Labels may stand beside anything; a further column of edges may be a weight.
     if len(missing) != len(unknown) and (missing or table.kind is not LABELS):
         names = " and ".join(table.named(at) for at in unknown[:10])
+        stand = "stand" if len(unknown) > 1 else "stands"
         what = (
-            f"cannot tell what {names} stands for" if names else f"no column for the {missing[0]}"
+            f"cannot tell what {names} {stand} for" if names else f"no column for the {missing[0]}"
         )
         raise DatasetError(f"{table.path}: {what}; accepted: {_listed(table, required, optional)}")
     place |= dict(zip(missing, unknown, strict=False))

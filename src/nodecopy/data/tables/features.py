@@ -31,6 +31,8 @@ MISSING_SUFFIX = " (missing)"
 NO_ROW = "row" + MISSING_SUFFIX
 _LARGEST = float(np.finfo(np.float32).max)
 _BLOCK = 64
+# Columns of a table of id, feature and value.
+_TRIPLE = 3
 _MOST_WITHOUT = 0.5
 
 MissingValues = Literal["impute", "refuse"]
@@ -146,9 +148,13 @@ class FeatureTable:
         column, read = self._numbers[bad[0]], db.loaded["features"][0]
         hint = f", and others in {counted(len(bad) - 1, 'more column')}" if len(bad) > 1 else ""
         mark = "comma" if read.marks.decimal == "," else "point"
-        hint += f"; decimals were taken to have a {mark} (--decimal)"
+        hint += (
+            f"; words that mean missing: --na-values; decimals: taken to have a {mark} (--decimal)"
+        )
         if not self.columns.triples and self.table.header and not self.table.chosen:
-            hint += f", ids to be in {self.table.named(self.columns.id)} (--feature-columns)"
+            hint += f"; ids: taken to be in {self.table.named(self.columns.id)} (--feature-columns"
+            triple = len(self.table.names) == _TRIPLE
+            hint += f"; of id, feature, value: {','.join(self.table.names)})" if triple else ")"
         what = f"of {self.table.named(column.place)} that cannot be read as finite float32 numbers"
         db.refuse("features", wrong[bad[0]], "cell", what, show=(column.name,), hint=hint)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nodecopy.data.tables.wording import counted
 from nodecopy.labelling import LabelledGraph
 from nodecopy.labelling.evaluation import Evaluation
 from nodecopy.report.inspection import aligned, listed_sentences, printable
@@ -38,14 +39,11 @@ def fit_lines(found: LabelledGraph, folder: Path) -> list[str]:
                     f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more",
                 ),
                 ("accuracy", _estimated(found)),
+                *_rivals(found),
                 *_sets(found),
                 ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
                 *_labels(found, folder),
-                (
-                    "suspect",
-                    f"{_edges(len(found.suspects.nodes))} like pairs of random nodes"
-                    f"  ({folder / SUSPECT_EDGES})",
-                ),
+                ("suspect", f"{_edges(found)}  ({folder / SUSPECT_EDGES})"),
             ]
         ),
         f"report: {folder / REPORT}",
@@ -108,8 +106,19 @@ def _reliability_lines(found: Evaluation) -> list[str]:
     return lines
 
 
-def _edges(count: int) -> str:
-    return "1 edge looks" if count == 1 else f"{count:,} edges look"
+def _edges(found: LabelledGraph) -> str:
+    count = len(found.suspects.nodes)
+    if count and count == found.settings.suspects:  # there may be more
+        return f"the {counted(count, 'edge')} most like pairs of random nodes"
+    return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
+
+
+def _rivals(found: LabelledGraph) -> list[tuple[str, str]]:
+    if not found.rivals or found.validation is None:
+        return []
+    others = ", ".join(f"{rival.name} {rival.right.mean():.0%}" for rival in found.rivals)
+    own = f"nodecopy {found.validation.right.mean():.0%}"
+    return [("hidden", f"labels that were predicted rightly: {own}, {others}")]
 
 
 def _estimated(found: LabelledGraph) -> str:
