@@ -169,9 +169,16 @@ def test_the_missing_name_is_the_one_that_is_reported(read):
 
 
 def test_an_id_that_is_taken_from_the_wrong_column_is_explained(read):
-    message = "3 cells of 'who' that cannot .*, ids to be in 'age' .--feature-columns."
+    message = (
+        "3 cells of 'who' that cannot .*--na-values.*; ids: taken to be in 'age' .--feature-columns"
+    )
     with pytest.raises(DatasetError, match=message):
         read(EDGES, None, FEATURES, edge_columns=ENDS)
+
+
+def test_a_table_that_may_be_of_ids_features_and_values_says_how_to_read_it(read):
+    with pytest.raises(DatasetError, match="of id, feature, value: module,word,number"):
+        read("from,to\na,b\n", None, "module,word,number\na,red,2\nb,blue,1\n")
 
 
 @pytest.mark.parametrize(
