@@ -99,3 +99,8 @@ def test_labels_alone_are_read_in_the_same_way(put):
     found = read_label_table(put("l.csv", f"package,section\n{LABELS}"), np.array(IDS, object))
     assert found.class_names == ("libs", "shells")
     assert found.notes == (f"l.csv: the first row, {SECTION}, was taken for a header",)
+
+
+def test_a_first_row_with_a_separator_that_is_no_space_to_the_reader_is_left_as_it_is(read):
+    table = read("\u2028ource,target\na,b\nb,c\nc,a\n", "id,label\na,x\nb,y\n")
+    assert table.ids.tolist() == ["a", "b", "c", "target", "\u2028ource"]

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.kinds import is_number
 from nodecopy.data.tables.sql import is_in, quoted
@@ -39,7 +41,8 @@ def take_headers(db: Database, elsewhere: Iterable[str] = ()) -> list[str]:
         real = [
             name
             for name, cells in rows.items()
-            if any(found[cells[column]] > ids[cells[column]] for column in _ids(name))
+            # One that is not found was written with spaces that Python and DuckDB do not agree on.
+            if any(found.get(cells[end], np.inf) > ids[cells[end]] for end in _ids(name))
         ]
         if not real and _EDGES in rows and not _is_alone(db, rows[_EDGES], every):
             real, file = [_EDGES], db.loaded[_EDGES][0].path.name
