@@ -75,7 +75,6 @@ def show_operations(size: int, repeats: int) -> None:
         ("symmetrise, sum", lambda: copied.symmetrise("sum")),
         ("permuted", lambda: graph.permuted(every[::-1])),
         ("check (public constructor)", lambda: Graph(graph.indptr, graph.indices)),
-        ("disjoint_union of two", lambda: Graph.disjoint_union([graph, graph])),
     ]:
         print(f"  {label:<32}{cpu_time(call, repeats) / gather:6.2f}")
 

@@ -252,10 +252,6 @@ class TestValidation:
             (lambda: PATH.contains([4], [0]), "node index 4 is out of range; accepted: 0 to 3"),
             (lambda: PATH.contains([0.5], [1]), "sources must hold whole numbers"),
             (lambda: PATH.homophily([0, 1, 0]), r"labels need one per node: 4; got \[3\]"),
-            (lambda: PATH.split([2, 1]), "sizes add up to 3; the graph has 4 nodes"),
-            (lambda: PATH.split([2, 2]), "an edge leaves the block of nodes 0 to 1"),
-            (lambda: PATH.split([6, -2]), "a graph has 0 to 2147483647 nodes; got -2"),
-            (lambda: Graph.disjoint_union([]), "a disjoint union needs at least one graph"),
         ],
     )
     def test_operations_refuse_what_they_cannot_do(
@@ -291,7 +287,6 @@ class TestImmutability:
             Graph(WEIGHTED.indptr, WEIGHTED.indices, WEIGHTED.weights),
             WEIGHTED.with_rows([0, 1, 2]),
             WEIGHTED.permuted([2, 1, 0]),
-            Graph.disjoint_union([WEIGHTED, PATH]).split([3, 4])[0],
             copy.deepcopy(WEIGHTED),
             pickle.loads(pickle.dumps(WEIGHTED)),
         ]
@@ -418,7 +413,6 @@ def operations(num_edges: int) -> dict[str, Callable[[], object]]:
         "induced": lambda: graph.induced(every_node[::2]),
         "k_hop": lambda: graph.k_hop(every_node[::50], 1),
         "contains": lambda: graph.contains(pairs[:, 0], pairs[:, 1]),
-        "disjoint_union": lambda: Graph.disjoint_union([graph, graph]).split([num_nodes] * 2),
     }
 
 

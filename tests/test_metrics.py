@@ -29,7 +29,6 @@ from nodecopy.metrics import (
     expected_calibration_error,
     negative_log_likelihood,
     paired_outcomes,
-    predictive_entropy,
     reliability_curve,
     score_predictions,
 )
@@ -141,11 +140,6 @@ class TestByHand:
     ) -> None:
         assert math.isnan(error_auroc(P, y))
 
-    def test_predictive_entropy(self) -> None:
-        found = predictive_entropy([[1, 0, 0, 0], [0.25] * 4, [0.5, 0.5, 0, 0]])
-        assert found.tolist() == pytest.approx([0, math.log(4), math.log(2)])
-        assert math.copysign(1, found[0]) == 1
-
     def test_degree_groups_split_at_the_median_of_the_given_nodes(self) -> None:
         degrees = [50, 9, 2, 3, 100, 2]  # whose own median is 6
         groups = degree_groups(degrees, [5, 3, 1, 2])
@@ -222,7 +216,7 @@ class TestAgreement:
     def test_error_auroc_is_that_of_scikit_learn(self, case: Case, digits: int) -> None:
         p, y = case
         wrong = p.argmax(axis=1) != y
-        score = predictive_entropy(p).round(digits)  # rounded: many ties
+        score = (p**2).sum(axis=1).round(digits)  # rounded: many ties
         assert error_auroc(p, y, score) == pytest.approx(roc_auc_score(wrong, score))
         assert error_auroc(p, y) == pytest.approx(roc_auc_score(wrong, 1 - p.max(axis=1)))
 
@@ -248,7 +242,6 @@ def test_laws_of_the_scores(n: int, n_classes: int, n_bins: int, seed: int) -> N
     y = rng.integers(n_classes, size=n)
     order = rng.permutation(n)
     assert 0 <= brier_score(p, y) <= 2
-    assert np.all(predictive_entropy(p) <= math.log(n_classes) + 1e-12)
     shares = paired_outcomes(p, p[:, ::-1], y)
     assert sum(vars(shares).values()) == pytest.approx(1)
     assert shares.both_right + shares.broken == pytest.approx(accuracy(p, y))
@@ -310,7 +303,7 @@ def test_impossible_predictions_are_refused(
     ("call", "message"),
     [
         (lambda: brier_score([0.5, 0.5], [0]), r"must have shape \[n, K\].*; got \[2\]"),
-        (lambda: predictive_entropy([[0.5, 0.6]]), "must sum to 1; row 0 sums to 1.1"),
+        (lambda: brier_score([[0.5, 0.6]], [0]), "must sum to 1; row 0 sums to 1.1"),
         (lambda: accuracy([0, 1], [0]), "predictions are 2 but y has 1 labels"),
         (lambda: accuracy([0.0], [0]), "predictions must hold integers; got float64"),
         (lambda: accuracy([-1], [0]), "predictions holds -1; accepted: 0 and above"),

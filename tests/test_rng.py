@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from nodecopy.errors import InputError
-from nodecopy.rng import child_seed, key64, stream, torch_stream
+from nodecopy.rng import child_seed, key64, stream
 from tests.waiting import LIMIT
 
 # Paths that a careless joining of names would confuse with each other.
@@ -50,21 +49,13 @@ def draws(path: tuple[Any, ...]) -> list[int]:
     return numbers
 
 
-def torch_draws(path: tuple[Any, ...]) -> list[int]:
-    numbers: list[int] = torch.randint(1 << 62, (4,), generator=torch_stream(*path)).tolist()
-    return numbers
-
-
-@pytest.mark.parametrize("draw", [draws, torch_draws])
-def test_streams_do_not_depend_on_the_order_in_which_they_are_made(
-    draw: Callable[[tuple[Any, ...]], list[int]],
-) -> None:
-    forward = [draw(path) for path in PATHS]
-    backward = [draw(path) for path in reversed(PATHS)]
+def test_streams_do_not_depend_on_the_order_in_which_they_are_made() -> None:
+    forward = [draws(path) for path in PATHS]
+    backward = [draws(path) for path in reversed(PATHS)]
     assert forward == backward[::-1]
 
 
-@pytest.mark.parametrize("draw", [draws, torch_draws, lambda path: [key64(*path)]])
+@pytest.mark.parametrize("draw", [draws, lambda path: [key64(*path)]])
 def test_no_two_paths_share_a_stream(draw: Callable[[tuple[Any, ...]], list[int]]) -> None:
     seen = [tuple(draw(path)) for path in PATHS]
     same = [
@@ -89,8 +80,6 @@ def test_first_draws_are_those_of_every_other_process_and_release() -> None:
     assert draws((0, "zeta", 1))[:2] == [3980519284694567497, 77557319132439435]
     assert key64(0, "a") == -1851472369144205377
     assert child_seed(0, "a") == 7371899667710570431
-    first = torch.randint(1 << 40, (3,), generator=torch_stream(0, "a"))
-    assert first.tolist() == [700720191363, 587053115988, 527939520641]
 
 
 def test_a_process_with_another_hash_seed_draws_the_same() -> None:
@@ -137,15 +126,3 @@ def test_first_draws_of_consecutive_streams_are_jointly_uniform() -> None:
     expected = len(first[1:]) / 16
     # Chi-square with 15 degrees of freedom: 37.7 is exceeded once in a thousand.
     assert np.sum((pairs - expected) ** 2) / expected < 37.7
-
-
-def test_torch_streams_are_uniform_and_uncorrelated() -> None:
-    samples = torch.stack(
-        [
-            torch.rand(4096, generator=torch_stream(0, "mask", i), dtype=torch.float64)
-            for i in range(24)
-        ]
-    ).numpy()
-    assert abs(samples.mean() - 0.5) < 4 * np.sqrt(1 / 12 / samples.size)
-    correlation = np.corrcoef(samples)[np.triu_indices(24, k=1)]
-    assert np.abs(correlation).max() < 4.5 / np.sqrt(4096)

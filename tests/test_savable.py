@@ -57,7 +57,7 @@ def test_every_class_that_is_marked_comes_back(name: str) -> None:
     assert kind is not None
     p, samples = np.eye(3), WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
     w, none = np.ones((2, 3), np.float32), np.zeros(0, np.int64)
-    held_out, pool = HeldOut.of_none(1, 3), Pool((1.0,), (0.5,), 2.0)
+    held_out, pool = HeldOut(none, none, p[None, :0], none), Pool((1.0,), (0.5,), 2.0)
     needed: dict[str, Any] = {
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
         "FittedBlocks": (0.5, p, p, p, w),

@@ -206,17 +206,6 @@ def error_auroc(probabilities: ArrayLike, y: ArrayLike, score: ArrayLike | None 
     return (rank_sum - n_wrong * (n_wrong + 1) / 2) / (n_wrong * n_right)
 
 
-def predictive_entropy(probabilities: ArrayLike) -> NDArray[np.float64]:
-    """Return -Σ_k p_k log p_k of each node [n], in nats: 0 when certain, log K at most.
-
-    >>> predictive_entropy([[1.0, 0.0], [0.5, 0.5]]).round(4).tolist()
-    [0.0, 0.6931]
-    """
-    p = _check_probabilities(probabilities)
-    logs = np.log(p, out=np.zeros_like(p), where=p > 0)  # 0 log 0 = 0
-    return np.asarray(0.0 - np.sum(p * logs, axis=1))  # 0 - 0, as -0.0 would print badly
-
-
 def degree_groups(degrees: ArrayLike, nodes: ArrayLike) -> DegreeGroups:
     """Split nodes in two at the median of their degrees (the groups of the paper's Figure 1).
 

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nodecopy.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
 
 Name = str | int
 
@@ -31,19 +27,6 @@ def stream(seed: int, *names: Name) -> np.random.Generator:
     """
     words = np.frombuffer(_digest(seed, names), dtype="<u4")
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words.tolist())))
-
-
-def torch_stream(seed: int, *names: Name) -> torch.Generator:
-    """Return the CPU torch generator of the stream ``seed / names``.
-
-    Torch keeps only 32 bits of a seed: among 10⁵ such streams about one pair is the same. The
-    package's own draws are NumPy's or counter-based; this is for code that needs a torch generator.
-    """
-    import torch
-
-    generator = torch.Generator()
-    generator.manual_seed(key64(seed, *names))
-    return generator
 
 
 def key64(seed: int, *names: Name) -> int:

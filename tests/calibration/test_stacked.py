@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy.calibration import Component, Pool, StackedClassifier, TemperaturePrior
-from nodecopy.calibration.stacked import pooled
+from nodecopy.calibration.pooling import pooled
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph

@@ -37,7 +37,8 @@ def test_levels_are_the_neighbourhoods_and_each_begins_with_the_one_before(
 @pytest.mark.parametrize("scale", [1, 4])
 def test_the_field_does_not_grow_with_far_away_nodes(scale: int) -> None:
     task = make_task()
-    far = Graph.disjoint_union([task.graph] * scale)
+    size, edges = task.graph.num_nodes, task.graph.edges()
+    far = Graph.from_edges(scale * size, np.concatenate([edges + size * i for i in range(scale)]))
     field = receptive_field(far, task.train, 2, "adjacency")
     alone = receptive_field(task.graph, task.train, 2, "adjacency")
     assert [len(level) for level in field.levels] == [len(level) for level in alone.levels]

@@ -240,42 +240,6 @@ def test_renaming_the_nodes_commutes_with_every_operation(
     assert moved.homophily(labels[order]) == pytest.approx(graph.homophily(labels), nan_ok=True)
 
 
-@pytest.mark.parametrize("directed", [False, True])
-@thorough
-@given(data=st.data())
-def test_a_union_of_graphs_splits_into_the_same_graphs(directed: bool, data: st.DataObject) -> None:
-    parts = data.draw(st.lists(graphs(directed=directed), min_size=1, max_size=5))
-    if data.draw(st.booleans()):  # all or none with weights: a union has them for all or for none
-        parts = [graph.symmetrise("sum") if not directed else weighted(graph) for graph in parts]
-    else:
-        parts = [Graph(graph.indptr, graph.indices, None, directed) for graph in parts]
-    joined = Graph.disjoint_union(parts)
-    assert_valid(joined)
-    assert joined.split([graph.num_nodes for graph in parts]) == parts
-    assert joined.num_edges == sum(graph.num_edges for graph in parts)
-    shift = 0
-    for graph in parts:
-        block = reference_of(joined)[shift : shift + graph.num_nodes]
-        assert [{v - shift: w for v, w in row.items()} for row in block] == reference_of(graph)
-        shift += graph.num_nodes
-
-
-def weighted(graph: Graph) -> Graph:
-    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
-    return Graph(graph.indptr, graph.indices, weights, graph.directed)
-
-
-@thorough
-@given(parts=st.lists(graphs(), min_size=1, max_size=4))
-def test_a_union_of_mixed_kinds_keeps_every_row(parts: list[Graph]) -> None:
-    joined = Graph.disjoint_union(parts)
-    assert joined.directed == any(graph.directed for graph in parts)
-    assert (joined.weights is None) == all(graph.weights is None for graph in parts)
-    assert_valid(joined)
-    split = joined.split([graph.num_nodes for graph in parts])
-    assert [reference_of(graph) for graph in split] == [reference_of(graph) for graph in parts]
-
-
 @thorough
 @given(case=graphs_with_nodes())
 def test_take_rows_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> None:

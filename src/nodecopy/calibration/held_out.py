@@ -37,12 +37,6 @@ class HeldOut:
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
 
-    @classmethod
-    def of_none(cls, classifiers: int, num_classes: int) -> HeldOut:
-        """Return what there is where no label was held out."""
-        none = np.zeros(0, np.int64)
-        return cls(none, none, np.zeros((classifiers, 0, num_classes)), none)
-
 
 @dataclass(frozen=True, eq=False)
 class Folds:

@@ -7,7 +7,7 @@ so that the labels have decided what is worth learning from before unlabelled no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from nodecopy.calibration.components import Component, ComponentFits, check_start
 from nodecopy.calibration.held_out import HeldOut, make_folds
-from nodecopy.calibration.pooling import Pool
-from nodecopy.calibration.temperature import TemperaturePrior, tempered
+from nodecopy.calibration.pooling import Pool, pooled
+from nodecopy.calibration.temperature import TemperaturePrior
 from nodecopy.classifiers import Fitted, Placeable
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
@@ -27,19 +27,14 @@ from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, reach
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import FittedBayesianGCN, Posterior, posterior_of, predicted_by, within
-from nodecopy.posterior.averaging import entropy
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
 from nodecopy.savable import savable
 
 # Nodes of a graph beyond which a part of it grows.
 _MEETING = 1_000_000
-# Nodes that are pooled at a time.
-_BLOCK = 2**14
 # Nodes that a walk from another node is to add to a part that labels do not fill.
 _SPREAD = 10
-# Entropies below this have no parts: dividing by them would overflow.
-_LEAST_ENTROPY = 1e-300
 
 
 @savable
@@ -331,72 +326,3 @@ def _scaled(graph: RowGraph, unit: float) -> RowGraph:
     if unit == 1.0 or graph.built.weights is None:
         return graph
     return replace(graph.built, weights=graph.built.weights / unit)
-
-
-def pooled(pool: Pool, parts: Iterable[Posterior]) -> Posterior:
-    """Pool the posteriors of components, and divide the entropy of the pool.
-
-    With p̃_c what component c says at its temperature, p_mix = Σ_c w_c p̃_c, and p the pool,
-
-        H(p_mix) = [H(p_mix) - Σ_c w_c H(p̃_c)]  +  Σ_c w_c H(p̃_c)
-                 =  from the choice of method   +  within the methods
-
-    What a component says of itself, that some of its entropy H(p_c) comes from the graph and some
-    from the weights, holds of the same shares of H(p̃_c). All parts are then scaled by
-    H(p) / H(p_mix), so that they add up to H(p): temperatures change how much uncertainty there is,
-    not what it is made of. The first component that averages members says how many there are.
-    """
-    sums: _Pooled | None = None
-    for share, temperature, part in zip(pool.weights, pool.temperatures, parts, strict=True):
-        sums = _Pooled(part) if sums is None else sums
-        sums.add(part, share, temperature)
-    assert sums is not None  # a pool has components
-    return sums.posterior(pool.temperature)
-
-
-class _Pooled:
-    """Sums over components, of which one is there at a time, by blocks of nodes."""
-
-    def __init__(self, first: Posterior) -> None:
-        nodes = len(first.probabilities)
-        self._mixture = np.zeros(first.probabilities.shape)
-        self._within, self._graph, self._weight, self._model = np.zeros((4, nodes))
-        self._counts = first.num_members, first.num_draws
-        self._blocks = [slice(i, i + _BLOCK) for i in range(0, nodes, _BLOCK)]
-
-    def add(self, part: Posterior, share: float, temperature: float) -> None:
-        """Add what one component says, at its temperature and weight."""
-        if self._counts[0] == 1 and part.num_members > 1:
-            self._counts = part.num_members, part.num_draws
-        entropies = part.entropy
-        for block in self._blocks:
-            said = tempered(part.probabilities[block], temperature)
-            uncertain = entropy(said)
-            self._mixture[block] += share * said
-            self._within[block] += share * uncertain
-            scale = share * _ratio(uncertain, entropies[block])
-            self._graph[block] += scale * part.graph_information[block]
-            self._weight[block] += scale * part.weight_information[block]
-            self._model[block] += scale * part.model_information[block]
-
-    def posterior(self, temperature: float) -> Posterior:
-        """Return the pool at its temperature; the sums are used up."""
-        expected = np.empty_like(self._within)
-        for block in self._blocks:
-            mixture = self._mixture[block]
-            mixed = entropy(mixture)
-            p = tempered(mixture, temperature)
-            self._model[block] += np.maximum(mixed - self._within[block], 0.0)
-            scale = _ratio(entropy(p), mixed)
-            for part in (self._graph, self._weight, self._model):
-                part[block] *= scale
-            known = self._graph[block] + self._weight[block] + self._model[block]
-            expected[block] = np.maximum(entropy(p) - known, 0.0)
-            self._mixture[block] = p
-        parts = expected, self._graph, self._weight
-        return Posterior(self._mixture, *parts, *self._counts, self._model)
-
-
-def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return above / below; where (next to) nothing is uncertain there are no parts to scale."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > _LEAST_ENTROPY)

@@ -8,10 +8,9 @@ a self-loop once. Every operation is vectorised and costs O(N + E), sorting asid
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -468,45 +467,6 @@ class Graph:
                 break
             seen[frontier] = True
         return np.flatnonzero(seen)
-
-    @staticmethod
-    def disjoint_union(graphs: Sequence[Graph]) -> Graph:
-        """Join M graphs into one: graph m keeps its edges, its nodes shifted by those before it.
-
-        The union is directed (weighted) when one of the graphs is; ``split`` undoes it.
-        """
-        if not graphs:
-            raise GraphError("a disjoint union needs at least one graph")
-        weighted = any(g.weights is not None for g in graphs)
-        shifts = np.cumsum([0] + [g.num_nodes for g in graphs])
-        check_size(int(shifts[-1]))
-        starts = np.cumsum([0] + [len(g.indices) for g in graphs])
-        indptr = [g.indptr[:-1] + at for g, at in zip(graphs, starts[:-1], strict=True)]
-        indices = [g.indices + np.int32(by) for g, by in zip(graphs, shifts[:-1], strict=True)]
-        weights = [np.ones(len(g.indices)) if g.weights is None else g.weights for g in graphs]
-        return Graph._trusted(
-            np.concatenate([*indptr, starts[-1:]]),
-            np.concatenate(indices),
-            np.concatenate(weights) if weighted else None,
-            any(g.directed for g in graphs),
-        )
-
-    def split(self, sizes: Sequence[int]) -> list[Graph]:
-        """Undo a disjoint union of graphs with these numbers of nodes."""
-        counts = [check_size(size) for size in sizes]
-        if sum(counts) != self.num_nodes:
-            raise GraphError(f"sizes add up to {sum(counts)}; the graph has {self.num_nodes} nodes")
-        shifts = np.cumsum([0, *counts]).tolist()
-        return [self._block(start, stop) for start, stop in pairwise(shifts)]
-
-    def _block(self, start: int, stop: int) -> Graph:
-        first, last = self.indptr[start], self.indptr[stop]
-        inside = self.indices[first:last] - np.int32(start)
-        if len(inside) and (inside.min() < 0 or inside.max() >= stop - start):
-            raise GraphError(f"an edge leaves the block of nodes {start} to {stop - 1}")
-        weights = None if self.weights is None else self.weights[first:last]
-        indptr = self.indptr[start : stop + 1] - first
-        return Graph._trusted(indptr, inside, weights, self.directed)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.

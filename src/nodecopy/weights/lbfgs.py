@@ -28,7 +28,6 @@ class Minimum(NamedTuple):
 
     points: Tensor  # [M, P]
     gradients: Tensor  # [M, P]
-    converged: Tensor  # [M]
 
 
 def minimise(
@@ -64,7 +63,7 @@ def minimise(
         curvature = (moved * change).sum(1)
         pairs = [*pairs[1 - _HISTORY :], (moved, change, curvature)]
         value, gradient = new_value, new_gradient
-    return Minimum(x, gradient, gradient.abs().amax(1) <= tolerance)
+    return Minimum(x, gradient)
 
 
 def _times_inverse(
