@@ -72,7 +72,9 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
         settings = FitSettings(graph=str(folder / "graph"), preset=chosen.preset)
         table = timed("open and verify the graph", lambda: run.read_files(settings))
     fitted = timed("fit", lambda: run.fit_table(settings.classifier(progress=False), table))
-    found = timed("judge: next labels, suspects", lambda: run.judge(settings, table, fitted))
+    found = timed(
+        "analyse: next labels, suspects", lambda: run.analyse_fit(settings, table, fitted)
+    )
     timed("write everything", lambda: write_folder(found, folder / "run"))
     print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak MB':>10}{'/ fit':>8}")
     cpu, wall, _ = np.sum(list(spent.values()), axis=0).tolist()

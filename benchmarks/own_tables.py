@@ -61,7 +61,7 @@ def measure(settings: FitSettings, folder: Path) -> dict[str, float]:
 
     table = timed("import", lambda: read_tables(settings.edges, settings.labels, settings.features))
     fitted = timed("fit", lambda: run.fit_table(settings.classifier(progress=False), table))
-    found = timed("choice of labels and edges", lambda: run.judge(settings, table, fitted))
+    found = timed("choice of labels and edges", lambda: run.analyse_fit(settings, table, fitted))
     timed("files and report", lambda: write_folder(found, folder / "run"))
     return spent
 

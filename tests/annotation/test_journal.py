@@ -126,7 +126,7 @@ def test_names_that_are_no_class_are_refused(journal: Journal, name: str) -> Non
 
 
 def test_bad_answers_are_refused(journal: Journal) -> None:
-    with pytest.raises(InputError, match="there is no node 'x'"):
+    with pytest.raises(InputError, match="no node has the id 'x'"):
         journal.label("x", "red")
     with pytest.raises(InputError, match="there is no class 'green'"):
         journal.label("n1", "green")

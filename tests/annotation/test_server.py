@@ -157,7 +157,13 @@ def test_a_link_may_lead_to_the_page_and_no_frame_may_hold_it(client: Client) ->
         ({"id": "p50", "do": 3}, {}, 409, "needs the text do"),
         ({"id": "p50", "do": "burn"}, {}, 409, "an answer is"),
         ({"id": "p50", "do": "label", "label": ["ash"]}, {}, 409, "needs the text label"),
-        ({"id": "nobody", "do": "skip"}, {}, 409, "there is no node 'nobody'"),
+        (
+            {"id": "nobody", "do": "skip"},
+            {},
+            409,
+            "no node has the id 'nobody' that was sent; accepted: the id of a node of the graph, "
+            "written as in its tables, such as 'p00'",
+        ),
         ('{"id": "' + "x" * 70_000 + '"}', {}, 413, "too large"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from nodecopy.annotation import Session, fits
 from nodecopy.annotation.fits import Fitter, Labels, Refitter, class_order
 from nodecopy.errors import InputError
 from nodecopy.labelling import label_tables, read_settings
+from nodecopy.report.labelled import write_folder
 from tests.annotation.conftest import CLASSES, Tables
 from tests.waiting import wait_until
 
@@ -41,7 +43,7 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     assert (first["fit"], first["labels"], first["history"]) == ("none", 0, [])
     assert len(first["next"]) == 3
     assert session.view(first["next"][0])["probabilities"] is None
-    with pytest.raises(InputError, match="there is no node 'x'"):
+    with pytest.raises(InputError, match="no node has the id 'x'"):
         session.view("x")
     asked = answer(session, tables, 12)
     assert len(set(asked)) == 12
@@ -51,7 +53,7 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     assert state["history"][-1][0] == 12
     assert 0 < state["sure"] <= 78
     assert sum(state["expected"]) == pytest.approx(1, abs=0.01)
-    assert session.finish() == tables.run
+    assert session.finish().startswith(f"{tables.run} holds predictions")
     written = (tables.run / "predictions.csv").read_bytes()
     assert tables.labels() == {id: tables.truth[id] for id in asked}
     answer(session, tables, 1)  # and on it goes
@@ -60,8 +62,6 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     settings = read_settings(tables.run / "config.toml")
     assert Path(settings.labels) == tables.run / "labels.csv"
     session.close()
-    from nodecopy.report.labelled import write_folder
-
     write_folder(label_tables(settings, False), tables.run)
     assert (tables.run / "predictions.csv").read_bytes() == written
     assert len(tables.labels()) == 12  # a fit leaves the labels where they are
@@ -92,6 +92,56 @@ def test_labels_given_elsewhere_are_taken_over_and_a_new_session_goes_on(
     state = settled(later)
     assert state["labels"] == 11
     assert state["history"] == curve  # the same labels give the same estimate: noted once
+
+
+def test_settings_stay_those_of_the_results_until_both_are_written(
+    tables: Tables, opened: Opened
+) -> None:
+    write_folder(label_tables(tables.settings("given.csv"), False), tables.run)
+    held = {file: file.read_bytes() for file in tables.run.iterdir() if file.is_file()}
+    session = opened()
+    (id,) = answer(session, tables, 1)
+    session.close()
+    assert {file: file.read_bytes() for file in held} == held
+    # What was taken over is not taken over again: a row that somebody deletes stays away.
+    file = tables.run / "labels.csv"
+    first, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([first, *rest[1:]]))
+    later = opened()
+    assert list(tables.labels()) == [row.split(",")[0] for row in rest[1:]]
+    assert id in tables.labels()
+    said = later.finish()
+    assert Path(read_settings(tables.run / "config.toml").labels) == file
+    # One label was deleted and one was added: as many as before.
+    assert said == f"{tables.run} holds predictions, report, model and settings."
+
+
+def test_what_new_labels_changed_is_said_with_why(tables: Tables, opened: Opened) -> None:
+    write_folder(label_tables(tables.settings("given.csv"), False), tables.run)
+    session = opened()
+    answer(session, tables, 2)
+    said = session.finish()
+    estimate = json.loads((tables.run / "summary.json").read_text())["estimated_accuracy"]
+    assert "since the last fit, with 2 labels more: estimated accuracy " in said
+    assert f" → {estimate['accuracy']:.0%}, contradicted labels " in said
+    assert "suggested nodes are harder than random ones, so it may go down as well as up" in said
+
+
+def test_writing_shows_how_far_it_is(
+    tables: Tables, opened: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("nodecopy.estimator.progress._PAUSE", 0.0)
+    session = opened(tables.settings("given.csv"))
+    settled(session)
+    assert session.unwritten
+    session.finish(progress=True)
+    assert not session.unwritten
+    lines = capsys.readouterr().err.splitlines()
+    titles = [line.partition(":")[0] for line in lines]
+    choosing = "choosing nodes and edges to look at"
+    assert list(dict.fromkeys(titles)) == ["fitting", choosing, "writing"]
+    answer(session, tables, 1)
+    assert session.unwritten
 
 
 def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened) -> None:

@@ -138,7 +138,13 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(here, ca
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(rows)
+    capsys.readouterr()
     assert fit("--labels=more.csv") == 0
+    said = capsys.readouterr().out
+    assert "since the last fit, with 2 labels more: estimated accuracy " in said
+    assert "so it may go down as well as up" in said
+    assert fit("--labels=more.csv") == 0
+    assert "since the last fit" not in capsys.readouterr().out
     known = {row["id"]: row["known"] for row in read(here / "run" / "predictions.csv")}
     assert known[rows[0]["id"]] == "blue"
     assert known[rows[1]["id"]] == "=red"

@@ -11,7 +11,7 @@ from nodecopy import NodeCopyClassifier, presets
 from nodecopy.data import planted_partition
 from nodecopy.errors import DatasetError, ModelError
 from nodecopy.labelling import label_tables
-from nodecopy.labelling.run import fit_table, judge, read_files
+from nodecopy.labelling.run import analyse_fit, fit_table, read_files
 from nodecopy.presets import EPSILON
 from nodecopy.report.labelled import write_folder
 
@@ -92,7 +92,7 @@ def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
 def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):
     table = read_files(settings)
     part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
-    found = judge(settings, table, fit_table(part, table))
+    found = analyse_fit(settings, table, fit_table(part, table))
     assert found.posterior.probabilities.shape == (20, 2)
     assert found.donors.nodes.shape == (10, 14)
     assert len(found.donors.part) == 14

@@ -223,11 +223,11 @@ class Refitter:
         """Whether a fit runs or waits."""
         return any(worker.busy for worker in self._workers.values())
 
-    def stop(self) -> None:
+    def stop(self, *, wait: bool = True) -> None:
         """Begin no more fits, and wait for those that run: a program must not end under them."""
         for worker in self._workers.values():
             worker.stop()
-        for worker in self._workers.values():
+        for worker in self._workers.values() if wait else ():
             worker.join()
 
     def _run(self, labels: Labels, kind: Any) -> None:

@@ -92,7 +92,7 @@ class Journal:
 
     def label(self, id: str, label: str) -> None:
         """Write down the label of a node, a new one or another one; the same one is there once."""
-        self._check_id(id)
+        self.check_id(id)
         if label not in self.classes:
             raise InputError(f"there is no class {shown(label)}; add it first")
         self.refresh()
@@ -106,15 +106,18 @@ class Journal:
         """Take over labels of another file, but those of nodes that were answered here already."""
         self.refresh()
         answered = {entry.get("id") for entry in self.answers.entries} | set(self.file.labels)
+        for entry in self.answers.entries:
+            answered.update(entry["ids"] if entry["do"] == "adopt" else ())
         fresh = {id: label for id, label in labels.items() if id not in answered}
         if fresh:
             self._check(fresh)
             self.file.add(fresh)
+            self.answers.add("adopt", ids=list(fresh))  # once: whoever deletes such a row means it
             self._name_classes(sorted(set(fresh.values()), key=_class_order))
 
     def put_aside(self, id: str, do: str) -> None:
         """Write down that a node is skipped, or cannot be told, or that its label is confirmed."""
-        self._check_id(id)
+        self.check_id(id)
         if do not in _UNDOABLE[1:]:
             raise InputError(f"an answer is {', '.join(map(repr, _UNDOABLE))}; got {shown(do)}")
         self.refresh()
@@ -192,6 +195,14 @@ class Journal:
         """Write down an estimate of accuracy."""
         self.answers.add("fit", **estimate)
 
+    def check_id(self, id: str) -> None:
+        """Refuse an id that no node has."""
+        if id not in self._ids:
+            raise InputError(
+                f"no node has the id {shown(id)} that was sent; accepted: the id of a node of the "
+                f"graph, written as in its tables, such as {shown(next(iter(self._ids)))}"
+            )
+
     def reopen(self) -> None:
         """Open both files again: the folder that holds them was replaced."""
         self.answers.open()
@@ -240,10 +251,6 @@ class Journal:
                 f"{f', and {len(strangers) - 1} more' if strangers[1:] else ''}; "
                 "ids are compared as they are written"
             )
-
-    def _check_id(self, id: str) -> None:
-        if id not in self._ids:
-            raise InputError(f"there is no node {shown(id)}")
 
 
 def _look(name: str) -> str:

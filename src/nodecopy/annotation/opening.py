@@ -15,7 +15,7 @@ from nodecopy.errors import InputError
 from nodecopy.labelling import FitSettings, read_settings, write_settings
 from nodecopy.labelling.run import read_files
 from nodecopy.report.labelled import check_folder
-from nodecopy.report.labelled.folder import CONFIG, LABELS
+from nodecopy.report.labelled.folder import CONFIG, LABELS, PREDICTIONS
 from nodecopy.whole_file import write_whole
 
 
@@ -28,7 +28,8 @@ def open_run(
     """Begin or go on labelling in a run folder.
 
     The labels are those of the folder's labels.csv. Labels that the settings name elsewhere are
-    taken over once, and the folder's settings then name labels.csv.
+    taken over once. The settings in a folder with results stay those of the results, until
+    `Session.finish` replaces both; then they name labels.csv.
 
     Args:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
@@ -49,7 +50,8 @@ def open_run(
     run.mkdir(parents=True, exist_ok=True)
     settings = replace(settings, labels=str(run / LABELS), label_columns=None)
     session = Session(settings, table, run, classes, given)
-    write_whole(run / CONFIG, write_settings(settings, run))
+    if not (run / PREDICTIONS).exists():  # a new folder: how to go on there
+        write_whole(run / CONFIG, write_settings(settings, run))
     return session
 
 

@@ -19,9 +19,11 @@ from nodecopy.annotation.node_view import Shown, around
 from nodecopy.annotation.own_columns import OwnColumns
 from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.errors import DatasetError, FormatError, InputError, NodecopyError, shown
+from nodecopy.estimator.progress import progress_bar
 from nodecopy.labelling import FitSettings
-from nodecopy.labelling.run import fit_table, judge, read_files
+from nodecopy.labelling.run import analyse_fit, fit_table, read_files
 from nodecopy.report.labelled import write_folder
+from nodecopy.report.labelled.change import change_line, read_figures
 from nodecopy.report.labelled.folder import LABELS
 
 SURE = 0.9
@@ -54,7 +56,7 @@ class Session:
     ) -> None:
         self.settings, self.table, self.folder = settings, table, folder
         self._number = {str(id): n for n, id in enumerate(table.ids)}
-        self._lock = threading.RLock()
+        self._lock, self._finishing = threading.RLock(), threading.Lock()
         self.journal = Journal(
             folder, self._number, classes, Wording(settings.encoding, settings.na_values)
         )
@@ -63,15 +65,20 @@ class Session:
         self._fitter = Fitter(settings, table)
         self._refitter = Refitter(self._fitter, self._publish)
         self._version, self._stamp, self._problem, self._closed = 0, 0, "", False
+        self._written = -1
         self._found: Found | None = None
         self._full: Found | None = None
         self._forecast = _forecast_from(self.journal.history)
         self._finish: dict[str, str] = {"state": "", "message": ""}
         self._ask()
 
-    def close(self) -> None:
-        """Stop fitting, and let others work in the folder; everything is on the disk already."""
-        self._refitter.stop()
+    def close(self, *, wait: bool = True) -> None:
+        """Stop fitting, and let others work in the folder; everything is on the disk already.
+
+        Args:
+            wait: for fits that run: a program must not end under them, unless by ``os._exit``.
+        """
+        self._refitter.stop(wait=wait)
         with self._lock:
             self._closed = True
             self._columns.close()
@@ -83,9 +90,9 @@ class Session:
         return self._stamp
 
     @property
-    def written(self) -> bool:
-        """Whether the results in the folder are those of the labels as they are."""
-        return self._finish["state"] == "written"
+    def unwritten(self) -> bool:
+        """Whether there are labels to fit to, of two classes, that no results were written for."""
+        return self._written != self._version and len(set(self.journal.labels.values())) > 1
 
     def label(self, id: str, label: str, seen: str | None) -> None:
         """Write down the label of a node.
@@ -200,9 +207,8 @@ class Session:
 
     def view(self, id: str) -> dict[str, Any]:
         """Return what is known of a node."""
-        node = self._number.get(id)
-        if node is None:
-            raise InputError(f"there is no node {shown(id)}")
+        self.journal.check_id(id)
+        node = self._number[id]
         cells, more = self._columns.of(node)
         with self._lock:
             classes, labels = self.journal.classes, dict(self.journal.labels)
@@ -234,21 +240,40 @@ class Session:
             ],
         }
 
-    def finish(self) -> Path:
-        """Fit once more, and write everything that `nodecopy fit` writes."""
+    def finish(self, progress: bool = False) -> str:
+        """Fit once more, and write everything that `nodecopy fit` writes; return what to say of it.
+
+        Who asks while that is being done waits for it.
+
+        Args:
+            progress: show how far it is, see `progress_bar`.
+        """
+        waits = self._finishing.locked()
+        with self._finishing:
+            if not waits or self.unwritten:
+                self._write_results(progress)
+            return self._finish["message"]
+
+    def _write_results(self, progress: bool) -> None:
         self._say("writing", "Fitting once more, and writing the folder …")
+        before = read_figures(self.folder)
         try:
             with self._lock:
-                self.journal.refresh()
-                table = self._as_a_fit_reads()
-            fitted = fit_table(self.settings.classifier(False), table)
+                self._refresh()
+                version, table = self._version, self._as_a_fit_reads()
+            fitted = fit_table(self.settings.classifier(progress), table)
             fitted.set_params(progress=None, max_memory=None)
-            write_folder(judge(self.settings, table, fitted), self.folder, self._exchanging())
+            with progress_bar("choosing nodes and edges to look at", progress) as report:
+                found = analyse_fit(self.settings, table, fitted, report)
+            with progress_bar("writing", progress) as report:
+                write_folder(found, self.folder, self._exchanging(), report)
         except NodecopyError as error:
             self._say("failed", f"{error}. The labels are kept all the same.")
             raise
-        self._say("written", f"{self.folder} holds predictions, report, model and settings.")
-        return self.folder
+        self._written = version  # more labels may have come meanwhile
+        change = change_line(before, read_figures(self.folder))
+        holds = f"{self.folder} holds predictions, report, model and settings"
+        self._say("written", f"{holds}; {change}." if change else f"{holds}.")
 
     def _as_a_fit_reads(self) -> TableDataset:
         """Return the table with the labels of labels.csv, read and checked as `fit` does it."""

@@ -130,6 +130,7 @@ def fit(
     from nodecopy.experiment.threads import prefer_one_thread
     from nodecopy.labelling import label_tables
     from nodecopy.report.labelled import write_folder
+    from nodecopy.report.labelled.change import change_line, read_figures
     from nodecopy.report.labelled.summary import fit_lines
 
     prefer_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
@@ -140,10 +141,13 @@ def fit(
     asked.pop("out", None)
     settings = _settings(asked)
     folder = _folder(out, settings)
+    before = read_figures(folder)
     found = label_tables(settings, True, **where)
     with progress_bar("writing", True) as report:
         write_folder(found, folder, progress=report)
     print("\n".join(fit_lines(found, folder)))
+    if change := change_line(before, read_figures(folder)):
+        print(change)
     if settings.dataset is not None and settings.labels is None:
         _compare(found, folder)
 

@@ -11,7 +11,7 @@ import typer
 from nodecopy.cli import reading
 from nodecopy.cli.app import app
 from nodecopy.errors import InputError, NodecopyError
-from nodecopy.interrupts import working
+from nodecopy.interrupts import interrupted, working
 
 if TYPE_CHECKING:
     from nodecopy.annotation import Session
@@ -115,14 +115,23 @@ def _serve(
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:
-            print(f"Label nodes at {served.url}", flush=True)
-            print(f"Answers are kept in {session.folder / 'labels.csv'}. Ctrl-C ends.", flush=True)
-            if browser:
-                _open(served.url)
-            _wait()
-        _finish(session)
+            try:
+                print(f"Label nodes at {served.url}", flush=True)
+                print(f"Answers are kept in {session.journal.file.path}. Ctrl-C ends.", flush=True)
+                if browser:
+                    _open(served.url)
+                threading.Event().wait()
+            except KeyboardInterrupt:  # before the server is stopped, which may take seconds
+                print(f"\n{_what_follows(session)}", flush=True)
+        if session.unwritten:
+            print(_results(session))
+    except KeyboardInterrupt:  # a second one
+        if session.unwritten:
+            print("Left without writing the results; the folder is as it was.", flush=True)
+        raise
     finally:
-        session.close()
+        # After Ctrl-C the program ends whatever its threads do.
+        session.close(wait=not interrupted())
 
 
 def _open(url: str) -> None:
@@ -132,22 +141,22 @@ def _open(url: str) -> None:
     threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
-def _wait() -> None:
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print()
+def _what_follows(session: Session) -> str:
+    """Say what Ctrl-C has written, and what another one does."""
+    count, kept = len(session.journal.labels), session.journal.file.path
+    labels = f"{count:,} {'label' if count == 1 else 'labels'}"
+    if not session.unwritten:
+        return f"Done: {labels} in {kept}."
+    return (
+        f"Writing the results of {labels} to {session.folder}: predictions, report, model and "
+        f"settings. Ctrl-C again leaves without them; the labels stay in {kept}."
+    )
 
 
-def _finish(session: Session) -> None:
-    """Write the results, if there are labels to fit to that they do not hold."""
-    if session.written or len(set(session.journal.labels.values())) < 2:
-        print(f"{len(session.journal.labels):,} labels are in {session.folder / 'labels.csv'}.")
-        return
-    print("Writing the results; Ctrl-C again leaves without.", flush=True)
+def _results(session: Session) -> str:
+    """Write the results, and return what to say of them."""
     try:
-        session.finish()
+        return f"Done: {session.finish(progress=True)}"
     except NodecopyError as error:
-        kept = f"The labels are in {session.folder / 'labels.csv'}."
+        kept = f"The labels are in {session.journal.file.path}."
         raise type(error)(f"{error}. {kept}") from error
-    print(session.state()["finish"]["message"])

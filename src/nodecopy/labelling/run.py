@@ -58,7 +58,7 @@ def label_tables(
     # How and where this fit was made is no property of the model, which may be kept.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
-        return replace(judge(settings, table, fitted, report), cpu_seconds=spent)
+        return replace(analyse_fit(settings, table, fitted, report), cpu_seconds=spent)
 
 
 def read_files(
@@ -97,13 +97,13 @@ def read_files(
     )
 
 
-def judge(
+def analyse_fit(
     settings: FitSettings,
     table: TableDataset,
     fitted: NodeCopyClassifier,
     progress: Progress | None = None,
 ) -> LabelledGraph:
-    """Say what a fitted classifier makes of a table."""
+    """Return what follows from a fit to a table: what to label next, what to doubt, and why."""
     report: Progress = progress or (lambda done, total: None)
     graph, features, posterior = table.dataset.graph, table.dataset.features, fitted.posterior_
     labelled = np.flatnonzero(table.dataset.labels >= 0)
