@@ -257,8 +257,11 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["fit"], "--edges is missing"),
         (["fit", "--edges=edges.csv", "--out=run"], "--labels is missing"),
         (["fit", "--edges=edges.csv", "--labels=labels.csv"], "--out is missing"),
-        (["fit", "cora", "--graphs=3"], "--graphs is now --n-zeta, as in Python"),
-        (["fit", "--weight-draws=3"], "--weight-draws is now --n-weights, as in Python"),
+        (["fit", "cora", "--graphs=3"], "--graphs is now n_zeta (--n-zeta), as in Python"),
+        (
+            ["fit", "--weight-draws=3"],
+            "--weight-draws is now n_weights (--n-weights), as in Python",
+        ),
         (["inspect", "--edges=edges.csv", "--repeated-edges=x"], "unknown repeated_edges 'x'"),
         (["fit", "cora", "--epsilon=0.1"], "epsilon belongs to the preset 'paper'; got 'best'"),
         (["fit", "cora", "--edges=edges.csv"], "edges is for a graph of one's own, not for the"),
@@ -296,11 +299,11 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["evaluate", "--predictions=edges.csv", "--truth=labels.csv"], "not a table of predict"),
         (
             ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--coverage=90"],
-            "coverage must be a number from 0 to 1; got 90.0",
+            "coverage must be a number between 0 and 1; got 90.0",
         ),
         (
             ["fit", "--edges=edges.csv", "--labels=labels.csv", "--out=run", "--coverage=1"],
-            "coverage must be above 0 and below 1; got 1.0",
+            "coverage must be a number between 0 and 1; got 1.0",
         ),
         (
             [
@@ -323,7 +326,7 @@ def test_a_failure_while_writing_leaves_what_was_there(here, capsys, monkeypatch
         (["fit", "cora", "--preset=paper", "--coverage=0.8"], "--coverage needs labels that are"),
         (
             ["predict", "--model=none", "--edges=edges.csv", "--out=x.csv", "--coverage=0"],
-            "coverage must be above 0 and below 1; got 0.0",
+            "coverage must be a number between 0 and 1; got 0.0",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def test_unknown_weights_are_refused_with_what_is_accepted():
         ("edges = ", "is not TOML"),
         ('edges = "e"\nlabels = "l"\nseed = "x"', "seed must be a whole number"),
         ('edges = 3\nlabels = "l"', "edges must be the name of a file"),
-        ('edges = "e"\nlabels = "l"\ngraphs = 3', "the key graphs is now n_zeta, as in Python"),
+        ('edges = "e"\nlabels = "l"\ngraphs = 3', "the key graphs is now n_zeta (--n-zeta), as"),
         ('edges = "e"\nlabels = "l"\nweight_draws = 3', "weight_draws is now n_weights"),
         ('edges = "e"\nlabels = "l"\nrepeats = 2', "the key repeats is gone: labels are held out"),
         ('edges = "e"\nlabels = "l"\nrepeated_edges = 3', "unknown repeated_edges 3; accepted"),

@@ -18,14 +18,6 @@ from nodecopy.interrupts import working
 if TYPE_CHECKING:
     from nodecopy.labelling import FitSettings, LabelledGraph
 
-_HELD_OUT = "is gone: labels are held out once, by the fit itself (--calibrate, --folds)"
-_GONE = {
-    "graphs": "is now --n-zeta, as in Python",
-    "weight_draws": "is now --n-weights, as in Python",
-    "repeats": _HELD_OUT,
-    "jobs": _HELD_OUT,
-    "suspicion": "is gone: --suspects says how many edges to list",
-}
 _Gone = Annotated[str | None, typer.Option(hidden=True)]
 
 
@@ -129,13 +121,14 @@ def fit(
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.experiment.threads import prefer_one_thread
     from nodecopy.labelling import label_tables
+    from nodecopy.labelling.settings import GONE
     from nodecopy.report.labelled import write_folder
     from nodecopy.report.labelled.change import change_line, read_figures
     from nodecopy.report.labelled.summary import fit_lines
 
     prefer_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
-    for name in _GONE.keys() & asked.keys():
-        reading.refuse([name], _GONE[name])
+    for name in GONE.keys() & asked.keys():
+        reading.refuse([name], GONE[name])
     working()
     where = {"max_memory": asked.pop("max_memory", None), "executor": asked.pop("cluster", None)}
     asked.pop("out", None)

@@ -32,9 +32,10 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     asked = reading.asked_for(locals())
+    from nodecopy.calibration.sets import check_coverage
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling.model_folder import ModelFolder
-    from nodecopy.labelling.settings import Formulas, check_choice, check_coverage
+    from nodecopy.labelling.settings import Formulas, check_choice
     from nodecopy.progress import stages
     from nodecopy.report.inspection import listed_sentences
     from nodecopy.report.labelled.tables import (

@@ -21,13 +21,12 @@ from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
 from nodecopy.estimator.frame import prediction_frame
 from nodecopy.estimator.given import DescribedNodes, GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
-from nodecopy.estimator.method import PresetName, applied_by, fitted_by, method_of
+from nodecopy.estimator.method import PresetName, WeightsWord, applied_by, fitted_by, method_of
 from nodecopy.estimator.parameters import Parameters
 from nodecopy.estimator.progress import lines_on_stderr, progress_bar
 from nodecopy.estimator.saved import FittedState, check_counts
 from nodecopy.estimator.scaling import Normalise, scaling_of
 from nodecopy.estimator.size import Sizes, check_application, check_size
-from nodecopy.estimator.words import WeightsWord
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel

@@ -11,15 +11,23 @@ from nodecopy.calibration import Component, FittedStack, StackedClassifier
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown, unknown_name
-from nodecopy.estimator.words import schedule_of, weights_of
 from nodecopy.executors import Executor, Serial
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import NodeCopying
-from nodecopy.posterior import BayesianGCN, Posterior, predicted_by, within
+from nodecopy.posterior import BayesianGCN, OnlineSchedule, Posterior, predicted_by, within
 from nodecopy.posterior.parts import check_classifier
 from nodecopy.progress import Progress
+from nodecopy.typed import fits
+from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightPosterior
 
 PresetName = Literal["best", "fast", "paper"]
+WeightsWord = Literal["dropout", "point"]
+Schedule = Literal["algorithm1"] | OnlineSchedule
+
+_WEIGHTS: dict[str, type[MCDropout | PointEstimate]] = {
+    "dropout": MCDropout,
+    "point": PointEstimate,
+}
 
 ALGORITHM_1 = (
     "n_zeta",
@@ -114,8 +122,8 @@ def _method(preset: Any, given: dict[str, Any]) -> NodeClassifier:
 
 def _algorithm_1(given: dict[str, Any]) -> BayesianGCN:
     """Return the paper's method, with what is given in place of its settings."""
-    schedule = schedule_of(given.pop("schedule", "algorithm1"))
-    weights = weights_of(given.pop("weights", None), given.pop("training", None), schedule)
+    schedule = _schedule(given.pop("schedule", "algorithm1"))
+    weights = _weights(given.pop("weights", None), given.pop("training", None), schedule)
     epsilon = given.pop("epsilon", None)
     if epsilon is not None:
         given.setdefault("graph_model", NodeCopying(epsilon))
@@ -137,3 +145,45 @@ def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClass
     if not wanted:
         return replace(method, folds=0)
     return method if folds is None else replace(method, folds=folds)
+
+
+def _schedule(given: Any) -> Schedule:
+    """Return the schedule that a word or an object stands for."""
+    if given == "online":
+        return OnlineSchedule()
+    if given == "algorithm1" or isinstance(given, OnlineSchedule):
+        return given
+    raise ModelError(
+        f"schedule must be 'algorithm1', 'online' or an OnlineSchedule(…); got {shown(given)}"
+    )
+
+
+def _weights(given: Any, training: Any, schedule: Schedule) -> Any:
+    """Return the weight posterior that a word or an object stands for, trained as asked.
+
+    What is neither is returned as it is, for `BayesianGCN` to refuse.
+
+    Args:
+        given: None is "dropout", or "point" where the schedule is online.
+        training: a TrainConfig, or None for what the posterior has or the paper's way.
+        schedule: see `_schedule`.
+    """
+    if training is not None and not isinstance(training, TrainConfig):
+        raise ModelError(f"training must be a TrainConfig(…) or None; got {shown(training)}")
+    if given is None:
+        given = "dropout" if schedule == "algorithm1" else "point"
+    if isinstance(given, str):
+        if given not in _WEIGHTS:
+            raise ModelError(
+                f"{unknown_name('weights', given, _WEIGHTS)}, or a weight posterior such as "
+                "MCDropout() or PointEstimate()"
+            )
+        return _WEIGHTS[given](training or TrainConfig())
+    if training is None or isinstance(given, type) or not fits(given, WeightPosterior):
+        return given
+    if isinstance(given, (MCDropout, PointEstimate)):
+        return replace(given, training=training)
+    raise ModelError(
+        f"training does not apply to {type(given).__name__}, which has settings of its own; leave "
+        "it out"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import tomllib
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from nodecopy.calibration.sets import check_coverage
 from nodecopy.data.load import dataset_names
 from nodecopy.data.splits import SplitKind
 from nodecopy.data.tables.edges import RepeatedEdges
@@ -19,28 +19,30 @@ from nodecopy.data.tables.numbers import check_decimal
 from nodecopy.data.tables.text import check_encoding
 from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.method import PresetName, method_of, refuse_foreign
-from nodecopy.estimator.words import WeightsWord
+from nodecopy.estimator.method import PresetName, WeightsWord, method_of, refuse_foreign
 from nodecopy.regular_file import regular_file
+from nodecopy.typed import fits
 from nodecopy.weights import TrainConfig
 
 Formulas = Literal["keep", "quote"]
 
-# Earlier names: one word meant one thing here and another in Python.
-RENAMED = {"graphs": "n_zeta", "weight_draws": "n_weights"}
-# Earlier settings, and why they are no more.
+# Earlier names of settings and options, and what became of them.
 GONE = {
-    "repeats": "is gone: labels are held out once, by the fit itself (calibrate, folds)",
-    "suspicion": "is gone: all edges are ranked, and suspects says how many to list",
+    "graphs": "is now n_zeta (--n-zeta), as in Python",
+    "weight_draws": "is now n_weights (--n-weights), as in Python",
+    "repeats": "is gone: labels are held out once, by the fit itself (--calibrate, --folds)",
+    "jobs": "is gone: labels are held out once, by the fit itself (--calibrate, --folds)",
+    "suspicion": "is gone: all edges are ranked, and suspects (--suspects) says how many to list",
 }
 
 _FILES = ("edges", "labels", "features", "graph")
+_NAMES = ("edge_columns", "label_columns", "feature_columns", "na_values")
 # How files are read: what a graph that was imported, or one that is built in, has settled already.
 _READING = ("repeated_edges", "missing", "encoding", "decimal")
 _OF_TABLES = ("edges", "features", "edge_columns", "feature_columns", *_READING, "na_values")
 # What is asked of a built-in dataset, where nothing else is.
 _BUILT_IN = {"labels_per_class": 20, "split": "fixed"}
-_NAMES = ("edge_columns", "label_columns", "feature_columns", "na_values")
+_OF_METHOD = ("n_zeta", "n_weights", "epsilon", "weights", "epochs")
 
 
 @dataclass(frozen=True)
@@ -119,34 +121,27 @@ class FitSettings:
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
-        self._check_files()
-        self._check_reading()
-        for key, (least, most) in _RANGE.items():
-            if key not in _OPTIONAL or getattr(self, key) is not None:
-                _check_whole(key, getattr(self, key), least, most)
-        if self.epsilon is not None:
-            _check_share("epsilon", self.epsilon)
-        check_coverage(self.coverage)
-        for key in ("standardise", "calibrate", "rivals"):
-            value = getattr(self, key)
-            if not isinstance(value, bool) and (key, value) != ("calibrate", None):
-                raise SpecError(f"{key} must be true or false; got {shown(value)}")
-        for key, choices in _CHOICES.items():
-            if key not in _OPTIONAL or getattr(self, key) is not None:
-                check_choice(key, getattr(self, key), get_args(choices))
-        self._check_method()
-
-    def _check_files(self) -> None:
-        """Refuse names of files that are none, or are missing."""
         object.__setattr__(self, "labels", _one_or_more(self.labels))
+        for key in _NAMES:
+            if isinstance(value := getattr(self, key), list):
+                object.__setattr__(self, key, tuple(value))
         self._check_source()
         needed = ("edges", "labels") if self.graph is self.dataset is None else ()
-        for key in _FILES:
-            value = getattr(self, key)
-            for path in (value if isinstance(value, tuple) else ()) or (value,):
-                _check_path(key, path, optional=key not in needed)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not field.default or field.name in needed:
+                _check_value(field.name, value)
         if self.label_columns is not None and self.labels is None:
             raise SpecError("label_columns are named, but no file of labels is given")
+        try:
+            check_encoding(self.encoding)
+            check_decimal(self.decimal)
+            check_coverage(self.coverage)
+            given = [key for key in _OF_METHOD if getattr(self, key) is not None]
+            refuse_foreign(self.preset, given)  # by the names that they have here
+            method_of(self.classifier().get_params())
+        except (DatasetError, ModelError) as error:
+            raise SpecError(str(error)) from error
 
     def _check_source(self) -> None:
         """Refuse what stands beside a graph or a built-in dataset, or belongs to one alone."""
@@ -165,16 +160,6 @@ class FitSettings:
             if getattr(self, key) != getattr(FitSettings, key):
                 raise SpecError(f"{key} {why}")
 
-    def _check_reading(self) -> None:
-        """Check how files are read."""
-        for key in _NAMES:
-            object.__setattr__(self, key, _names(key, getattr(self, key)))
-        try:
-            check_encoding(self.encoding)
-            check_decimal(self.decimal)
-        except DatasetError as error:
-            raise SpecError(str(error)) from error
-
     @property
     def files(self) -> tuple[str, ...]:
         """The names of what is read, the graph or its edges first."""
@@ -187,16 +172,6 @@ class FitSettings:
     def reading(self) -> dict[str, Any]:
         """How the files are read, as arguments of `read_tables`."""
         return {key: getattr(self, key) for key in (*_NAMES, *_READING)}
-
-    def _check_method(self) -> None:
-        """Refuse what the preset does not have."""
-        try:
-            refuse_foreign(
-                self.preset, [key for key in _OF_METHOD if getattr(self, key) is not None]
-            )
-            method_of(self.classifier().get_params())
-        except ModelError as error:
-            raise SpecError(str(error)) from error
 
     @property
     def holds_out(self) -> bool:
@@ -220,28 +195,7 @@ class FitSettings:
         )
 
 
-# Settings of a method, and settings that may be left to it, or to the source.
-_OF_METHOD = ("n_zeta", "n_weights", "epsilon", "weights", "epochs")
-_OPTIONAL = (*_OF_METHOD, "folds", *_BUILT_IN)
-
-_CHOICES: dict[str, Any] = {
-    "preset": PresetName,
-    "weights": WeightsWord,
-    "repeated_edges": RepeatedEdges,
-    "missing": MissingValues,
-    "formulas": Formulas,
-    "split": SplitKind,
-}
-_RANGE = {
-    "seed": (0, 2**62),
-    "n_zeta": (1, 10_000),
-    "n_weights": (1, 10_000),
-    "epochs": (1, 1_000_000),
-    "folds": (2, 1_000),
-    "suggestions": (0, 1_000_000_000),
-    "suspects": (0, 1_000_000_000),
-    "labels_per_class": (1, 1_000_000),
-}
+_KEYS = tuple(field.name for field in fields(FitSettings))
 
 
 def write_settings(settings: FitSettings, folder: Path) -> str:
@@ -271,7 +225,10 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
     except (ValueError, RecursionError) as error:  # not TOML, too deep, a number too long
         raise SpecError(f"{file} is not TOML: {error}") from error
     for key in content:
-        _check_key(file, key)
+        if key in GONE:
+            raise SpecError(f"{file}: the key {key} {GONE[key]}")
+        if key not in _KEYS:
+            raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
     given = content | changes
     needed = () if {"graph", "dataset"} & given.keys() else ("edges", "labels")
     missing = [key for key in needed if key not in given]
@@ -286,18 +243,6 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
         return FitSettings(**(content | changes))
     except SpecError as error:
         raise SpecError(f"{file}: {error}") from error
-
-
-_KEYS = tuple(field.name for field in fields(FitSettings))
-
-
-def _check_key(file: Path, key: str) -> None:
-    if key in RENAMED:
-        raise SpecError(f"{file}: the key {key} is now {RENAMED[key]}, as in Python")
-    if key in GONE:
-        raise SpecError(f"{file}: the key {key} {GONE[key]}")
-    if key not in _KEYS:
-        raise SpecError(f"{file}: {unknown_name('key', key, _KEYS)}")
 
 
 def _one_or_more(paths: Any) -> Any:
@@ -332,37 +277,50 @@ def check_choice(key: str, value: object, accepted: Sequence[str]) -> None:
         raise SpecError(unknown_name(key, value, accepted))
 
 
-def check_coverage(value: object) -> None:
-    """Refuse what is no share, and those of none and of all."""
-    _check_share("coverage", value)
-    if not 0 < value < 1:  # type: ignore[operator]
-        raise SpecError(f"coverage must be above 0 and below 1; got {shown(value)}")
+def _check_value(key: str, value: object) -> None:
+    """Refuse a value that a setting cannot have."""
+    if key in _CHOICES:
+        check_choice(key, value, get_args(_CHOICES[key]))
+    if key in _ACCEPTED:
+        accepted, is_accepted = _ACCEPTED[key]
+        if not is_accepted(value):
+            raise SpecError(f"{key} must be {accepted}; got {shown(value)}")
 
 
-def _check_path(key: str, value: object, *, optional: bool) -> None:
-    if optional and value is None:
-        return
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise SpecError(f"{key} must be the name of a file; got {shown(value)}")
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and "\0" not in value
 
 
-def _names(key: str, value: object) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, (list, tuple)) or not all(isinstance(one, str) for one in value):
-        raise SpecError(f"{key} must be a list of names of columns; got {shown(value)}")
-    return tuple(value)
+def _are_paths(value: Any) -> bool:
+    return all(map(_is_path, value)) if fits(value, tuple[Any, ...]) and value else _is_path(value)
 
 
-def _check_whole(key: str, value: object, least: int, most: int) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not least <= value <= most:  # type: ignore[operator]
-        raise SpecError(
-            f"{key} must be a whole number from {least} to {most:,}; got {shown(value)}"
-        )
+def _whole(least: int, most: int) -> tuple[str, Callable[[Any], bool]]:
+    accepted = f"a whole number from {least} to {most:,}"
+    return accepted, lambda value: fits(value, int) and least <= value <= most
 
 
-def _check_share(key: str, value: object) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1 or math.isnan(value):  # type: ignore[operator, arg-type]
-        raise SpecError(f"{key} must be a number from 0 to 1; got {shown(value)}")
+_CHOICES: dict[str, Any] = {
+    "preset": PresetName,
+    "weights": WeightsWord,
+    "repeated_edges": RepeatedEdges,
+    "missing": MissingValues,
+    "formulas": Formulas,
+    "split": SplitKind,
+}
+_FLAG = ("true or false", lambda value: isinstance(value, bool))
+_ACCEPTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(_FILES, ("the name of a file", _is_path)),
+    "labels": ("the name of a file, or a list of them", _are_paths),
+    **dict.fromkeys(_NAMES, ("a list of texts", lambda value: fits(value, tuple[str, ...]))),
+    **dict.fromkeys(("calibrate", "standardise", "rivals"), _FLAG),
+    "seed": _whole(0, 2**62),
+    "n_zeta": _whole(1, 10_000),
+    "n_weights": _whole(1, 10_000),
+    "epochs": _whole(1, 1_000_000),
+    "folds": _whole(2, 1_000),
+    "suggestions": _whole(0, 1_000_000_000),
+    "suspects": _whole(0, 1_000_000_000),
+    "labels_per_class": _whole(1, 1_000_000),
+    "epsilon": ("a number from 0 to 1", lambda value: fits(value, float) and 0 <= value <= 1),
+}
