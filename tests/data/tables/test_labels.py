@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from nodecopy.data.tables import read_label_table
 from nodecopy.errors import DatasetError, FormatError
+from nodecopy.report.labelled.table_files import Target, write_table
 
 
 @pytest.mark.parametrize(
@@ -111,3 +114,18 @@ def test_ids_that_were_quoted_for_a_spreadsheet_are_known(read, put):
     both = put("both.csv", "id,label\n=1+1,red\n'=1+1,blue\n")
     with pytest.raises(DatasetError, match="1 id with labels that disagree"):
         read(edges, both)
+
+
+def test_labels_that_were_quoted_for_a_spreadsheet_come_back_as_they_were(read, tmp_path):
+    ids = np.array(["a", "b", "c", "d", "e"], object)
+    labels = np.array(["=sum", "-free", "@home", "-7", "'til"], object)
+    file = Target.at(tmp_path / "quoted.csv")
+    write_table([{"id": ids, "label": labels}], file, formulas="quote")
+    assert "'=sum" in file.path.read_text()
+    edges = "a,b\nb,c\nc,d\nd,e\n"
+    found = read(edges, file.path).dataset
+    assert [found.class_names[k] for k in found.labels] == labels.tolist()
+    again = read_label_table([file.path, file.path], ids)
+    assert [again.class_names[k] for k in again.labels] == labels.tolist()
+    with pytest.raises(DatasetError, match=r"disagree: 'a', \"'=sum\" \(line 2\), 'a', '=max'"):
+        read(edges, "id,label\na,'=sum\na,=max\n")

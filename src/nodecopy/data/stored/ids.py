@@ -76,7 +76,7 @@ def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
         give_nodes(db, ids)
         found = db.arrays("SELECT nodes.i AS i, others.i AS j FROM nodes JOIN others USING (id)")
     places = np.full(len(ids), -1, np.int64)
-    places[np.ma.getdata(found["i"])] = np.ma.getdata(found["j"])
+    places[found["i"]] = found["j"]
     return places
 
 

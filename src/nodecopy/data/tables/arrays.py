@@ -18,11 +18,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.tables.database import Database
-from nodecopy.data.tables.features import FeatureMatrix, Filling, without_features
-from nodecopy.data.tables.files import first_bytes
+from nodecopy.data.tables.database import Database, Loaded
+from nodecopy.data.tables.features import FeatureMatrix, Filling, refuse_without_features
+from nodecopy.data.tables.files import TableFile, first_bytes
+from nodecopy.data.tables.kinds import FEATURES
 from nodecopy.data.tables.problems import Problems
-from nodecopy.data.tables.wording import SHOWN, counted, listed
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.machine import size_text
 
@@ -69,38 +69,25 @@ class FeatureArrays:
     values: sp.csr_array[np.float32]
     ids: NDArray[Any]
 
-    @property
-    def header(self) -> None:
-        """None: arrays have no header."""
-
     def load(self, db: Database, problems: Problems) -> list[str]:
         """Put the ids into ``features``."""
-        db.register("given", {"id": self.ids, "row": np.arange(len(self.ids))})
-        db.run(
-            "CREATE TEMP TABLE features AS SELECT nullif(CAST(id AS VARCHAR), '') AS id, row "
-            "FROM given"
-        )
-        for which, noun, what in (
-            ("id IS NULL", "row", "without an id"),
-            ("TRUE GROUP BY id HAVING count(*) > 1", "id", "with more than one row"),
-        ):
-            found = db.rows(f"SELECT coalesce(id, '') FROM features WHERE {which} ORDER BY 1")
-            if found:
-                some = self.where(db, [row[0] for row in found[:SHOWN]], len(found))
-                raise DatasetError(f"{self.path}: {counted(len(found), noun)} {what}: {some}")
+        db.run("CREATE TEMP TABLE features (id VARCHAR, row BIGINT)")
+        db.insert("features", id=self.ids, row=np.arange(len(self.ids)))
+        db.loaded["features"] = Loaded(TableFile(self.path, FEATURES, ("id",), header=True))
+        twice = "id IN (SELECT id FROM features GROUP BY id HAVING count(*) > 1)"
+        with problems.caught():
+            db.refuse("features", "id = ''", "row", "without an id", show=("id",))
+            db.refuse(
+                "features", twice, "id", "with more than one row", show=("id",), distinct="id"
+            )
         return []
-
-    def where(self, db: Database, ids: Sequence[str], count: int) -> str:
-        """List ids; arrays have no lines."""
-        return listed([repr(one) for one in ids], count)
 
     def fetch(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
         """Return the features of every node."""
-        if db.rows("SELECT count(*) FROM nodes ANTI JOIN features USING (id)")[0][0]:
-            raise without_features(db, self.path)
+        refuse_without_features(db)
         found = db.arrays("SELECT row FROM features JOIN nodes USING (id) ORDER BY i")
         names = tuple(map(str, range(self.values.shape[1])))
-        return FeatureMatrix(self.values[np.ma.getdata(found["row"])], names)
+        return FeatureMatrix(self.values[found["row"]], names)
 
 
 def read_arrays(path: Path, max_memory: int) -> FeatureArrays:

@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.label_values import UNKNOWN_TEXTS
-from nodecopy.data.tables.files import TableFile, broken_lines, has_runs, lines_of, open_table
+from nodecopy.data.tables.files import TableFile, broken_lines, lines_of, open_table
 from nodecopy.data.tables.kinds import Kind
 from nodecopy.data.tables.numbers import EVIDENCE, Marks, check_decimal, check_na_words
 from nodecopy.data.tables.sql import identifier, is_one_of, quoted
@@ -52,6 +53,13 @@ class Column(NamedTuple):
     holds: Literal["id", "label", "number", "text"] = "id"
 
 
+class Loaded(NamedTuple):
+    """The file that a table of the database was read from, and its columns; arrays have none."""
+
+    file: TableFile
+    columns: Sequence[Column] = ()
+
+
 @dataclass(frozen=True)
 class Reading:
     """How files are read; see `read_tables`."""
@@ -76,7 +84,7 @@ class Database:
         self.encoding = check_encoding(reading.encoding)
         self.marks = check_decimal(reading.decimal)
         self.na_words = check_na_words(reading.na_values)
-        self.loaded: dict[str, tuple[TableFile, Sequence[Column]]] = {}
+        self.loaded: dict[str, Loaded] = {}
 
     def __enter__(self) -> Self:
         import duckdb
@@ -115,17 +123,14 @@ class Database:
         wanted = kind.checked(columns)
         table = open_table(path, kind, wanted, self.encoding, self.reading.unpacked_limit)
         if table.text is None:
-            return self._described(table).choose(wanted)
-        if has_runs(table) or not table.text.is_plain:
+            table = self._described(table)
+        elif table.has_runs or not table.text.is_plain:
             copy = Path(self._folder.name, f"{len(os.listdir(self._folder.name))}.csv")
             try:
-                text = plain_copy(table.text, copy, squeeze=has_runs(table))
+                table = replace(table, text=plain_copy(table.text, copy, squeeze=table.has_runs))
             except OSError as error:
                 raise self._too_large(error) from error
-            table = replace(table, text=text)
-        if self.marks is not None:
-            table = replace(table, marks=self.marks, marks_named=True)
-        return table.choose(wanted)
+        return replace(table, marks=self.marks or Marks()).choose(wanted)
 
     def _described(self, table: TableFile) -> TableFile:
         try:
@@ -145,54 +150,53 @@ class Database:
         """
         _check_types(table, columns)
         numbers = [column for column in columns if column.holds == "number"]
-        if not self._load_plain(name, table, columns):
-            cells = [row[c.place] for row in table.sample for c in numbers if c.place < len(row)]
-            marks = None if table.marks_named else Marks.of(*self._told(cells))
-            if marks is not None and marks.decimal == ",":
-                table = replace(table, marks=marks)
-            self._load(name, table, columns)
-            wrong = " OR ".join(f"isnan({column.name})" for column in numbers) or "FALSE"
-            if self.rows(f"SELECT count(*) FROM {name} WHERE {wrong}")[0][0]:
-                table = self._load_again(name, table, columns, numbers)
-        self.loaded[name] = table, columns
+        if not self._load_plain(name, table, columns, numbers):
+            try:
+                table = self._load_marked(name, table, columns, numbers)
+            except self._duckdb.Error as error:
+                raise _explained(table, error) from error
+        self.loaded[name] = Loaded(table, columns)
 
-    def _load_again(
+    def _load_plain(
         self, name: str, table: TableFile, columns: Sequence[Column], numbers: Sequence[Column]
-    ) -> TableFile:
-        """Load with the marks that all cells tell, if they are others than the first rows tell."""
-        marks = table.marks if table.marks_named else Marks.of(*self._evidence(table, numbers))
-        if marks is None or marks == table.marks:
-            return table
-        table = replace(table, marks=marks)
-        self.run(f"DROP TABLE {name}")
-        self._load(name, table, columns)
-        return table
-
-    def _load_plain(self, name: str, table: TableFile, columns: Sequence[Column]) -> bool:
+    ) -> bool:
         """Load a text whose numbers are all plain, if they are, and return whether they are."""
-        numbers = [column for column in columns if column.holds == "number"]
-        if table.text is None or not numbers or table.marks_named:
+        if table.text is None or not numbers or self.marks is not None:
             return False
-        places = {column.place for column in numbers}
-        types = ["DOUBLE" if n in places else "VARCHAR" for n in range(len(table.names))]
+        types = ["VARCHAR"] * len(table.names)
+        for column in numbers:
+            types[column.place] = "DOUBLE"
         try:
             self._create(name, replace(table, types=tuple(types)), columns)
         except self._duckdb.Error:
             return False
         return True
 
-    def _load(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
-        try:
-            self._create(name, table, columns)
-        except self._duckdb.Error as error:
-            raise _explained(table, error) from error
+    def _load_marked(
+        self, name: str, table: TableFile, columns: Sequence[Column], numbers: Sequence[Column]
+    ) -> TableFile:
+        """Load a table; if some cells are no numbers, again with the marks that all cells tell."""
+        self._create(name, table, columns)
+        wrong = " OR ".join(f"isnan({column.name})" for column in numbers)
+        if not wrong or self.marks or not self.rows(f"SELECT 1 FROM {name} WHERE {wrong} LIMIT 1"):
+            return table
+        cells = ", ".join(f"CAST({_cell(table, column)} AS VARCHAR)" for column in numbers)
+        evidence = self.rows(
+            f"SELECT {_COUNTS} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
+        )
+        marks = Marks.of(*evidence[0])
+        if marks is None:
+            return table
+        notes = *table.notes, f"{table.path.name}: {marks.said}"
+        table = replace(table, marks=marks, notes=notes)
+        self._create(name, table, columns)
+        return table
 
     def _create(self, name: str, table: TableFile, columns: Sequence[Column]) -> None:
         some = " OR ".join(f"{column.name} IS NOT NULL" for column in columns)
-        picked = self._picked(table, columns)
         self.run(
-            f"CREATE TEMP TABLE {name} AS SELECT * FROM "
-            f"(SELECT {picked} FROM {_source(table)}) WHERE {some}"
+            f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM "
+            f"(SELECT {self._picked(table, columns)} FROM {_source(table)}) WHERE {some}"
         )
 
     def _picked(self, table: TableFile, columns: Sequence[Column]) -> str:
@@ -210,16 +214,6 @@ class Database:
             return text
         unknown = is_one_of(f"lower({text})", (*self.na_words, *UNKNOWN_TEXTS, "-1,0"))
         return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
-
-    def _evidence(self, table: TableFile, numbers: Sequence[Column]) -> tuple[int, ...]:
-        """Count the cells of a file that tell how numbers are written; see `Marks.of`."""
-        cells = ", ".join(f"CAST({_cell(table, column)} AS VARCHAR)" for column in numbers)
-        return self.rows(
-            f"SELECT {_COUNTS} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
-        )[0]
-
-    def _told(self, cells: Sequence[str]) -> tuple[int, ...]:
-        return self.rows(f"SELECT {_COUNTS} FROM (SELECT unnest(?) AS cell)", [list(cells)])[0]
 
     def refuse(
         self,
@@ -246,9 +240,8 @@ class Database:
         counting = "count(*)" if distinct is None else f"count(DISTINCT {distinct})"
         (count,) = self.rows(f"SELECT {counting} FROM {name} WHERE {condition}")[0]
         if count:
-            table, _ = self.loaded[name]
             raise DatasetError(
-                f"{table.path}: {counted(count, noun)} {what}: "
+                f"{self.loaded[name].file.path}: {counted(count, noun)} {what}: "
                 f"{self.places(name, condition, show, count)}{hint}"
             )
 
@@ -264,22 +257,31 @@ class Database:
             count: how many there are; the list says how many more there are than it shows.
         """
         table, columns = self.loaded[name]
+        if not columns:
+            found = self.rows(
+                f"SELECT DISTINCT {', '.join(show)} FROM {name} WHERE {condition} ORDER BY 1 "
+                f"LIMIT {SHOWN}"
+            )
+            return listed([_shown(cells) for cells in found], count)
         place = {column.name: column for column in columns}
-        cells = [f"CAST({_cell(table, place[one])} AS VARCHAR) AS cell{one}" for one in show]
-        shown = [f"coalesce(cell{one}, '')" for one in show]
+        cells = [
+            f"coalesce(CAST({_cell(table, place[one])} AS VARCHAR), '') AS cell{one}"
+            for one in show
+        ]
+        shown = ", ".join(f"cell{one}" for one in show)
         row = "row_number() OVER ()" if table.text else "file_row_number + 1"
         inner = f"SELECT {row} AS at_row, {self._picked(table, columns)}, {', '.join(cells)}"
         found = self.rows(
-            f"SELECT min(at_row), {', '.join(shown)} "
-            f"FROM ({inner} FROM {_source(table, rows=True)}) "
-            f"WHERE {condition} GROUP BY {', '.join(shown)} ORDER BY 1 LIMIT {SHOWN}"
+            f"SELECT {shown}, min(at_row) FROM ({inner} FROM {_source(table, rows=True)}) "
+            f"WHERE {condition} GROUP BY {shown} ORDER BY min(at_row) LIMIT {SHOWN}"
         )
-        rows = [int(one[0]) for one in found]
-        numbers = rows if table.text is None or not rows else lines_of(table, rows)
+        numbers = [int(row[-1]) for row in found]
+        if table.text and numbers:
+            numbers = lines_of(table, numbers)
         word = "row" if table.text is None else "line"
         texts = [
-            f"{', '.join(repr(shortened(cell)) for cell in cells)} ({word} {number})"
-            for number, (_, *cells) in zip(numbers, found, strict=True)
+            f"{_shown(cells)} ({word} {number})"
+            for number, (*cells, _) in zip(numbers, found, strict=True)
         ]
         return listed(texts, count)
 
@@ -294,9 +296,21 @@ class Database:
             return self._connection.execute(sql, list(parameters)).fetchall()
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of an answer as arrays, without an object per row."""
+        """Return the columns of an answer as arrays, a missing number as NaN; no object per row."""
         with self._translated():
-            return self._connection.execute(sql).fetchnumpy()
+            found = self._connection.execute(sql).fetchnumpy()
+        return {
+            name: np.ma.filled(column, np.nan)
+            if column.dtype.kind == "f"
+            else np.ma.getdata(column)
+            for name, column in found.items()
+        }
+
+    def insert(self, name: str, **columns: NDArray[Any]) -> None:
+        """Add rows to a table, given its columns in order."""
+        self._connection.register("given_arrays", columns)
+        self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
+        self._connection.unregister("given_arrays")
 
     @contextmanager
     def watched(self, progress: Progress | None) -> Iterator[None]:
@@ -325,18 +339,6 @@ class Database:
             watcher.join()
         progress(100, 100)
 
-    def insert(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
-        """Add rows to a table, given its columns in order."""
-        self._connection.register("given_arrays", columns)
-        self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
-        self._connection.unregister("given_arrays")
-
-    def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
-        """Make a table of arrays."""
-        self._connection.register("given_arrays", columns)
-        self.run(f"CREATE TEMP TABLE {name} AS SELECT * FROM given_arrays")
-        self._connection.unregister("given_arrays")
-
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
@@ -363,6 +365,10 @@ class Database:
 
 def _cell(table: TableFile, column: Column) -> str:
     return f"c{column.place}" if table.text else identifier(table.names[column.place])
+
+
+def _shown(cells: Sequence[Any]) -> str:
+    return ", ".join(repr(shortened(str(cell))) for cell in cells)
 
 
 def _source(table: TableFile, *, rows: bool = False) -> str:

@@ -9,11 +9,10 @@ from typing import get_args
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.structural import NO_FEATURES, structural_features
-from nodecopy.data.tables import columns
 from nodecopy.data.tables.arrays import read_arrays
+from nodecopy.data.tables.columns import feature_columns as feature_columns_of
 from nodecopy.data.tables.database import MEMORY_LIMIT, Database, Reading
 from nodecopy.data.tables.edges import (
-    EDGE_IDS,
     EdgeCounts,
     RepeatedEdges,
     build_graph,
@@ -21,17 +20,15 @@ from nodecopy.data.tables.edges import (
     load_edges,
 )
 from nodecopy.data.tables.features import (
-    FEATURE_IDS,
     FeatureMatrix,
     FeatureSource,
     FeatureTable,
     Filling,
     MissingValues,
 )
-from nodecopy.data.tables.files import TableFile
-from nodecopy.data.tables.first_rows import take_headers
-from nodecopy.data.tables.kinds import EDGES, FEATURES
-from nodecopy.data.tables.labels import PathLike, load_labels, no_labels, number_labels, open_labels
+from nodecopy.data.tables.headers import settle_headers
+from nodecopy.data.tables.kinds import FEATURES
+from nodecopy.data.tables.labels import PathLike, load_labels, number_labels
 from nodecopy.data.tables.nodes import Ids, number_nodes, without_edges
 from nodecopy.data.tables.problems import Problems
 from nodecopy.data.tables.sql import is_in
@@ -145,55 +142,45 @@ def read_tables(
     most = usable_memory() // 2 if max_memory is None else max_memory
     reading = Reading(memory_limit, threads, unpacked_limit, encoding, decimal, na_values)
     of_edges, of_features, of_ids, *of_rest = stages(progress, _SHARES)
-    problems, source, dropped = Problems(), None, []
+    problems, notes = Problems(), list[str]()
+    source: FeatureSource | None = None
+    matrix: FeatureMatrix | None = None
     with Database(reading) as db:
         with problems.caught(), db.watched(of_edges):
-            edge_file = db.open(edges, EDGES, edge_columns)
-            load_edges(db, edge_file, most, problems)
+            load_edges(db, edges, edge_columns, most, problems)
         if features is not None:
             with problems.caught(), db.watched(of_features):
                 source = _open_features(db, features, feature_columns, most)
-                dropped = source.load(db, problems)
-        label_files = open_labels(db, labels, label_columns, problems)
-        if label_files:
-            load_labels(db, label_files, problems)
+                notes += source.load(db, problems)
+        load_labels(db, labels, label_columns, problems)
         problems.raise_any()
-        doubts = take_headers(db, [] if source is None else [FEATURE_IDS])
-        edge_file = db.loaded["edges"][0]
-        label_files = [db.loaded[f"labels{part}"][0] for part in range(len(label_files))]
-        with db.watched(of_ids):
-            ids = _number_nodes(db, edge_file, source)
-        known = no_labels(len(ids))
-        if label_files:
-            known = number_labels(db, label_files, len(ids), problems)
-        headers = [(edge_file, columns.edge_columns(edge_file)[:2])]
-        headers += [(table, columns.label_columns(table)[:1]) for table in label_files]
-        headers += [] if source is None or source.header is None else [source.header]
         with problems.caught():
-            doubts += _header_doubts(db, headers)
-        matrix = None
+            notes += settle_headers(db)
+        with db.watched(of_ids):
+            ids = number_nodes(db)
+        known = number_labels(db, len(ids), problems)
         if source is not None:
             with problems.caught(), db.watched(of_rest[0]):
                 matrix = source.fetch(db, len(ids), Filling(missing, means or {}))
         problems.raise_any()
         with db.watched(of_rest[1]):
-            rows = fetch_edges(db, edge_file)
-        doubts += [note for table, _ in headers for note in table.notes]
-        doubts += [note for table, _ in db.loaded.values() for note in _marks(table)] + dropped
-        doubts += [] if source is None else _isolation(db, source, ids)
+            rows = fetch_edges(db)
+        notes += [note for file, _ in db.loaded.values() for note in file.remarks]
+        notes += _isolation(db, ids) if source is not None else []
+        edge_path = db.loaded["edges"].file.path
     graph, counts = build_graph(len(ids), rows, repeated_edges)
     if matrix is None:
         values, hubs = structural_features(graph)
         matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
     if of_rest[2] is not None:
         of_rest[2](1, 1)
-    name = edge_file.path.name.split(".")[0] or edge_file.path.name
+    name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
         NodeDataset(name, graph, matrix.values, known.labels, known.class_names),
         ids,
         matrix.names,
         counts,
-        (*counts.notes(edge_file.path.name), *doubts, *known.notes, *matrix.notes),
+        (*counts.notes(edge_path.name), *notes, *known.notes, *matrix.notes),
         matrix.filled,
     )
 
@@ -208,15 +195,6 @@ def _check_file(what: str, columns: Sequence[str] | None, given: bool) -> None:
         raise DatasetError(f"{what} columns are named, but no file of {what}s is given")
 
 
-def _marks(table: TableFile) -> list[str]:
-    """Return a note on numbers that are not written in the plain way."""
-    if not table.marks.grouped or table.marks_named:
-        return []
-    comma = table.marks.decimal == ","
-    what = "decimals take a comma" if comma else "numbers have marks between thousands"
-    return [f"{table.path.name}: {what}"]
-
-
 def _open_features(
     db: Database, path: PathLike, feature_columns: Sequence[str] | None, max_memory: int
 ) -> FeatureSource:
@@ -225,43 +203,16 @@ def _open_features(
             raise DatasetError(f"{path} has no columns to name: it is an .npz file")
         return read_arrays(Path(path), max_memory)
     table = db.open(path, FEATURES, feature_columns)
-    return FeatureTable(table, columns.feature_columns(table))
+    return FeatureTable(table, feature_columns_of(table))
 
 
-def _number_nodes(db: Database, edges: TableFile, source: FeatureSource | None) -> Ids:
-    if source is None:
-        return number_nodes(db, EDGE_IDS, str(edges.path))
-    return number_nodes(db, [*EDGE_IDS, FEATURE_IDS], f"{edges.path} and {source.path}")
-
-
-def _header_doubts(
-    db: Database, headers: Sequence[tuple[TableFile, Sequence[int]]]
-) -> Sequence[str]:
-    """Return notes on first rows that were taken for headers; refuse one that names a node.
-
-    Args:
-        db: holds the nodes.
-        headers: tables, each with the places of its ids.
-    """
-    found = []
-    for table, places in headers:
-        ids = [table.names[place] for place in places] if table.is_guess else []
-        if ids and db.rows(f"SELECT count(*) FROM nodes WHERE {is_in('id', ids)}")[0][0]:
-            raise DatasetError(
-                f"{table.path}: the first row, {table.first_row}, may be a header or not, as it "
-                f"holds the id of a node; name the columns {', '.join(table.kind.roles)}"
-            )
-        found += table.guesses
-    return found
-
-
-def _isolation(db: Database, source: FeatureSource, ids: Ids) -> Sequence[str]:
+def _isolation(db: Database, ids: Ids) -> list[str]:
     """Return a note on nodes that are in no edge."""
     isolated = without_edges(db)
     if not len(isolated):
-        return ()
-    some = [str(ids[node]) for node in isolated[:SHOWN]]
+        return []
+    some = is_in("id", [str(ids[node]) for node in isolated[:SHOWN]])
     return [
-        f"{source.path.name}: {counted(len(isolated), 'id')} in no edge, kept as isolated "
-        f"nodes: {source.where(db, some, len(isolated))}"
+        f"{db.loaded['features'].file.path.name}: {counted(len(isolated), 'id')} in no edge, kept "
+        f"as isolated nodes: {db.places('features', some, ('id',), len(isolated))}"
     ]

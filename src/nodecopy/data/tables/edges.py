@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +13,21 @@ from numpy.typing import NDArray
 from nodecopy.data.tables.columns import edge_columns
 from nodecopy.data.tables.database import Column, Database
 from nodecopy.data.tables.files import TableFile
+from nodecopy.data.tables.kinds import EDGES
 from nodecopy.data.tables.problems import Problems
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
-from nodecopy.graph.arrays import MAX_WEIGHT
+from nodecopy.graph.arrays import MAX_WEIGHT, is_first
 from nodecopy.machine import size_text
 
 # What a row takes while a graph is made of it, at most: indices, weights, keys to sort.
 _ROW_BYTES = 80
 
 RepeatedEdges = Literal["largest", "sum"]
-EDGE_IDS = ["SELECT source FROM edges", "SELECT target FROM edges"]
 
 
-@dataclass(frozen=True)
-class EdgeRows:
+class EdgeRows(NamedTuple):
     """The rows of an edge table: pairs of node indices [R, 2], and their weights [R] if any."""
 
     pairs: NDArray[np.int32]
@@ -94,20 +95,27 @@ class EdgeCounts:
         return found
 
 
-def load_edges(db: Database, table: TableFile, max_memory: int, problems: Problems) -> None:
+def load_edges(
+    db: Database,
+    path: str | os.PathLike[str],
+    chosen: Sequence[str] | None,
+    max_memory: int,
+    problems: Problems,
+) -> None:
     """Read an edge table into ``edges(source, target[, weight])``, and check every cell.
 
     Args:
         db: where to.
-        table: the file.
+        path: the file.
+        chosen: names of the columns to read; None finds them.
         max_memory: bytes that its rows may take as arrays.
         problems: where to put what is wrong.
     """
-    places = edge_columns(table)
+    table = db.open(path, EDGES, chosen)
+    source, target, *weight = edge_columns(table)
     _check_count(table.num_rows, table, max_memory)  # few bytes of Parquet may hold any number
-    columns = [Column("source", places[0]), Column("target", places[1])]
-    columns += [Column("weight", place, "number") for place in places[2:]]
-    db.load("edges", table, columns)
+    columns = [Column("source", source), Column("target", target)]
+    db.load("edges", table, [*columns, *(Column("weight", place, "number") for place in weight)])
     _check_count(db.rows("SELECT count(*) FROM edges")[0][0], table, max_memory)
     with problems.caught():
         missing = "source IS NULL OR target IS NULL"
@@ -115,19 +123,18 @@ def load_edges(db: Database, table: TableFile, max_memory: int, problems: Proble
     with problems.caught():
         wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
         what = f"missing, negative, not finite or above {MAX_WEIGHT:g}"
-        if places[2:]:
+        if weight:
             db.refuse("edges", wrong, "weight", what, show=("weight",))
 
 
-def fetch_edges(db: Database, table: TableFile) -> EdgeRows:
+def fetch_edges(db: Database) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    weighted = len(edge_columns(table)) == 3
     found = db.arrays(
-        f"SELECT s.i AS source, t.i AS target {', weight' if weighted else ''} FROM edges "
+        "SELECT s.i AS s, t.i AS t, edges.* EXCLUDE (source, target) FROM edges "
         "JOIN nodes AS s ON s.id = edges.source JOIN nodes AS t ON t.id = edges.target"
     )
-    pairs = np.stack([np.ma.getdata(found.pop(end)) for end in ("source", "target")], axis=1)
-    weights = np.ma.getdata(found["weight"]) if weighted else None
+    pairs = np.stack([found.pop(end) for end in "st"], axis=1)
+    weights = found.get("weight")
     # Weights that are all one say nothing.
     return EdgeRows(pairs, None if weights is None or np.all(weights == 1) else weights)
 
@@ -136,15 +143,27 @@ def build_graph(
     num_nodes: int, rows: EdgeRows, repeated: RepeatedEdges = "largest"
 ) -> tuple[Graph, EdgeCounts]:
     """Return the undirected simple graph of the rows, and what was dropped on the way."""
-    counts = _count(num_nodes, rows)
-    if repeated == "largest":
-        return Graph.from_edges(num_nodes, rows.pairs, rows.weights), counts
-    one_way = Graph.from_edges(num_nodes, rows.pairs, rows.weights, directed=True, duplicates="sum")
-    mirrored = counts.edges > 0 and _is_mirrored(one_way)
-    graph = one_way.symmetrise() if mirrored else one_way.symmetrise("sum")
-    if graph.weights is not None and np.all(graph.weights == 1):
+    pairs, weights = rows
+    added = repeated == "sum"
+    there = Graph.from_edges(
+        num_nodes, pairs, weights, directed=True, duplicates="sum" if added else "merge"
+    )
+    mirrored = added and len(there.indices) > 0 and _is_mirrored(there)
+    graph = there.symmetrise("sum" if added and not mirrored else "union")
+    if added and np.all(graph.weights == 1):
         graph = Graph(graph.indptr, graph.indices)  # weights that are all one say nothing
-    return graph, replace(counts, added=True, mirrored=mirrored)
+    loops = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1]))
+    edges, directed = graph.num_edges, len(there.indices)
+    return graph, EdgeCounts(
+        rows=len(pairs),
+        self_loops=loops,
+        duplicates=len(pairs) - loops - directed,
+        one_way=2 * edges - directed,
+        edges=edges,
+        unequal=0 if weights is None else _unequal(num_nodes, pairs, weights),
+        added=added,
+        mirrored=mirrored,
+    )
 
 
 def _is_mirrored(directed: Graph) -> bool:
@@ -164,35 +183,14 @@ def _check_count(rows: int, table: TableFile, max_memory: int) -> None:
         )
 
 
-def _count(num_nodes: int, rows: EdgeRows) -> EdgeCounts:
-    """Count by sorting keys: an edge is its two ends in order, and one bit for the direction."""
-    proper = rows.pairs[:, 0] != rows.pairs[:, 1]
-    source, target = rows.pairs[proper].T
-    keys = np.minimum(source, target).astype(np.int64)
-    keys *= num_nodes
-    keys += np.maximum(source, target)
-    unequal = 0 if rows.weights is None else _unequal(keys, rows.weights[proper])
-    keys *= 2
-    keys += source > target
-    keys.sort()
-    directed = _steps(keys)
-    keys //= 2
-    edges = _steps(keys)
-    loops = len(rows.pairs) - len(keys)
-    one_way = edges - (directed - edges)
-    return EdgeCounts(len(rows.pairs), loops, len(keys) - directed, one_way, edges, unequal)
-
-
-def _steps(ordered: NDArray[np.int64]) -> int:
-    """Count the different values of a sorted array."""
-    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
-
-
-def _unequal(keys: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
-    if len(keys) == 0:
+def _unequal(num_nodes: int, pairs: NDArray[np.int32], weights: NDArray[np.float64]) -> int:
+    """Count the edges whose rows differ in weight."""
+    proper = pairs[:, 0] != pairs[:, 1]
+    if not proper.any():
         return 0
+    low, high = np.sort(pairs[proper]).T
+    keys = low.astype(np.int64) * num_nodes + high
     order = np.argsort(keys)
-    keys, weights = keys[order], weights[order]
-    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    starts, weights = np.flatnonzero(is_first(keys[order])), weights[proper][order]
     differ = np.maximum.reduceat(weights, starts) != np.minimum.reduceat(weights, starts)
     return int(np.count_nonzero(differ))

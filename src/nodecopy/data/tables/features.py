@@ -26,7 +26,6 @@ from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import SHOWN, counted, listed
 from nodecopy.errors import DatasetError
 
-FEATURE_IDS = "SELECT id FROM features"
 MISSING_SUFFIX = " (missing)"
 NO_ROW = "row" + MISSING_SUFFIX
 _LARGEST = float(np.finfo(np.float32).max)
@@ -62,22 +61,8 @@ class Filling:
 class FeatureSource(Protocol):
     """A file of features that is loaded as the table ``features``, in which ``id`` is checked."""
 
-    @property
-    def path(self) -> Path:
-        """Where it is."""
-        ...
-
-    @property
-    def header(self) -> tuple[TableFile, list[int]] | None:
-        """The table and the places of its ids; None where there is no header."""
-        ...
-
     def load(self, db: Database, problems: Problems) -> list[str]:
         """Read the file into ``features``, and return what was changed."""
-        ...
-
-    def where(self, db: Database, ids: Sequence[str], count: int) -> str:
-        """List ids, with their lines where there are lines, and say how many more there are."""
         ...
 
     def fetch(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
@@ -93,16 +78,6 @@ class FeatureTable:
     columns: FeatureColumns
 
     @property
-    def path(self) -> Path:
-        """Where it is."""
-        return self.table.path
-
-    @property
-    def header(self) -> tuple[TableFile, list[int]]:
-        """The table and the place of its ids."""
-        return self.table, [self.columns.id]
-
-    @property
     def _numbers(self) -> list[Column]:
         if self.columns.triples:
             return [Column("value", self.columns.features[1], "number")]
@@ -111,7 +86,7 @@ class FeatureTable:
     def load(self, db: Database, problems: Problems) -> list[str]:
         """Read the file into ``features``, check every cell, and return what was dropped."""
         if not self.columns.features:
-            raise DatasetError(f"{self.path} has an id in each row, but no feature")
+            raise DatasetError(f"{self.table.path} has an id in each row, but no feature")
         keys = [Column("id", self.columns.id)]
         if self.columns.triples:
             keys.append(Column("feature", self.columns.features[0]))
@@ -127,10 +102,6 @@ class FeatureTable:
             return self._drop_repeats(db, key)
         return []
 
-    def where(self, db: Database, ids: Sequence[str], count: int) -> str:
-        """List ids with the first line of each."""
-        return db.places("features", is_in("id", ids), ("id",), count)
-
     def fetch(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
         """Return the features of every node of ``nodes``."""
         if filling.missing == "refuse":
@@ -145,7 +116,7 @@ class FeatureTable:
         bad = np.flatnonzero(counts[0])
         if len(bad) == 0:
             return
-        column, read = self._numbers[bad[0]], db.loaded["features"][0]
+        column, read = self._numbers[bad[0]], db.loaded["features"].file
         hint = f", and others in {counted(len(bad) - 1, 'more column')}" if len(bad) > 1 else ""
         mark = "comma" if read.marks.decimal == "," else "point"
         hint += (
@@ -173,7 +144,7 @@ class FeatureTable:
             show=(*key.split(", "), *(column.name for column in self._numbers[:3])),
             distinct=f"({key})",
         )
-        return [f"{self.path.name}: dropped {counted(before - after, 'repeated row')}"]
+        return [f"{self.table.path.name}: dropped {counted(before - after, 'repeated row')}"]
 
     def _refuse_missing(self, db: Database) -> None:
         missing = " OR ".join(f"{column.name} IS NULL" for column in self._numbers)
@@ -187,11 +158,10 @@ class FeatureTable:
             block = range(start, min(start + _BLOCK, width))
             picked = ", ".join(f"x{n}" for n in block)
             found = db.arrays(f"SELECT i, {picked} FROM features JOIN nodes USING (id)")
-            nodes = np.ma.getdata(found["i"])
             for n in block:
-                values[nodes, n] = np.ma.filled(found[f"x{n}"], np.nan)
+                values[found["i"], n] = found[f"x{n}"]
         names = tuple(self.table.names[at].strip() for at in self.columns.features)
-        return imputed(self.path, values, names, _without_row(db, self, filling), filling.means)
+        return imputed(self.table.path, values, names, _without_row(db, filling), filling.means)
 
     def _listed(self, db: Database, num_nodes: int) -> FeatureMatrix:
         """Return listed features, in the order of their names: by value if all are whole."""
@@ -208,14 +178,16 @@ class FeatureTable:
             "SELECT i, j, coalesce(value, 0) AS value FROM features "
             "JOIN nodes USING (id) JOIN columns USING (feature)"
         )
-        i, j, x = (np.ma.getdata(found[name]) for name in ("i", "j", "value"))
+        i, j, x = found["i"], found["j"], found["value"]
         shape = (num_nodes, len(names))
         values = sp.csr_array((x.astype(np.float32), (i, j)), shape=shape)
         (empty,) = db.rows("SELECT count(*) FROM features WHERE value IS NULL")[0]
         bare = int(np.count_nonzero(np.bincount(i, minlength=num_nodes) == 0))
         notes = [f"{counted(empty, 'value')} missing: read as zero"] if empty else []
         notes += [f"{counted(bare, 'node')} without a feature: zero in each"] if bare else []
-        return FeatureMatrix(values, names, tuple(f"{self.path.name}: {note}" for note in notes))
+        return FeatureMatrix(
+            values, names, tuple(f"{self.table.path.name}: {note}" for note in notes)
+        )
 
 
 def imputed(
@@ -280,29 +252,27 @@ def _sorted_out(
     return found[0], found[1], found[2]
 
 
-def _without_row(db: Database, source: FeatureTable, filling: Filling) -> NDArray[np.int64]:
+def _without_row(db: Database, filling: Filling) -> NDArray[np.int64]:
     """Return the nodes that have no row, if means may stand for them."""
-    nodes = np.ma.getdata(
-        db.arrays("SELECT i FROM nodes ANTI JOIN features USING (id) ORDER BY i")["i"]
-    )
-    (total,) = db.rows("SELECT count(*) FROM nodes")[0]
-    joined = total - len(without_edges(db)) if len(nodes) else total
-    if len(nodes) and (filling.missing == "refuse" or len(nodes) > _MOST_WITHOUT * joined):
-        raise without_features(db, source.path)
+    nodes = db.arrays("SELECT i FROM nodes ANTI JOIN features USING (id) ORDER BY i")["i"]
+    if len(nodes):
+        (total,) = db.rows("SELECT count(*) FROM nodes")[0]
+        joined = total - len(without_edges(db))
+        if filling.missing == "refuse" or len(nodes) > _MOST_WITHOUT * joined:
+            refuse_without_features(db)
     return nodes.astype(np.int64)
 
 
-def without_features(db: Database, path: Path) -> DatasetError:
-    """Say which nodes have no row in ``features``."""
+def refuse_without_features(db: Database) -> None:
+    """Refuse nodes that have no row in ``features``."""
     without = "FROM nodes ANTI JOIN features USING (id)"
     (count,) = db.rows(f"SELECT count(*) {without}")[0]
-    ids = [row[0] for row in db.rows(f"SELECT id {without} ORDER BY i LIMIT {SHOWN}")]
-    edges = db.loaded["edges"][0].path
-    rows = db.places(
-        "edges", f"{is_in('source', ids)} OR {is_in('target', ids)}", ("source", "target")
-    )
-    hint = look_alike(db, ids, "features")
-    return DatasetError(
-        f"{path}: {counted(count, 'node')} of {edges} without features: "
-        f"{listed([repr(one) for one in ids], count)}{hint}; in {edges.name}: {rows}"
-    )
+    if count:
+        ids = [row[0] for row in db.rows(f"SELECT id {without} ORDER BY i LIMIT {SHOWN}")]
+        edges, features = (db.loaded[name].file.path for name in ("edges", "features"))
+        ends = f"{is_in('source', ids)} OR {is_in('target', ids)}"
+        raise DatasetError(
+            f"{features}: {counted(count, 'node')} of {edges} without features: "
+            f"{listed(list(map(repr, ids)), count)}{look_alike(db, ids, 'features')}; "
+            f"in {edges.name}: {db.places('edges', ends, ('source', 'target'))}"
+        )

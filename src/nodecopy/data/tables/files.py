@@ -15,7 +15,6 @@ import io
 import itertools
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from nodecopy.data.tables.numbers import Marks
 from nodecopy.data.tables.text import ACCEPTED, Text, open_lines, scan, squeezed
 from nodecopy.data.tables.wording import counted, shortened
 from nodecopy.errors import DatasetError, FormatError
+from nodecopy.regular_file import regular_file
 
 _SAMPLED_ROWS = 100
 _SHOWN_NAMES = 10
@@ -53,7 +53,6 @@ class TableFile:
         text: the text to read, or a plain copy of it; None for Parquet.
         delimiter: of text.
         marks: how numbers are written.
-        marks_named: whether that was asked for.
         skip: lines before the first row of data.
         sample: its first rows, for text.
         types: of its columns in DuckDB's words, for Parquet.
@@ -70,7 +69,6 @@ class TableFile:
     text: Text | None = None
     delimiter: str = ""
     marks: Marks = field(default_factory=Marks)
-    marks_named: bool = False
     skip: int = 0
     sample: tuple[Row, ...] = ()
     types: tuple[str, ...] = ()
@@ -86,6 +84,11 @@ class TableFile:
         return self.header and self.text is not None and not named
 
     @property
+    def has_runs(self) -> bool:
+        """Whether blanks separate the cells of a text, several at a time or at the ends."""
+        return self.delimiter == " " and bool(self.text and _RUNS.search(self.text.beginning))
+
+    @property
     def last_is_blank(self) -> bool:
         """Whether rows end in a separator, with a last column that has no name and no value."""
         unnamed = len(self.names) > 2 and not (self.header and self.names[-1].strip())
@@ -93,11 +96,10 @@ class TableFile:
         return bool(rows) and unnamed and not any(row[-1].strip() for row in rows)
 
     @property
-    def guesses(self) -> list[str]:
-        """A note on a first row that was taken for a header without saying what it means."""
-        names = ", ".join(map(repr, self.names[:_SHOWN_NAMES]))
-        said = f"{self.path.name}: the first row, {names}, was taken for a header"
-        return [said] if self.is_guess else []
+    def remarks(self) -> list[str]:
+        """What is unusual about it, and a first row taken for a header that does not say so."""
+        guess = f"{self.path.name}: the first row, {self.first_row}, was taken for a header"
+        return [*self.notes, guess] if self.is_guess else list(self.notes)
 
     def headed(self) -> TableFile:
         """Return the same text with its first row as a header."""
@@ -180,26 +182,14 @@ def open_table(
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
     """Return the beginning of a regular file, or say why there is none."""
+    regular_file(path, DatasetError)
     try:
-        regular = stat.S_ISREG(path.stat().st_mode)
-        if regular:
-            with path.open("rb") as file:
-                return file.read(size)
+        with path.open("rb") as file:
+            return file.read(size)
     except FileNotFoundError:
         raise DatasetError(f"{path} does not exist") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
         raise DatasetError(f"{path} cannot be read: {error}") from error
-    what = "a folder" if path.is_dir() else "not a regular file"
-    raise DatasetError(f"{path} is {what}; accepted: {ACCEPTED}")
-
-
-def has_runs(table: TableFile) -> bool:
-    """Tell whether blanks separate the cells of a text, several at a time or at the ends."""
-    return (
-        table.text is not None
-        and table.delimiter == " "
-        and _RUNS.search(table.text.beginning) is not None
-    )
 
 
 def lines_of(table: TableFile, rows: Sequence[int]) -> list[int]:

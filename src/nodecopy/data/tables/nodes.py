@@ -8,8 +8,7 @@ by value where every id is a whole number of 64 bits written in the plain way, e
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,33 +29,34 @@ _BLOCK = 1 << 17
 
 def give_nodes(db: Database, ids: Ids) -> None:
     """Make the table ``nodes(id, i)`` of ids that have their numbers already [N]."""
-    if isinstance(ids, np.ndarray) and ids.dtype.kind == "i":
-        db.register("given", {"id": ids, "i": np.arange(len(ids), dtype=np.int32)})
-        db.run("CREATE TEMP TABLE nodes AS SELECT CAST(id AS VARCHAR) AS id, i FROM given")
-        db.run("DROP TABLE given")  # the ids of other nodes may follow
-        return
     db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
     for start in range(0, len(ids), _BLOCK):
-        texts = np.array([str(id) for id in ids[start : start + _BLOCK]], object)
-        numbers = np.arange(start, start + len(texts), dtype=np.int32)
-        db.insert("nodes", {"id": texts, "i": numbers})
+        block = ids[start : start + _BLOCK]
+        db.insert("nodes", id=block, i=np.arange(start, start + len(block), dtype=np.int32))
 
 
-def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
-    """Number every id into the table ``nodes(id, i)``; return the ids in that order [N].
+def ids_of(names: Iterable[str]) -> str:
+    """Return a query for all ids of nodes in some tables, each as often as it occurs."""
+    return " UNION ALL ".join(
+        f"SELECT {column} AS id FROM {name}" for name in names for column in id_columns(name)
+    )
 
-    Args:
-        db: holds the tables.
-        sources: queries, each for one column of ids.
-        where: the files they come from, for messages.
-    """
-    every = " UNION ALL ".join(sources)
-    db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({every}) AS every(id)")
+
+def id_columns(name: str) -> tuple[str, ...]:
+    """Return the columns of a table that hold ids of nodes."""
+    return ("source", "target") if name == "edges" else ("id",)
+
+
+def number_nodes(db: Database) -> Ids:
+    """Number every id of edges and features into ``nodes(id, i)``; return them in order [N]."""
+    names = [name for name in ("edges", "features") if name in db.loaded]
+    db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({ids_of(names)})")
     integers, odd = db.rows(
         f"SELECT bool_and({PLAIN_INTEGER.format('id')}), bool_or(id <> {_LOOK.format('id')}) "
         "FROM ids"
     )[0]
     if odd:
+        where = " and ".join(str(db.loaded[name].file.path) for name in names)
         refuse_near_twins(db, "ids", "id", where)
     value = "CAST(id AS BIGINT)" if integers else "id"
     db.run(
@@ -64,7 +64,7 @@ def number_nodes(db: Database, sources: Sequence[str], where: str) -> Ids:
         f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS i FROM ids"
     )
     db.run("DROP TABLE ids")
-    return _plain(db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"])
+    return db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"]
 
 
 def refuse_near_twins(
@@ -105,16 +105,10 @@ def look_alike(db: Database, ids: Sequence[str], table: str = "nodes") -> str:
 
 def without_edges(db: Database) -> NDArray[np.int32]:
     """Return the nodes that are in no row of ``edges``, in order."""
-    ends = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
-    query = f"SELECT i FROM nodes ANTI JOIN ({ends}) AS ends USING (id) ORDER BY i"
-    return _plain(db.arrays(query)["i"])
+    ends = ids_of(["edges"])
+    return db.arrays(f"SELECT i FROM nodes ANTI JOIN ({ends}) USING (id) ORDER BY i")["i"]
 
 
 def _told_apart(one: str, other: str) -> str:
     same = unicodedata.normalize("NFC", one) == unicodedata.normalize("NFC", other)
     return f"{one!a} and {other!a}" if same else f"{one!r} and {other!r}"
-
-
-def _plain(values: NDArray[Any]) -> NDArray[Any]:
-    # DuckDB gives a masked array wherever a value could be missing.
-    return np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else values

@@ -62,6 +62,12 @@ class Marks:
             return None
         return cls("," if comma else ".", grouped=True)
 
+    @property
+    def said(self) -> str:
+        """How these numbers differ from plain ones, in words."""
+        comma = self.decimal == ","
+        return "decimals take a comma" if comma else "numbers have marks between thousands"
+
     def number(self, text: str, na_words: Sequence[str]) -> str:
         """Return SQL for the number in a text: NULL where it is missing, NaN where it is none."""
         plain = f"lower(trim({text}))"

@@ -101,6 +101,12 @@ def test_labels_alone_are_read_in_the_same_way(put):
     assert found.notes == (f"l.csv: the first row, {SECTION}, was taken for a header",)
 
 
+def test_labels_alone_are_not_read_below_a_row_that_may_be_one_of_them(put):
+    path = put("l.csv", "bash,shells\nzlib,7\ngrep,8\n")
+    with pytest.raises(DatasetError, match="first row, 'bash', 'shells', may be a header or not"):
+        read_label_table(path, np.array(IDS, object))
+
+
 def test_a_first_row_with_a_separator_that_is_no_space_to_the_reader_is_left_as_it_is(read):
     table = read("\u2028ource,target\na,b\nb,c\nc,a\n", "id,label\na,x\nb,y\n")
     assert table.ids.tolist() == ["a", "b", "c", "target", "\u2028ource"]
