@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, Self, get_type_hints
 
 import numpy as np
@@ -16,39 +15,22 @@ from nodecopy.calibration import ClassShares, EstimatedAccuracy, FittedStack, He
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data.structural import NO_FEATURES, structural_features, ties_to
 from nodecopy.data.task import Task
-from nodecopy.errors import FormatError, ModelError, NotFittedError
+from nodecopy.errors import ModelError, NotFittedError
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
-from nodecopy.estimator.frame import prediction_frame
-from nodecopy.estimator.given import DescribedNodes, GivenNodes
+from nodecopy.estimator.given import GivenNodes
 from nodecopy.estimator.inputs import node_numbers, read_described, read_labelled
 from nodecopy.estimator.method import PresetName, WeightsWord, applied_by, fitted_by, method_of
 from nodecopy.estimator.parameters import Parameters
 from nodecopy.estimator.progress import lines_on_stderr, progress_bar
-from nodecopy.estimator.saved import FittedState, check_counts
+from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
 from nodecopy.estimator.scaling import Normalise, scaling_of
 from nodecopy.estimator.size import Sizes, check_application, check_size
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel
 from nodecopy.nn.network import Network
-from nodecopy.persistence import (
-    Arrays,
-    check_types,
-    decode,
-    encode,
-    read_model,
-    write_model,
-)
-from nodecopy.posterior import (
-    FittedBayesianGCN,
-    OnlineSchedule,
-    Posterior,
-    posterior_of,
-)
+from nodecopy.posterior import FittedBayesianGCN, OnlineSchedule, Posterior, posterior_of
 from nodecopy.weights import TrainConfig, WeightPosterior, WeightSamples
-
-# What `load` looks for in a folder.
-MODEL_FILE = "model.safetensors"
 
 
 class NodeCopyClassifier(Parameters):
@@ -181,8 +163,9 @@ class NodeCopyClassifier(Parameters):
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, self.normalise)
         held = node_numbers(validation, given.graph.num_nodes, "validation")
-        nodes = DescribedNodes(given.graph, features, hubs, scaling)
-        return self._fit(GivenNodes(nodes, labels, held, given.names))
+        return self._fit(
+            GivenNodes(given.graph, features, hubs, scaling, labels, held, given.names)
+        )
 
     def add_labels(self, labels: Mapping[int, Any]) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -243,8 +226,20 @@ class NodeCopyClassifier(Parameters):
         as in a model that was loaded from a file. The columns: predicted, confidence, entropy, and
         ``p_…`` for every class.
         """
-        given = getattr(self, "_fitted_to", None)
-        return prediction_frame(self.posterior_, self.classes_, given and given.names)
+        posterior, given = self.posterior_, getattr(self, "_fitted_to", None)
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ModelError("to_frame needs pandas: pip install pandas") from error
+        p = posterior.probabilities
+        columns = {
+            "predicted": self.classes_[p.argmax(1)],
+            "confidence": p.max(1),
+            "entropy": posterior.entropy,
+            **{f"p_{value}": p[:, k] for k, value in enumerate(self.classes_)},
+        }
+        names = range(len(p)) if given is None or given.names is None else list(given.names)
+        return pd.DataFrame(columns, index=pd.Index(names, name="node"))
 
     def predict_set(
         self, coverage: float = 0.9, nodes: ArrayLike | None = None
@@ -360,27 +355,17 @@ class NodeCopyClassifier(Parameters):
         A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
         error that names it, and nothing is written.
         """
-        self._check_fitted()
-        arrays: Arrays = {}
-        # Where it was computed is no property of a model.
-        names = [name for name in self.get_params() if name != "executor"]
-        parameters = {name: self._encoded(name, arrays) for name in names}
-        write_model(path, self._state().saved(parameters, arrays))
+        model, arguments = self._check_fitted(), self.get_params(deep=False)
+        del arguments["executor"]  # where it was computed is no property of a model
+        inputs = self.classes_, self.n_features_in_, self.scaling_, self.hubs_
+        hints = get_type_hints(type(self).__init__)
+        write_fitted(path, FittedState(*inputs, model), arguments, hints)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
-        saved = read_model(model_file(path))
-        try:
-            parameters = saved.settings["parameters"]
-            arguments = {name: decode(value, saved.arrays) for name, value in parameters.items()}
-            check_types("the model", arguments, get_type_hints(cls.__init__))
-            check_counts(arguments)
-            return cls(**arguments)._take(FittedState.of(saved))
-        except (LookupError, TypeError, AttributeError) as error:
-            raise FormatError(f"{path} lacks a part of the model: {error}") from error
-        except (ValueError, OverflowError, RecursionError, MemoryError) as error:
-            raise FormatError(f"{path} holds no model: {error}") from error
+        state, arguments = read_fitted(path, get_type_hints(cls.__init__))
+        return cls(**arguments)._take(state)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this is."""
@@ -396,43 +381,27 @@ class NodeCopyClassifier(Parameters):
         """Tell scikit-learn whether `fit` was called."""
         return hasattr(self, "model_")
 
-    def _encoded(self, name: str, arrays: Arrays) -> Any:
-        """Return an argument as a file can hold it, and as `load` reads it back."""
-        try:
-            encoded = encode(getattr(self, name), name, arrays)
-            back = {name: decode(encoded, arrays)}
-            check_types("the model", back, get_type_hints(type(self).__init__))
-        except FormatError as error:
-            raise ModelError(f"{name} cannot be saved: {error}") from error
-        except ModelError as error:
-            # The trained networks predict without these two.
-            spared = f"; to save without it, set_params({name}=None)"
-            raise ModelError(
-                f"{error}{spared if name in ('base', 'graph_model') else ''}"
-            ) from error
-        return encoded
-
     def _fit(self, given: GivenNodes) -> Self:
         """Fit to what was read and checked."""
-        method, nodes = method_of(self.get_params()), given.described
-        features, encoded = nodes.scaled(), given.labels
+        method = method_of(self.get_params())
+        features, encoded = given.scaled(), given.labels
         train = np.setdiff1d(np.flatnonzero(encoded.numbers >= 0), given.held)
         task = Task.of(
-            nodes.graph,
+            given.graph,
             features,
             encoded.numbers,
             train,
             given.held,
             num_classes=len(encoded.classes),
         )
-        sizes = Sizes.of(nodes.graph, features, len(encoded.classes), len(train))
+        sizes = Sizes.of(given.graph, features, len(encoded.classes), len(train))
         task = replace(task, memory=check_size(method, sizes, self.max_memory))
         with (
             opened(self.executor, lines_on_stderr(self.progress)) as executor,
             progress_bar("fitting", self.progress) as progress,
         ):
             fitted = fitted_by(method, task, self._seed(), progress, executor)
-        state = FittedState(encoded.classes, sizes.features, nodes.scaling, nodes.hubs, fitted)
+        state = FittedState(encoded.classes, sizes.features, given.scaling, given.hubs, fitted)
         self._fitted_to: GivenNodes | None = given
         return self._take(state)
 
@@ -452,11 +421,6 @@ class NodeCopyClassifier(Parameters):
         self.hubs_ = state.hubs
         self.model_ = state.model
         return self
-
-    def _state(self) -> FittedState:
-        return FittedState(
-            self.classes_, self.n_features_in_, self.scaling_, self.hubs_, self.model_
-        )
 
     def _bayesian(self, attribute: str) -> FittedBayesianGCN:
         """Return the first Bayesian GCN that was fitted."""
@@ -480,13 +444,3 @@ class NodeCopyClassifier(Parameters):
         if not hasattr(self, "model_"):
             raise NotFittedError("this NodeCopyClassifier is not fitted yet; call fit first")
         return self.model_
-
-
-def model_file(path: str | os.PathLike[str]) -> Path:
-    """Return the file of a model, given it or its folder."""
-    folder = Path(path)
-    if not folder.is_dir():
-        return folder
-    if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
-        raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
-    return folder / MODEL_FILE

@@ -12,18 +12,34 @@ class Parameters:
     """What scikit-learn's `BaseEstimator` gives: arguments are attributes of the same names."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments by name."""
-        return {name: getattr(self, name) for name in _parameters(type(self))}
+        """Return the constructor's arguments by name.
+
+        Args:
+            deep: add those of estimators among them, as ``name__…``.
+        """
+        own = {name: getattr(self, name) for name in _parameters(type(self))}
+        inner = {
+            f"{name}__{key}": value
+            for name, part in own.items()
+            if deep and isinstance(part, Parameters)
+            for key, value in part.get_params().items()
+        }
+        return own | inner
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set constructor arguments by name."""
+        """Set constructor arguments by name; ``name__…`` reaches into an estimator among them."""
         accepted = _parameters(type(self))
         for name, value in parameters.items():
-            if name not in accepted:
+            outer, nested, inner = name.partition("__")
+            part = getattr(self, outer) if outer in accepted else None
+            if nested and isinstance(part, Parameters):
+                part.set_params(**{inner: value})
+            elif name in accepted:
+                setattr(self, name, value)
+            else:
                 raise ModelError(
                     f"unknown parameter {name!r}; accepted: {', '.join(sorted(accepted))}"
                 )
-            setattr(self, name, value)
         return self
 
     def __sklearn_clone__(self) -> Self:
@@ -33,7 +49,7 @@ class Parameters:
         """
         from sklearn.base import clone
 
-        copied = self.get_params()
+        copied = self.get_params(deep=False)
         for name in copied.keys() - {"executor"}:
             copied[name] = clone(copied[name], safe=False)
         return type(self)(**copied)
@@ -42,7 +58,7 @@ class Parameters:
         """Show the arguments that differ from their defaults."""
         changed = [
             f"{name}={value!r}"
-            for name, value in self.get_params().items()
+            for name, value in self.get_params(deep=False).items()
             if repr(value) != repr(_parameters(type(self))[name].default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -6,9 +6,11 @@ Whoever wrote a file: it is read whole and consistent, or refused.
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,15 @@ from nodecopy.errors import FormatError, ModelError, shown
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
-from nodecopy.persistence import Arrays, SavedModel, decode, encode
+from nodecopy.persistence import (
+    Arrays,
+    SavedModel,
+    check_types,
+    decode,
+    encode,
+    read_model,
+    write_model,
+)
 from nodecopy.posterior import FittedBayesianGCN, Posterior
 from nodecopy.rng import stream
 from nodecopy.typed import fits
@@ -41,6 +51,10 @@ _MOST = 1_000_000
 _TEMPERATURES = (1e-100, 1e100)
 
 _NUMBERS = r"[<>|=]?([biuf][1248]|f16)"
+
+
+# What `read_fitted` looks for in a folder.
+MODEL_FILE = "model.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,38 +75,74 @@ class FittedState:
     hubs: NDArray[np.int64] | None
     model: Fitted
 
-    def saved(self, parameters: Mapping[str, Any], arrays: Arrays) -> SavedModel:
-        """Return what a file holds: this, and the arguments, as JSON and arrays have them."""
-        if self.classes.dtype.kind not in "biufU":
-            raise ModelError(f"classes of type {self.classes.dtype} cannot be saved")
-        settings = {
-            "parameters": dict(parameters),
-            "classes": {"values": self.classes.tolist(), "dtype": self.classes.dtype.str},
-            "features": self.num_features,
-            "scaling": encode(self.scaling, "scaling", arrays),
-            "hubs": encode(self.hubs, "hubs", arrays),
-            "model": encode(self.model, "model", arrays),
-        }
-        return SavedModel(settings, arrays)
 
-    @classmethod
-    def of(cls, saved: SavedModel) -> FittedState:
-        """Return what a file held, if all of it fits together."""
-        settings, arrays = saved
-        state = cls(
+def write_fitted(
+    path: str | os.PathLike[str],
+    state: FittedState,
+    arguments: Mapping[str, Any],
+    hints: Mapping[str, Any],
+) -> None:
+    """Write what a fit left to one file.
+
+    Args:
+        path: the file.
+        state: what to write.
+        arguments: of the classifier, by name.
+        hints: the types of these.
+    """
+    if state.classes.dtype.kind not in "biufU":
+        raise ModelError(f"classes of type {state.classes.dtype} cannot be saved")
+    arrays: Arrays = {}
+    settings = {
+        "parameters": {
+            name: _encoded(name, value, arrays, hints) for name, value in arguments.items()
+        },
+        "classes": {"values": state.classes.tolist(), "dtype": state.classes.dtype.str},
+        "features": state.num_features,
+        "scaling": encode(state.scaling, "scaling", arrays),
+        "hubs": encode(state.hubs, "hubs", arrays),
+        "model": encode(state.model, "model", arrays),
+    }
+    write_model(path, SavedModel(settings, arrays))
+
+
+def read_fitted(
+    path: str | os.PathLike[str], hints: Mapping[str, Any]
+) -> tuple[FittedState, dict[str, Any]]:
+    """Return what `write_fitted` wrote, if all of it fits together, and the arguments."""
+    settings, arrays = read_model(model_file(path))
+    try:
+        parameters = settings["parameters"]
+        arguments = {name: decode(value, arrays) for name, value in parameters.items()}
+        if foreign := arguments.keys() - hints.keys():
+            raise FormatError(f"the classifier has no {', '.join(sorted(foreign))}")
+        check_types("the model", arguments, hints)
+        for name in ("n_zeta", "n_graphs", "n_weights"):
+            if arguments.get(name) is not None:
+                _check_count(name, arguments[name], _MOST)
+        state = FittedState(
             _classes(settings["classes"]),
             settings["features"],
             decode(settings["scaling"], arrays),
             decode(settings["hubs"], arrays),
             decode(settings["model"], arrays),
         )
-        _check_inputs(state.scaling, state.hubs, state.num_features)
-        check = _CHECKS.get(type(state.model))
-        if check is None:
-            raise FormatError(f"the model must be a fit; got {shown(state.model)}")
-        sizes = Sizes(_num_nodes(state.model), state.num_features, len(state.classes))
-        check("model", state.model, sizes)
-        return state
+        _check_state(state)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise FormatError(f"{path} lacks a part of the model: {error}") from error
+    except (ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise FormatError(f"{path} holds no model: {error}") from error
+    return state, arguments
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it or its folder."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    if not (folder / MODEL_FILE).exists() and (folder / "model" / MODEL_FILE).exists():
+        raise FormatError(f"the model is in the folder {folder / 'model'}, not in {folder}")
+    return folder / MODEL_FILE
 
 
 @dataclass(frozen=True)
@@ -103,17 +153,32 @@ class Sizes:
     features: int
     classes: int
 
-    @property
-    def rows(self) -> tuple[int, int]:
-        """The shape of probabilities."""
-        return self.nodes, self.classes
+    def shape(self, letters: str) -> tuple[int, ...]:
+        """Return the shape that letters stand for: of "NK", (N, K)."""
+        size = {"N": self.nodes, "D": self.features, "K": self.classes}
+        return tuple(size[letter] for letter in letters)
 
 
-def check_counts(arguments: Mapping[str, Any]) -> None:
-    """Refuse numbers of graphs or draws that nobody would wait for."""
-    for name in ("n_zeta", "n_graphs", "n_weights"):
-        if arguments.get(name) is not None:
-            _check_count(name, arguments[name], _MOST)
+def _encoded(name: str, value: Any, arrays: Arrays, hints: Mapping[str, Any]) -> Any:
+    """Return an argument as a file can hold it, and as `read_fitted` reads it back."""
+    try:
+        encoded = encode(value, name, arrays)
+        check_types("the model", {name: decode(encoded, arrays)}, hints)
+    except FormatError as error:
+        raise ModelError(f"{name} cannot be saved: {error}") from error
+    except ModelError as error:
+        if name not in ("base", "graph_model"):  # the trained networks predict without these two
+            raise
+        raise ModelError(f"{error}; to save without it, set_params({name}=None)") from error
+    return encoded
+
+
+def _check_state(state: FittedState) -> None:
+    _check_inputs(state.scaling, state.hubs, state.num_features)
+    if type(state.model) not in (FittedStack, *_SHAPES):
+        raise FormatError(f"the model must be a fit; got {shown(state.model)}")
+    sizes = Sizes(_num_nodes(state.model), state.num_features, len(state.classes))
+    _check_fit("model", state.model, sizes)
 
 
 def _classes(saved: Mapping[str, Any]) -> NDArray[Any]:
@@ -159,7 +224,7 @@ def _check_stack(name: str, fitted: FittedStack, sizes: Sizes) -> None:
         _check_kernel(f"{name}.features", fitted.features, sizes.features)
         seen = dataclasses.replace(sizes, features=fitted.features.whitening.shape[1])
     for number, part in enumerate(fitted.components):
-        _CHECKS[type(part)](f"{name}.components.{number}", part, seen)
+        _check_fit(f"{name}.components.{number}", part, seen)
     m, whole = len(held.nodes), sizes.nodes
     if fitted.part is not None:
         whole = _check_part(f"{name}.part", fitted.part, sizes)
@@ -218,53 +283,39 @@ def _check_kernel(name: str, fitted: FittedKernelMap, d: int) -> None:
         raise FormatError(f"{name}.deviation must be positive")
 
 
-def _check_bayesian(name: str, fitted: FittedBayesianGCN, sizes: Sizes) -> None:
-    _check_posterior(f"{name}.posterior", fitted.posterior, *sizes.rows)
-    _check(f"{name}.base_probabilities", fitted.base_probabilities, sizes.rows)
-    _check_samples(f"{name}.samples", fitted.samples, sizes)
-
-
-def _check_network(name: str, fitted: FittedNetwork, sizes: Sizes) -> None:
-    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
-    _check_samples(f"{name}.weights", fitted.weights, sizes)
-
-
-def _check_blocks(name: str, fitted: FittedBlocks, sizes: Sizes) -> None:
-    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
-    _check(f"{name}.before", fitted.before, sizes.rows)
-    _check(f"{name}.affinity", fitted.affinity, (sizes.classes, sizes.classes))
-    _check(f"{name}.weights", fitted.weights, (sizes.features, sizes.classes), "float32")
-    if not 0 <= fitted.edge_weight < np.inf:
-        raise FormatError(f"{name}.edge_weight must not be negative; got {fitted.edge_weight}")
-
-
-def _check_student(name: str, fitted: FittedStudent, sizes: Sizes) -> None:
-    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
-    _check(f"{name}.weights", fitted.weights, (sizes.features, sizes.classes), "float32")
-    _check_steps(fitted.diffusion.steps)
-
-
-def _check_spread(name: str, fitted: SpreadLabels, sizes: Sizes) -> None:
-    count = len(fitted.nodes)
-    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
-    _check(f"{name}.labels", fitted.labels, (count, sizes.classes))
-    _check_numbers(f"{name}.nodes", fitted.nodes, (count,), sizes.nodes)
-    _check_steps(fitted.model.steps)
-
-
-def _check_given(name: str, fitted: GivenProbabilities, sizes: Sizes) -> None:
-    _check(f"{name}.probabilities", fitted.probabilities, sizes.rows)
-
-
-_CHECKS: dict[type, Callable[[str, Any, Sizes], None]] = {
-    FittedStack: _check_stack,
-    FittedBayesianGCN: _check_bayesian,
-    FittedNetwork: _check_network,
-    FittedBlocks: _check_blocks,
-    FittedStudent: _check_student,
-    SpreadLabels: _check_spread,
-    GivenProbabilities: _check_given,
+# The arrays of each kind of fit, and the shapes that they must have.
+_SHAPES: dict[type, dict[str, str]] = {
+    FittedBayesianGCN: {"base_probabilities": "NK"},
+    FittedNetwork: {"probabilities": "NK"},
+    FittedBlocks: {"probabilities": "NK", "before": "NK", "affinity": "KK", "weights": "DK"},
+    FittedStudent: {"probabilities": "NK", "weights": "DK"},
+    SpreadLabels: {"probabilities": "NK"},
+    GivenProbabilities: {"probabilities": "NK"},
 }
+
+
+def _check_fit(name: str, fitted: Any, sizes: Sizes) -> None:
+    """Refuse a fit whose arrays are not of the sizes of the model, or that is never computed."""
+    if isinstance(fitted, FittedStack):
+        _check_stack(name, fitted, sizes)
+        return
+    for array, letters in _SHAPES[type(fitted)].items():
+        kind = "float32" if array == "weights" else "real numbers"
+        _check(f"{name}.{array}", getattr(fitted, array), sizes.shape(letters), kind)
+    if isinstance(fitted, FittedBayesianGCN):
+        _check_posterior(f"{name}.posterior", fitted.posterior, *sizes.shape("NK"))
+        _check_samples(f"{name}.samples", fitted.samples, sizes)
+    elif isinstance(fitted, FittedNetwork):
+        _check_samples(f"{name}.weights", fitted.weights, sizes)
+    elif isinstance(fitted, FittedBlocks):
+        if not 0 <= fitted.edge_weight < np.inf:
+            raise FormatError(f"{name}.edge_weight must not be negative; got {fitted.edge_weight}")
+    elif isinstance(fitted, FittedStudent):
+        _check_steps(fitted.diffusion.steps)
+    elif isinstance(fitted, SpreadLabels):
+        _check(f"{name}.labels", fitted.labels, (len(fitted.nodes), sizes.classes))
+        _check_numbers(f"{name}.nodes", fitted.nodes, (len(fitted.nodes),), sizes.nodes)
+        _check_steps(fitted.model.steps)
 
 
 def _check_samples(name: str, samples: WeightSamples, sizes: Sizes) -> None:

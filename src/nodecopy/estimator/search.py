@@ -16,6 +16,7 @@ from nodecopy.data.label_values import is_known, one_per_node
 from nodecopy.errors import ModelError, NotFittedError, shown
 from nodecopy.estimator.classifier import NodeCopyClassifier
 from nodecopy.estimator.inputs import node_numbers, read_described
+from nodecopy.estimator.parameters import Parameters
 from nodecopy.graph import Graph
 
 
@@ -55,7 +56,7 @@ class SharedGraph:
         return self
 
 
-class NodeIndexClassifier:
+class NodeIndexClassifier(Parameters):
     """A classifier of node numbers: `fit` hides every label but those of the given nodes."""
 
     _estimator_type = "classifier"
@@ -75,7 +76,7 @@ class NodeIndexClassifier:
         _refuse_contradictions(picked, labels)
         known = np.full(num_nodes, None, dtype=object)
         known[picked] = labels.tolist()
-        self.classifier_ = NodeCopyClassifier(**self.classifier.get_params())
+        self.classifier_ = NodeCopyClassifier(**self.classifier.get_params(deep=False))
         self.classifier_.fit(self.data.graph, self.data.features, known)
         self.classes_ = self.classifier_.classes_
         return self
@@ -91,26 +92,6 @@ class NodeIndexClassifier:
     def score(self, nodes: ArrayLike, y: ArrayLike) -> float:
         """Return the accuracy on ``nodes``."""
         return self._fitted().score(_nodes(nodes, self.data.graph.num_nodes), y)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments, and with ``deep`` those of the classifier as ``classifier__…``."""
-        own = {"classifier": self.classifier, "data": self.data}
-        inner = self.classifier.get_params() if deep else {}
-        return own | {f"classifier__{name}": value for name, value in inner.items()}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Set arguments; ``classifier__…`` reaches into the classifier."""
-        prefix = "classifier__"
-        for name, value in parameters.items():
-            if name in ("classifier", "data"):
-                setattr(self, name, value)
-            elif name.startswith(prefix):
-                self.classifier.set_params(**{name.removeprefix(prefix): value})
-            else:
-                raise ModelError(
-                    f"unknown parameter {name!r}; accepted: classifier, data, {prefix}…"
-                )
-        return self
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this is."""

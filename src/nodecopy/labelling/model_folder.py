@@ -25,7 +25,7 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import DatasetError, FormatError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.classifier import MODEL_FILE, model_file
+from nodecopy.estimator.saved import MODEL_FILE, model_file
 from nodecopy.graph import Graph
 from nodecopy.labelling.outcome import LabelledGraph
 from nodecopy.posterior import Posterior
