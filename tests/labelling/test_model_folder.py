@@ -173,7 +173,7 @@ def test_a_damaged_folder_is_refused_in_one_line(saved, content):
         ("ids", ["a"], "names 1 nodes; the model has 20"),
         ("feature_names", "first", "lacks the names"),
         ("feature_names", ["first", "first"], "repeats one of the names"),
-        ("structural", 1, "does not say whether"),
+        ("structural", 1, "lacks 'structural'"),
         ("version", [[[]]], "is of version"),
     ],
 )

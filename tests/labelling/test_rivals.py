@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from nodecopy.calibration import HeldOut
 from nodecopy.data import planted_partition
 from nodecopy.labelling import rivals
-from nodecopy.labelling.rivals import COMMONEST, PROPAGATION, REGRESSION, Hidden, Rival, rivals_on
+from nodecopy.labelling.rivals import COMMONEST, PROPAGATION, REGRESSION, Rival, rivals_on
 
 
 def problem(homophily: float):
     made = planted_partition(300, 3, homophily=homophily, seed=0).dataset
     labels = np.where(np.arange(300) < 60, made.labels, -1)
     nodes = np.arange(60)
-    return made.graph, made.features, labels, Hidden(nodes, made.labels[:60], nodes % 5)
+    held = HeldOut(nodes, made.labels[:60], np.zeros((0, 60, 3)), nodes % 5)
+    return made.graph, made.features, labels, held
 
 
 def test_edges_serve_propagation_and_features_serve_regression():
@@ -33,7 +37,7 @@ def test_a_hidden_label_is_not_seen():
     lone = (labels[0] + 1) % 3
     wrong = labels.copy()
     wrong[0] = lone
-    told = Hidden(hidden.nodes, wrong[:60], hidden.fold_of)
+    told = replace(hidden, truth=wrong[:60])
     assert not rivals_on(graph, features, wrong, told)[0].right[0]
 
 

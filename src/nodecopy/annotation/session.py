@@ -21,7 +21,7 @@ from nodecopy.data.tables import TableDataset, read_label_table
 from nodecopy.errors import DatasetError, FormatError, InputError, NodecopyError, shown
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.labelling import FitSettings
-from nodecopy.labelling.run import analyse_fit, fit_table, read_files
+from nodecopy.labelling.run import label_table, read_files
 from nodecopy.report.labelled import write_folder
 from nodecopy.report.labelled.change import change_line, read_figures
 from nodecopy.report.labelled.folder import LABELS
@@ -261,10 +261,7 @@ class Session:
             with self._lock:
                 self._refresh()
                 version, table = self._version, self._as_a_fit_reads()
-            fitted = fit_table(self.settings.classifier(progress), table)
-            fitted.set_params(progress=None, max_memory=None)
-            with progress_bar("choosing nodes and edges to look at", progress) as report:
-                found = analyse_fit(self.settings, table, fitted, report)
+            found = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
                 write_folder(found, self.folder, self._exchanging(), report)
         except NodecopyError as error:

@@ -35,6 +35,11 @@ from nodecopy.typed import fits
 TABLES_FILE, IDS_FILE = "tables.json", "ids.npz"
 # Version 2 had the ids in tables.json.
 _FORMAT, _VERSION, _READ = "nodecopy tables", 3, (2, 3)
+_NEEDED: dict[str, tuple[Any, str]] = {
+    "known": (dict[str, str], "'known', the labels by id"),
+    "feature_names": (list[str], "the names of the features"),
+    "structural": (bool, "'structural', whether there were no features"),
+}
 _SHOWN = 5
 
 
@@ -264,34 +269,23 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{path} is of version {shown(content.get('version'))}; this release reads {_VERSION}"
         )
-    if not fits(content.get("known"), dict[str, str]):
-        raise FormatError(f"{path} lacks 'known', the labels by id")
-    _check_names(path, content)
-    if not isinstance(content.get("structural"), bool):
-        raise FormatError(f"{path} does not say whether features were given")
-    _check_ways(path, content)
+    _check_content(path, content)
     return content
 
 
-def _check_ways(path: Path, content: dict[str, Any]) -> None:
-    """Check how tables were read; older files do not say it."""
-    for key, kind in (("repeated_edges", RepeatedEdges), ("missing", MissingValues)):
-        choices = get_args(kind)
+def _check_content(path: Path, content: dict[str, Any]) -> None:
+    """Refuse what is missing or of another kind; older files do not say how tables were read."""
+    needed = _NEEDED | ({"ids": (list[str], "the ids")} if content["version"] == _READ[0] else {})
+    for key, (kind, what) in needed.items():
+        value = content.get(key)
+        if not fits(value, kind):
+            raise FormatError(f"{path} lacks {what}")
+        if isinstance(value, list) and len(set(value)) < len(value):
+            raise FormatError(f"{path} repeats one of {what}")
+    for key, accepted in (("repeated_edges", RepeatedEdges), ("missing", MissingValues)):
+        choices = get_args(accepted)
         if content.setdefault(key, choices[0]) not in choices:
             raise FormatError(f"{path}: {unknown_name(key, content[key], choices)}")
     filled = content.setdefault("filled", {})
     if not fits(filled, dict[str, float]) or not all(abs(x) < math.inf for x in filled.values()):
         raise FormatError(f"{path}: 'filled' must be finite numbers by the names of features")
-
-
-def _check_names(path: Path, content: dict[str, Any]) -> None:
-    """Refuse lists of names that are none, or repeat one."""
-    needed = {"feature_names": "the names of the features"}
-    if content["version"] == _READ[0]:
-        needed["ids"] = "the ids"
-    for key, what in needed.items():
-        names = content.get(key)
-        if not isinstance(names, list) or not fits(names, list[str]):
-            raise FormatError(f"{path} lacks {what}")
-        if len(set(names)) < len(names):
-            raise FormatError(f"{path} repeats one of {what}")

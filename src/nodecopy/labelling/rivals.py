@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.calibration import HeldOut
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import Graph
@@ -41,20 +42,11 @@ class Rival:
         return float(gap.mean()), float(error)
 
 
-@dataclass(frozen=True, eq=False)
-class Hidden:
-    """Labels that were hidden: whose they are, what they are, and in which fold [n]."""
-
-    nodes: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    fold_of: NDArray[np.int64]
-
-
 def rivals_on(
     graph: Graph,
     features: FeatureMatrix | None,
     labels: NDArray[np.int64],
-    hidden: Hidden,
+    held: HeldOut,
 ) -> tuple[Rival, ...]:
     """Return what simple methods make of hidden labels; none where that would take long.
 
@@ -62,9 +54,9 @@ def rivals_on(
         graph: the observed graph.
         features: X [N, D], scaled; None leaves out regression on them.
         labels: those known, -1 where there is none [N].
-        hidden: the labels to predict.
+        held: the labels to predict, and the folds in which each was held out.
     """
-    classes, folds = int(labels.max()) + 1, int(hidden.fold_of.max()) + 1
+    classes, folds = int(labels.max()) + 1, int(held.folds.max()) + 1
     if _work(graph, features) * classes * folds > MAX_WORK:
         return ()
     commonest = np.bincount(labels[labels >= 0]).argmax()
@@ -73,29 +65,29 @@ def rivals_on(
         posterior = MaximumPosterior(FEATURES_PRECISION)
         methods.append((REGRESSION, DiffusionClassifier(Diffusion(1.0, 0), posterior)))
     nothing = np.zeros((graph.num_nodes, 1), np.float32)
-    tasks = _tasks(graph, nothing if features is None else features, labels, hidden)
-    found = [Rival(name, _right(method, tasks, hidden)) for name, method in methods]
-    return (*found, Rival(COMMONEST, hidden.truth == commonest))
+    tasks = _tasks(graph, nothing if features is None else features, labels, held)
+    found = [Rival(name, _right(method, tasks, held)) for name, method in methods]
+    return (*found, Rival(COMMONEST, held.truth == commonest))
 
 
 def _tasks(
-    graph: Graph, features: FeatureMatrix, labels: NDArray[np.int64], hidden: Hidden
+    graph: Graph, features: FeatureMatrix, labels: NDArray[np.int64], held: HeldOut
 ) -> list[Task]:
     tasks, classes = [], int(labels.max()) + 1
-    for fold in range(int(hidden.fold_of.max()) + 1):
+    for fold in range(int(held.folds.max()) + 1):
         shown = labels.copy()
-        shown[hidden.nodes[hidden.fold_of == fold]] = -1
+        shown[held.nodes[held.folds == fold]] = -1
         train = np.flatnonzero(shown >= 0)
         tasks.append(Task.of(graph, features, shown, train, num_classes=classes))
     return tasks
 
 
-def _right(method: NodeClassifier, tasks: Sequence[Task], hidden: Hidden) -> NDArray[np.bool_]:
-    right = np.zeros(len(hidden.nodes), bool)
+def _right(method: NodeClassifier, tasks: Sequence[Task], held: HeldOut) -> NDArray[np.bool_]:
+    right = np.zeros(len(held.nodes), bool)
     for fold, task in enumerate(tasks):
-        held = hidden.fold_of == fold
-        said = np.asarray(method.fit(task).probabilities)[hidden.nodes[held]].argmax(1)
-        right[held] = said == hidden.truth[held]
+        inside = held.folds == fold
+        said = np.asarray(method.fit(task).probabilities)[held.nodes[inside]].argmax(1)
+        right[inside] = said == held.truth[inside]
     return right
 
 

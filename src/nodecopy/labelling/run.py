@@ -22,7 +22,7 @@ from nodecopy.graph_models import SampledGraphs
 from nodecopy.graph_models.copying import CopyingPosterior
 from nodecopy.labelling.built_in import built_in_table
 from nodecopy.labelling.outcome import DrawnDonors, LabelledGraph
-from nodecopy.labelling.rivals import Hidden, Rival, rivals_on
+from nodecopy.labelling.rivals import Rival, rivals_on
 from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import suspect_edges
 from nodecopy.progress import Progress
@@ -50,11 +50,23 @@ def label_tables(
     with opened(executor, lines_on_stderr(progress)) as where:
         with progress_bar("reading", progress) as report:
             table = read_files(settings, max_memory, report)
-        classifier = settings.classifier(progress)
-        classifier.set_params(max_memory=max_memory, executor=where)
-        start = time.process_time()
-        fitted = fit_table(classifier, table)
-        spent = time.process_time() - start
+        return label_table(settings, table, progress, max_memory=max_memory, executor=where)
+
+
+def label_table(
+    settings: FitSettings,
+    table: TableDataset,
+    progress: bool | None = None,
+    *,
+    max_memory: int | None = None,
+    executor: object = None,
+) -> LabelledGraph:
+    """Do the job on what was read, see `label_tables`."""
+    classifier = settings.classifier(progress)
+    classifier.set_params(max_memory=max_memory, executor=executor)
+    start = time.process_time()
+    fitted = fit_table(classifier, table)
+    spent = time.process_time() - start
     # How and where this fit was made is no property of the model, which may be kept.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
@@ -120,14 +132,12 @@ def analyse_fit(
     report(3, 4)
     donors = _donors(fitted)
     report(4, 4)
-    held_out = Validation.of(fitted.model_)
+    validation, held = Validation.of(fitted.model_), fitted.held_out_
     rivals: tuple[Rival, ...] = ()
-    if settings.rivals and fitted.held_out_ is not None:
-        held = fitted.held_out_
-        hidden = Hidden(held.nodes, held.truth, held.folds)
-        rivals = rivals_on(graph, shown, table.dataset.labels, hidden)
+    if settings.rivals and held is not None:
+        rivals = rivals_on(graph, shown, table.dataset.labels, held)
     return LabelledGraph(
-        settings, table, inspection, fitted, held_out, chosen, suspects, donors, rivals
+        settings, table, inspection, fitted, validation, chosen, suspects, donors, rivals
     )
 
 
