@@ -6,7 +6,6 @@ ids [R], text or whole numbers (absent: row i belongs to the id i). Others are l
 
 from __future__ import annotations
 
-import math
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -39,26 +38,8 @@ _DAMAGE = (
 )
 
 
-@dataclass(frozen=True)
-class ArrayHeader:
-    """The type and shape of an array on disk."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    @property
-    def size(self) -> int:
-        """How many numbers it holds; of any size, unlike NumPy's."""
-        return math.prod(self.shape)
-
-    @property
-    def bytes(self) -> int:
-        """What it takes in memory."""
-        return self.size * self.dtype.itemsize
-
-    def __str__(self) -> str:
-        """Show the type and the shape."""
-        return f"{self.dtype} {list(self.shape)}"
+# An array of one number, repeated: it has the type and the shape of one on disk, and no memory.
+Outline = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -100,67 +81,54 @@ def read_arrays(path: Path, max_memory: int) -> FeatureArrays:
     if first_bytes(path)[:2] != b"PK":
         raise FormatError(f"{path} is not an .npz file, as its name says it is")
     try:
-        headers = _read_headers(path, (*_NEEDED, *_OPTIONAL))
+        outlines = _read_outlines(path, (*_NEEDED, *_OPTIONAL))
     except _DAMAGE as error:
         raise _unreadable(path, error) from error
-    _check_headers(path, headers)
-    _check_size(path, sum(map(_bytes_to_read, headers.items())), headers, max_memory)
+    _check_outlines(path, outlines)
+    size = sum(one.nbytes + one.size * _KEPT_BYTES.get(key, 0) for key, one in outlines.items())
+    largest = max(outlines, key=lambda key: outlines[key].nbytes)
+    _check_size(path, size, max_memory, f"{largest} of {_said(outlines[largest])}")
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            held = {key: archive[key] for key in headers}
+            held = {key: archive[key] for key in outlines}
     except _DAMAGE as error:
         raise _unreadable(path, error) from error
     width = int(held["num_features"])
-    _check_size(path, width * _NAME_BYTES, headers, max_memory, f"num_features = {width:,}")
+    _check_size(path, width * _NAME_BYTES, max_memory, f"num_features = {width:,}")
     values = _matrix(path, held, width)
-    ids = held.get("ids")
-    return FeatureArrays(path, values, np.arange(values.shape[0]) if ids is None else ids)
+    return FeatureArrays(path, values, held.get("ids", np.arange(values.shape[0])))
 
 
-def _check_headers(path: Path, headers: Mapping[str, ArrayHeader]) -> None:
+def _check_outlines(path: Path, outlines: Mapping[str, Outline]) -> None:
     """Refuse arrays that do not fit together, while nothing but their headers is in memory."""
-    missing = [key for key in _NEEDED if key not in headers]
+    missing = [key for key in _NEEDED if key not in outlines]
     if missing:
         raise FormatError(
             f"{path} lacks {', '.join(missing)}; needed: {', '.join(_NEEDED)}; "
             f"optional: {', '.join(_OPTIONAL)}"
         )
-    width, starts, columns = (headers[key] for key in _NEEDED)
+    width, starts, columns = (outlines[key] for key in _NEEDED)
     wholes = all(part.dtype.kind in "iu" for part in (width, starts, columns))
-    if not wholes or len(starts.shape) != 1 or starts.size == 0 or width.shape != ():
+    if not wholes or starts.ndim != 1 or starts.size == 0 or width.ndim != 0:
         raise FormatError(f"{path}: num_features, x_indptr and x_indices must be whole numbers")
-    values = headers.get("x_data", ArrayHeader(np.dtype(np.float32), columns.shape))
+    values = outlines.get("x_data", columns)
     if values.dtype.kind not in "biuf":
         raise FormatError(f"{path}: x_data must be numbers; found {values.dtype}")
-    if len(columns.shape) != 1 or values.shape != columns.shape:
+    if columns.ndim != 1 or values.shape != columns.shape:
         raise FormatError(
             f"{path}: x_indices and x_data must be of one length; found {list(columns.shape)} and "
             f"{list(values.shape)}"
         )
-    count = starts.size - 1
-    ids = headers.get("ids", ArrayHeader(np.dtype(np.int64), (count,)))
-    if ids.shape != (count,) or ids.dtype.kind not in "iuU":
-        raise FormatError(f"{path}: ids must be text or whole numbers [{count}]; found {ids}")
+    ids, rows = outlines.get("ids", starts[1:]), starts.size - 1
+    if ids.shape != (rows,) or ids.dtype.kind not in "iuU":
+        raise FormatError(f"{path}: ids must be text or whole numbers [{rows}]; found {_said(ids)}")
 
 
-def _bytes_to_read(array: tuple[str, ArrayHeader]) -> int:
-    """Return what an array takes: as it is read, and as it is kept."""
-    key, header = array
-    return header.bytes + header.size * _KEPT_BYTES.get(key, 0)
-
-
-def _check_size(
-    path: Path,
-    size: int,
-    headers: Mapping[str, ArrayHeader],
-    max_memory: int,
-    reason: str | None = None,
-) -> None:
+def _check_size(path: Path, size: int, max_memory: int, what: str) -> None:
     if size > max_memory:
-        largest = max(headers, key=lambda key: headers[key].bytes)
         raise DatasetError(
-            f"{path}: {reason or f'{largest} of {headers[largest]}'} takes about {size_text(size)} "
-            f"of memory; max_memory is {size_text(max_memory)}"
+            f"{path}: {what} takes about {size_text(size)} of memory; max_memory is "
+            f"{size_text(max_memory)}"
         )
 
 
@@ -189,8 +157,8 @@ def _unreadable(path: Path, error: BaseException) -> FormatError:
     return FormatError(f"{path} cannot be read as .npz: {str(error) or type(error).__name__}")
 
 
-def _read_headers(path: Path, keys: Sequence[str]) -> dict[str, ArrayHeader]:
-    """Return the headers of those arrays that the file holds; nothing else is unpacked.
+def _read_outlines(path: Path, keys: Sequence[str]) -> dict[str, Outline]:
+    """Return the outlines of those arrays that the file holds; nothing else is unpacked.
 
     Raises:
         ValueError, EOFError, OSError, zipfile.BadZipFile: the file is damaged, or holds fewer bytes
@@ -205,15 +173,17 @@ def _read_headers(path: Path, keys: Sequence[str]) -> dict[str, ArrayHeader]:
             if name not in members:
                 continue
             with archive.open(name) as file:
-                header = _header(file)
+                outline = _outline(file)
             held = archive.getinfo(name).file_size
-            if header.bytes > held:
-                raise ValueError(f"{key} is {header}, but the file has {held:,} bytes of it")
-            found[key] = header
+            if outline.nbytes > held:
+                raise ValueError(
+                    f"{key} is {_said(outline)}, but the file has {held:,} bytes of it"
+                )
+            found[key] = outline
     return found
 
 
-def _header(file: IO[bytes]) -> ArrayHeader:
+def _outline(file: IO[bytes]) -> Outline:
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -222,4 +192,8 @@ def _header(file: IO[bytes]) -> ArrayHeader:
     if version not in readers:
         raise ValueError(f"arrays of format {version[0]}.{version[1]} hold no numbers")
     shape, _, dtype = readers[version](file)
-    return ArrayHeader(dtype, shape)
+    return np.broadcast_to(np.zeros((), dtype), shape)
+
+
+def _said(array: Outline) -> str:
+    return f"{array.dtype} {list(array.shape)}"

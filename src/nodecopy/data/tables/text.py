@@ -14,7 +14,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,16 +79,19 @@ def scan(path: Path, encoding: str | None = None, unpacked_limit: int | None = N
             packed = file.read(2) == b"\x1f\x8b"
         with _opened(path, packed) as file:
             marked = file.read(2) in _UTF16_MARKS
-        limit = _limit(path, unpacked_limit) if packed else None
+        limit = max(_HARMLESS, _RATIO * os.path.getsize(path))
+        limit = limit if unpacked_limit is None else unpacked_limit
         names = [encoding] if encoding else ["utf-16"] if marked else [_UTF8, _WINDOWS]
         for name in names:
             try:
-                return _scanned(path, packed, name, limit)
+                return _scanned(path, packed, name, limit if packed else None)
             except UnicodeError:
                 continue
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path} cannot be read: {error}") from error
-    raise FormatError(f"{path} is not text in {_words(names)}; --encoding NAME reads another")
+    known = {_UTF8: "UTF-8", _WINDOWS: "Windows-1252"}
+    tried = " or ".join(known.get(name, name) for name in names)
+    raise FormatError(f"{path} is not text in {tried}; --encoding NAME reads another")
 
 
 def check_encoding(name: str | None) -> str | None:
@@ -154,7 +157,11 @@ def _scanned(path: Path, packed: bool, encoding: str, limit: int | None) -> Text
         while piece := file.read(_PIECE):
             size += len(piece)
             if limit is not None and size > limit:
-                raise _too_much(path, limit)
+                raise FormatError(
+                    f"{path}: {size_text(os.path.getsize(path))} of gzip unpack to more than "
+                    f"{size_text(limit)}, which is no table; unpack it first if it is meant, or "
+                    "raise unpacked_limit"
+                )
             text = reader.decode(piece)
             if "\0" in text:
                 line += text.count("\n", 0, text.index("\0"))
@@ -177,22 +184,3 @@ def _scanned(path: Path, packed: bool, encoding: str, limit: int | None) -> Text
 
 def _opened(path: Path, packed: bool) -> Any:
     return gzip.open(path, "rb") if packed else path.open("rb")
-
-
-def _words(encodings: Sequence[str]) -> str:
-    known = {_UTF8: "UTF-8", _WINDOWS: "Windows-1252"}
-    return " or ".join(known.get(name, name) for name in encodings)
-
-
-def _limit(path: Path, unpacked_limit: int | None) -> int:
-    if unpacked_limit is not None:
-        return unpacked_limit
-    return max(_HARMLESS, _RATIO * os.path.getsize(path))
-
-
-def _too_much(path: Path, limit: int) -> FormatError:
-    size = os.path.getsize(path)
-    return FormatError(
-        f"{path}: {size_text(size)} of gzip unpack to more than {size_text(limit)}, which is no "
-        "table; unpack it first if it is meant, or raise unpacked_limit"
-    )
