@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.tables import TableDataset
 from nodecopy.data.tables.columns import feature_columns
-from nodecopy.data.tables.database import Column, Database, Reading
+from nodecopy.data.tables.database import Database, Reading
 from nodecopy.data.tables.kinds import FEATURES
+from nodecopy.data.tables.sources import Column
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.labelling import FitSettings
 

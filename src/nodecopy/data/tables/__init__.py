@@ -2,9 +2,9 @@
 
 Reading order: ``text`` (encodings and line ends), ``numbers`` (how they are written), ``kinds``
 (what columns may be called), ``files`` (how a file is opened), ``columns`` (which column is what),
-``database`` (DuckDB reads, and finds the lines of what is wrong), ``nodes``, ``headers``
-(first rows in doubt), ``edges``, ``labels``, ``features`` and ``arrays`` (what is made of the
-rows), ``dataset`` (all of it together).
+``sources`` (a file as DuckDB reads it), ``database`` (which loads tables, and finds the lines of
+what is wrong), ``nodes``, ``headers`` (first rows in doubt), ``edges``, ``labels``, ``features``
+and ``arrays`` (what is made of the rows), ``dataset`` (all of it together).
 """
 
 from nodecopy.data.tables.dataset import TableDataset, read_tables

@@ -7,50 +7,44 @@ database is opened, not before: docs/decisions/0014-duckdb.md.
 
 from __future__ import annotations
 
-import glob
-import itertools
 import os
-import re
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.label_values import UNKNOWN_TEXTS
-from nodecopy.data.tables.files import TableFile, broken_lines, lines_of, open_table
+from nodecopy.data.tables.files import TableFile, lines_of, open_table
 from nodecopy.data.tables.kinds import Kind
 from nodecopy.data.tables.numbers import EVIDENCE, Marks, check_decimal, check_na_words
-from nodecopy.data.tables.sql import identifier, is_one_of, quoted
-from nodecopy.data.tables.text import MAX_LINE, Text, check_encoding, plain_copy
+from nodecopy.data.tables.sources import (
+    Column,
+    brief,
+    cell,
+    check_types,
+    explained,
+    source,
+    unreadable,
+)
+from nodecopy.data.tables.sql import is_one_of, quoted
+from nodecopy.data.tables.text import check_encoding, plain_copy
 from nodecopy.data.tables.wording import SHOWN, counted, listed, shortened
-from nodecopy.errors import DatasetError, FormatError, RunError
+from nodecopy.errors import DatasetError, RunError
 from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
 
 MEMORY_LIMIT = 2 * 1024**3
 WATCHER = "nodecopy reading"
 _INTERRUPTED = "Query interrupted"
-_COUNTED = 1000
 # Seconds between two questions of how far a statement is.
 _PAUSE = 0.2
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_TEXTS = ("VARCHAR", "ENUM", "UUID", "BOOLEAN", *_WHOLE, *(f"U{name}" for name in _WHOLE))
-_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 _COUNTS = ", ".join(f"count_if(regexp_full_match(trim(cell), {quoted(p)}))" for p in EVIDENCE)
-
-
-class Column(NamedTuple):
-    """A column to load: its name in the database, its place in the file, and what it holds."""
-
-    name: str
-    place: int
-    holds: Literal["id", "label", "number", "text"] = "id"
 
 
 class Loaded(NamedTuple):
@@ -134,10 +128,10 @@ class Database:
 
     def _described(self, table: TableFile) -> TableFile:
         try:
-            found = self.rows(f"DESCRIBE SELECT * FROM {_source(table)}")
-            (count,) = self.rows(f"SELECT count(*) FROM {_source(table)}")[0]
+            found = self.rows(f"DESCRIBE SELECT * FROM {source(table)}")
+            (count,) = self.rows(f"SELECT count(*) FROM {source(table)}")[0]
         except self._duckdb.Error as error:
-            raise _unreadable(table, error) from error
+            raise unreadable(table, error) from error
         if count == 0:
             raise DatasetError(f"{table.path} has no rows")
         names, types = (tuple(str(row[place]) for row in found) for place in (0, 1))
@@ -148,13 +142,13 @@ class Database:
 
         A missing value is NULL, and what is not a number where there should be one is NaN.
         """
-        _check_types(table, columns)
+        check_types(table, columns)
         numbers = [column for column in columns if column.holds == "number"]
         if not self._load_plain(name, table, columns, numbers):
             try:
                 table = self._load_marked(name, table, columns, numbers)
             except self._duckdb.Error as error:
-                raise _explained(table, error) from error
+                raise explained(table, error) from error
         self.loaded[name] = Loaded(table, columns)
 
     def _load_plain(
@@ -180,9 +174,9 @@ class Database:
         wrong = " OR ".join(f"isnan({column.name})" for column in numbers)
         if not wrong or self.marks or not self.rows(f"SELECT 1 FROM {name} WHERE {wrong} LIMIT 1"):
             return table
-        cells = ", ".join(f"CAST({_cell(table, column)} AS VARCHAR)" for column in numbers)
+        cells = ", ".join(f"CAST({cell(table, column)} AS VARCHAR)" for column in numbers)
         evidence = self.rows(
-            f"SELECT {_COUNTS} FROM (SELECT unnest([{cells}]) AS cell FROM {_source(table)})"
+            f"SELECT {_COUNTS} FROM (SELECT unnest([{cells}]) AS cell FROM {source(table)})"
         )
         marks = Marks.of(*evidence[0])
         if marks is None:
@@ -196,20 +190,20 @@ class Database:
         some = " OR ".join(f"{column.name} IS NOT NULL" for column in columns)
         self.run(
             f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM "
-            f"(SELECT {self._picked(table, columns)} FROM {_source(table)}) WHERE {some}"
+            f"(SELECT {self._picked(table, columns)} FROM {source(table)}) WHERE {some}"
         )
 
     def _picked(self, table: TableFile, columns: Sequence[Column]) -> str:
         return ", ".join(f"{self._value(table, column)} AS {column.name}" for column in columns)
 
     def _value(self, table: TableFile, column: Column) -> str:
-        cell = _cell(table, column)
+        value = cell(table, column)
         kind = table.types[column.place] if table.types else "VARCHAR"
         if column.holds == "number":
             if kind.startswith("VARCHAR"):
-                return table.marks.number(cell, self.na_words)
-            return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
-        text = f"nullif(trim(CAST({cell} AS VARCHAR), ' \t'), '')"
+                return table.marks.number(value, self.na_words)
+            return f"nullif(CAST({value} AS DOUBLE), 'nan'::DOUBLE)"
+        text = f"nullif(trim(CAST({value} AS VARCHAR), ' \t'), '')"
         if column.holds != "label":
             return text
         unknown = is_one_of(f"lower({text})", (*self.na_words, *UNKNOWN_TEXTS, "-1,0"))
@@ -265,14 +259,13 @@ class Database:
             return listed([_shown(cells) for cells in found], count)
         place = {column.name: column for column in columns}
         cells = [
-            f"coalesce(CAST({_cell(table, place[one])} AS VARCHAR), '') AS cell{one}"
-            for one in show
+            f"coalesce(CAST({cell(table, place[one])} AS VARCHAR), '') AS cell{one}" for one in show
         ]
         shown = ", ".join(f"cell{one}" for one in show)
         row = "row_number() OVER ()" if table.text else "file_row_number + 1"
         inner = f"SELECT {row} AS at_row, {self._picked(table, columns)}, {', '.join(cells)}"
         found = self.rows(
-            f"SELECT {shown}, min(at_row) FROM ({inner} FROM {_source(table, rows=True)}) "
+            f"SELECT {shown}, min(at_row) FROM ({inner} FROM {source(table, rows=True)}) "
             f"WHERE {condition} GROUP BY {shown} ORDER BY min(at_row) LIMIT {SHOWN}"
         )
         numbers = [int(row[-1]) for row in found]
@@ -359,74 +352,9 @@ class Database:
     def _too_large(self, error: Exception) -> RunError:
         return RunError(
             f"the tables need more than {self.memory_limit / 2**20:,.0f} MiB of memory and what is "
-            f"free in the folder for temporary files: {_brief(error)}"
+            f"free in the folder for temporary files: {brief(error)}"
         )
-
-
-def _cell(table: TableFile, column: Column) -> str:
-    return f"c{column.place}" if table.text else identifier(table.names[column.place])
 
 
 def _shown(cells: Sequence[Any]) -> str:
     return ", ".join(repr(shortened(str(cell))) for cell in cells)
-
-
-def _source(table: TableFile, *, rows: bool = False) -> str:
-    """Return what to select from: all columns of a text as text, those of Parquet as they are."""
-    if table.text is None:
-        return f"read_parquet({_path(table.path)}, file_row_number = {str(rows).lower()})"
-    kinds = table.types or ["VARCHAR"] * len(table.names)
-    types = ", ".join(f"c{place}: '{kind}'" for place, kind in enumerate(kinds))
-    return (
-        f"read_csv({_path(table.text.path)}, auto_detect = false, header = false, "
-        f"skip = {table.skip}, delim = {quoted(table.delimiter)}, quote = '\"', escape = '\"', "
-        f"compression = '{'gzip' if table.text.packed else 'none'}', "
-        f"max_line_size = {MAX_LINE}{_line_end(table.text)}, columns = {{{types}}})"
-    )
-
-
-def _line_end(text: Text) -> str:
-    ends = {"\n": "\\n", "\r": "\\r", "\r\n": "\\r\\n"}
-    return f", new_line = '{ends[text.line_ends[0]]}'" if text.line_ends else ""
-
-
-def _path(path: Path) -> str:
-    # DuckDB takes a path for a pattern: a name with * or [ must stand for itself.
-    return quoted(glob.escape(str(path.absolute())))
-
-
-def _check_types(table: TableFile, columns: Sequence[Column]) -> None:
-    """Refuse columns of a Parquet file that hold something else than what is looked for."""
-    for column in columns if table.types else ():
-        found = table.types[column.place]
-        accepted = _TEXTS if column.holds == "id" else (*_TEXTS, *_FRACTIONS)
-        if not found.startswith(accepted) or found.endswith("]"):
-            wanted = "numbers" if column.holds == "number" else "text or whole numbers"
-            raise DatasetError(
-                f"{table.path}: {table.named(column.place)} holds {found}; accepted: {wanted}"
-            )
-
-
-def _explained(table: TableFile, error: Exception) -> FormatError:
-    """Name the first lines of a text that do not fit and say how many there are."""
-    faults = list(itertools.islice(broken_lines(table), _COUNTED)) if table.text else []
-    if not faults:
-        return _unreadable(table, error)
-    shown = "; ".join(f"line {line} {what}" for line, what in faults[:SHOWN])
-    many = counted(len(faults), "line") if len(faults) < _COUNTED else f"{_COUNTED:,} or more lines"
-    return FormatError(f"{table.path}: {many} cannot be read: {shown}")
-
-
-def _unreadable(table: TableFile, error: Exception) -> FormatError:
-    what = "as Parquet" if table.text is None else "as text"
-    return FormatError(f"{table.path} cannot be read {what}: {_brief(error)}")
-
-
-def _brief(error: Exception) -> str:
-    r"""Return the first line of a message of DuckDB, without its class.
-
-    >>> _brief(ValueError("IO Error: No magic bytes found\n\nLINE 1: SELECT"))
-    'No magic bytes found'
-    """
-    lines = re.sub(r"^[\w ]+ Error: ", "", str(error)).splitlines()
-    return shortened(lines[0], 200) if lines else type(error).__name__

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables.columns import edge_columns
-from nodecopy.data.tables.database import Column, Database
+from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.kinds import EDGES
 from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.wording import counted
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, stored_by_density
 from nodecopy.data.tables.columns import FeatureColumns
-from nodecopy.data.tables.database import Column, Database
+from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.nodes import PLAIN_INTEGER, look_alike, without_edges
 from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import SHOWN, counted, listed
 from nodecopy.errors import DatasetError

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.tables.columns import label_columns
-from nodecopy.data.tables.database import Column, Database
+from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.files import TableFile
 from nodecopy.data.tables.headers import settle_headers
 from nodecopy.data.tables.kinds import LABELS
@@ -28,6 +28,7 @@ from nodecopy.data.tables.nodes import (
     refuse_near_twins,
 )
 from nodecopy.data.tables.problems import Problems
+from nodecopy.data.tables.sources import Column
 from nodecopy.data.tables.sql import is_in
 from nodecopy.data.tables.wording import SHOWN, counted
 from nodecopy.errors import DatasetError
