@@ -113,6 +113,11 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
     assert suspects[0]["id"] == "b4"
     summary, estimate = json.loads(Path("run/summary.json").read_text()), clf.estimated_accuracy()
     assert summary["estimated_accuracy"] == dataclasses.asdict(estimate)
+    hidden = summary["hidden_labels"]
+    assert hidden["labels"] == estimate.num_labels
+    assert list(hidden["right"])[:2] == ["nodecopy", "label propagation"]
+    printed = ", ".join(f"{name} {share:.0%}" for name, share in hidden["right"].items())
+    assert printed in out
     without = np.array([row["known"] == "" for row in predictions])
     mean = sets[without].sum(1).mean()
     assert summary["sets"] == {"coverage": 0.8, "mean_size": pytest.approx(mean, abs=1e-6)}
@@ -165,6 +170,7 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys)
     assert Path("run/suspect_labels.csv").read_text() == "id,given,suggested,probability\n"
     summary = json.loads(Path("run/summary.json").read_text())
     assert summary["estimated_accuracy"] is summary["sets"] is summary["suspect_labels"] is None
+    assert summary["hidden_labels"] is None
     predict = ["predict", "--model=run/model", "--edges=edges.csv", "--features=features.csv"]
     assert cli.main([*predict, "--out=new.csv"]) == 0
     assert "set_90" not in read(Path("new.csv"))[0]

@@ -35,7 +35,7 @@ def datasets(
 def _counts_table(loaded: Sequence[NodeDataset]) -> Table:
     from rich.table import Table
 
-    table = Table("dataset")
+    table = Table("dataset", caption="homophily: the share of edges that join equal labels")
     for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
         table.add_column(column, justify="right")
     for dataset in loaded:

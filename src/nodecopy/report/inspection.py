@@ -66,8 +66,13 @@ def _labels(found: Inspection) -> list[str]:
         lines.append(f"… and {len(rows) - _MAX_CLASSES:,} more")
     mixing = found.mixing
     if mixing.edges:
-        share = f"{mixing.homophily:.2f} of {mixing.edges:,} labelled edges join equal labels"
-        lines += ["", *aligned([("homophily", f"{share} ({mixing.by_chance:.2f} by chance)")])]
+        joined = f"{mixing.homophily:.2f} of {mixing.edges:,} edges between labelled nodes"
+        homophily = [
+            ("homophily", f"{joined} join equal labels;"),
+            ("", f"it would be {mixing.by_chance:.2f} if edges did not depend on labels;"),
+            ("", "the further above that, the more a node's neighbours tell about its label"),
+        ]
+        lines += ["", *aligned(homophily)]
     return lines
 
 

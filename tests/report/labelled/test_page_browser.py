@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -382,6 +383,31 @@ def test_long_ids_keep_what_tells_them_apart(driver, written, width):
         "[...document.querySelectorAll(arguments[0])].map(e => e.title)", f"{ROWS} .line"
     )
     assert set(ids) <= set(titles)
+    page.open(f"#node={quote(ids[5], safe='')}", width=width)
+    # The name of each mark in the drawing, and whether it lies within the drawing.
+    drawn = page.run(
+        "[...document.querySelectorAll('#neighbourhood text')].map(text => {"
+        " const [box, all] = [text, byId('neighbourhood')].map(e => e.getBoundingClientRect());"
+        " return [text.textContent, box.left >= all.left && box.right <= all.right]; })"
+    )
+    assert sorted(re.findall(r"\d+", name)[0] for name, _ in drawn) == ["004", "005", "006"]
+    assert all(inside for _, inside in drawn)
+
+
+def test_tables_with_long_names_fit_into_the_page(driver, written):
+    ids = [f"{'the-same-beginning/' * 3}{i:03d}{'-the-same-ending' * 3}" for i in range(40)]
+    made = make_found(40, 4, ids=ids, validation=contradicted(8, 4, 4))
+    names = tuple(f"Class {k} of those with a name that is rather long" for k in range(4))
+    dataset = replace(made.table.dataset, class_names=names)
+    found = replace(made, table=replace(made.table, dataset=dataset))
+    page = Page(driver, written("long-names", found))
+    page.open()
+    hidden = (
+        "[...document.querySelectorAll('main .scroll')].map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert max(page.run(hidden)) <= 1
+    grid = page.one(".grid")
+    assert page.run("arguments[0].scrollWidth - arguments[0].clientWidth", grid) <= 1
 
 
 def test_labels_that_differ_from_predictions_can_be_listed(page, found):
@@ -417,7 +443,7 @@ def test_mistakes_and_rivals_are_shown(driver, written):
     rows = [row.text for row in page.all("#rivals-table tbody tr")]
     assert rows[0].startswith("nodecopy 66.7%")
     assert rows[1].startswith("label propagation 83.3%")
-    assert "+16.7 ± " in rows[1]
+    assert rows[1].endswith("+16.7 ± 33.3")  # two standard errors, and one is 1 / 6
     assert "may do as well" in page.one("#rivals-words").text
 
 
@@ -461,4 +487,17 @@ def test_on_paper_there_are_no_buttons_and_no_table_of_all_nodes(page):
     assert not any(button.is_displayed() for button in page.all("main .download"))
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.run(wide) <= 1
+    # Drawn for a window of 1,300 pixels, everything still fits on paper, whole.
+    size = {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    outside = (
+        "[...document.querySelectorAll('.chart svg, main table')]"
+        ".filter(e => e.getClientRects().length && e.getBoundingClientRect().right > 701).length"
+    )
+    assert page.run(outside) == 0
+    assert all("…" not in cell.text for cell in page.all("main td"))
+    cut = (
+        "[...document.querySelectorAll('td .line')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+    )
+    assert page.run(f"{cut}.filter(e => getComputedStyle(e).display !== 'inline').length") == 0
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.graph import Graph
 from nodecopy.labelling import LabelledGraph, Validation
 from nodecopy.report.labelled.page_data import page_data
+from nodecopy.report.labelled.page_map import node_map
 from nodecopy.report.labelled.page_nodes import choose_nodes, link_columns
 from tests.report.labelled.fabricated import HOSTILE_IDS, contradicted, make_found
 
@@ -209,6 +210,7 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     assert not sample <= set(choose_nodes(seed, 60).tolist())
     data = page_data(found, max_nodes=60)
     assert "60 of 400 nodes" in data["leftOut"]
+    assert "those with a label" in data["leftOut"]
     assert sum(data["classes"]["predicted"]) == 400
     assert unpacked(data["nodes"]["degree"], "<i4").tolist() == [2] * 60
     assert len(unpacked(data["links"]["targets"], "<i4")) < 120
@@ -227,6 +229,10 @@ def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_
     assert len(chosen) == 100
     data = page_data(found, 100)
     assert len(data["suspectLabels"]["nodes"]) == len(data["next"]["nodes"]) == 20
+    held = np.count_nonzero(choose_nodes(found, 100, node_map(found).first(20).nodes) < 2_000)
+    assert f"{held} of 2,000 with a label" in data["leftOut"]
+    differ = np.count_nonzero(found.posterior.probabilities[:2_000].argmax(1) != 0)
+    assert f"{differ:,} known labels differ from them" in data["suspectLabels"]["sentence"]
     assert min(data["suspectLabels"]["nodes"] + data["next"]["nodes"]) >= 0
     listed = {*found.suspect_labels.nodes[:25], *found.next_labels.nodes[:25]}
     others = np.setdiff1d(chosen, [*listed, *found.suspects.nodes.ravel()])

@@ -34,8 +34,8 @@ async function showMatches() {
   const sought = byId("query").value;
   const { ids } = await get(`search?q=${encodeURIComponent(sought)}`);
   if (byId("query").value !== sought) return; // a later answer is on its way
-  const items = ids.map((id) => {
-    const button = make("button", { type: "button" }, oneLine(id));
+  const items = ids.map((id, i) => {
+    const button = make("button", { type: "button" }, oneLine(id, tellingIn(ids)[i]));
     button.addEventListener("click", () => goTo(id));
     return make("li", {}, button);
   });

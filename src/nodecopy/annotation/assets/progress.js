@@ -128,14 +128,15 @@ function showSuspects() {
     byId("suspects").replaceChildren(make("p", { class: "quiet" }, "No label is in doubt."));
     return;
   }
-  const items = state.suspects.map(([id, given, suggested, probability]) => {
+  const telling = tellingIn(state.suspects.map(([id]) => id));
+  const items = state.suspects.map(([id, given, suggested, probability], i) => {
     const button = make(
       "button",
       { type: "button" },
-      oneLine(id),
+      oneLine(id, telling[i]),
       make("small", {}, `wrong with ${wholePercent(probability)}`),
       className(state.classes.indexOf(given)),
-      make("small", {}, `rather ${shortened(suggested, 30)}?`),
+      make("small", {}, `rather ${shortened(suggested, 60)}?`),
     );
     const why = `Its label may be wrong: without it, ${shortened(suggested, 60)} is predicted.`;
     button.addEventListener("click", () => ask(id, why));

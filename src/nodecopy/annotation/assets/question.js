@@ -90,11 +90,12 @@ function columnParts(view) {
 
 function nearestParts(view) {
   if (view === null || view.nearest.length === 0) return [];
-  const rows = view.nearest.map(([id, k, alike]) => {
+  const telling = tellingIn(view.nearest.map(([id]) => id));
+  const rows = view.nearest.map(([id, k, alike], i) => {
     const button = make(
       "button",
       { type: "button" },
-      oneLine(id),
+      oneLine(id, telling[i]),
       make("small", {}, `similarity ${alike.toFixed(2)}`),
       className(k),
     );

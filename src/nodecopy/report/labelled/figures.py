@@ -29,6 +29,7 @@ def figures(found: LabelledGraph) -> dict[str, Any]:
         "known_labels": int(np.count_nonzero(labels >= 0)),
         "classes": len(found.class_names),
         "mean_confidence": round(float(confidence.mean()), 6),
+        "hidden_labels": _hidden_labels(found),
         "estimated_accuracy": None if found.accuracy is None else asdict(found.accuracy),
         "sets": None
         if sizes is None
@@ -41,6 +42,15 @@ def figures(found: LabelledGraph) -> dict[str, Any]:
         },
         "suspect_edges": len(found.suspects.nodes),
     }
+
+
+def _hidden_labels(found: LabelledGraph) -> dict[str, Any] | None:
+    """Return how many labels were hidden in turn, and which share each method predicted rightly."""
+    if found.validation is None:
+        return None
+    right = {"nodecopy": found.validation.right, **{r.name: r.right for r in found.rivals}}
+    shares = {name: round(float(hits.mean()), 6) for name, hits in right.items()}
+    return {"labels": len(found.validation.nodes), "right": shares}
 
 
 def set_sizes(found: LabelledGraph) -> NDArray[np.int64] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from nodecopy.report.labelled.page_nodes import (
     packed,
     place_of,
 )
+from nodecopy.report.text_table import signed
 
 _BINS = 20
 # Classes that a table of mistakes has at most, and rows of the list in its place.
@@ -50,7 +52,7 @@ def page_data(
         "summary": words.summary(found),
         "warnings": words.warnings(found),
         "notes": list(found.table.notes),
-        "leftOut": words.left_out(found, len(nodes)),
+        "leftOut": words.left_out(found, nodes),
         "total": len(labels),
         "quoteFormulas": found.settings.formulas == "quote",
         "map": _map(found, drawn, nodes),
@@ -87,7 +89,9 @@ def _rivals(found: LabelledGraph) -> dict[str, Any]:
     rows = [_scored("nodecopy", right, "")]
     for rival in found.rivals:
         gap, error = rival.behind(right)
-        rows.append(_scored(rival.name, rival.right, f"{-100 * gap:+.1f} ± {100 * error:.1f}"))
+        # Two standard errors, as in `words.rivals`.
+        interval = f" ± {200 * error:.1f}" if isfinite(error) else ""
+        rows.append(_scored(rival.name, rival.right, f"{signed(-100 * gap)}{interval}"))
     return {"sentence": words.rivals(found), "rows": rows}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.data.tables.wording import counted
 from nodecopy.labelling import LabelledGraph, Validation
@@ -101,15 +102,17 @@ def method(found: LabelledGraph) -> str:
     return ", ".join([*parts, f"seed {settings.seed}"])
 
 
-def left_out(found: LabelledGraph, shown: int) -> str | None:
+def left_out(found: LabelledGraph, shown: NDArray[np.int64]) -> str | None:
     """Say which nodes the page does not hold; None if it holds all."""
-    total = len(found.table.ids)
-    if shown == total:
+    labels = found.table.dataset.labels
+    if len(shown) == len(labels):
         return None
+    known, held = np.count_nonzero(labels >= 0), np.count_nonzero(labels[shown] >= 0)
+    labelled = "those with a label" if held == known else f"{held:,} of {known:,} with a label"
     return (
-        f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those in its "
-        "lists, those with a label, the least certain of the others, and a random sample of the "
-        "rest. Charts count all nodes, and predictions.csv lists them."
+        f"The page holds {len(shown):,} of {len(labels):,} nodes, so that it stays under 5 MB: "
+        f"those in its lists, {labelled}, the least certain of the others, and a random sample of "
+        "the rest. Charts count all nodes, and predictions.csv lists them."
     )
 
 
@@ -126,9 +129,9 @@ def confidence(found: LabelledGraph) -> str:
     )
 
 
-def unlabelled_confidence(found: LabelledGraph) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def unlabelled_confidence(found: LabelledGraph) -> NDArray[np.float64]:
     """Return the confidence of the nodes without a label [n]."""
-    best: np.ndarray[tuple[int], np.dtype[np.float64]] = found.posterior.probabilities.max(1)
+    best: NDArray[np.float64] = found.posterior.probabilities.max(1)
     return best[found.table.dataset.labels < 0]
 
 
@@ -147,7 +150,9 @@ def reliability(validation: Validation | None) -> str:
         verdict = "the two agree within the uncertainty of so many labels"
     compared = (
         f"Over the {counted(n, 'hidden label')}, mean confidence was {mean:.0%} and "
-        f"{validation.scores.accuracy:.0%} were right: {verdict}."
+        f"{validation.scores.accuracy:.0%} were right: {verdict}. Each point stands for the "
+        "predictions of about one confidence, with their number and, as a line, the 95% interval "
+        "of the share that was right; on the dashed line that share equals the confidence."
     )
     if n < FEW_VALIDATED:
         return (
@@ -160,7 +165,8 @@ def reliability(validation: Validation | None) -> str:
 def map_of(found: LabelledGraph, shown: int) -> str:
     """Say what the map shows, and what it does not."""
     total = len(found.table.ids)
-    which = "Every node" if shown == total else f"{shown:,} of {total:,} nodes, drawn at random,"
+    sample = f"{shown:,} of {total:,} nodes, drawn at random, each"
+    which = "Every node" if shown == total else sample
     return (
         f"{which} as a point, near to those that look like it: alike in their features, in those "
         "of their neighbours, and in their predicted classes. Colour and shape show the predicted "
@@ -234,7 +240,8 @@ def suspect_labels(found: LabelledGraph) -> str:
         return "Predicted without it, each known label came out as given."
     return (
         f"{_labels(count)}, each predicted without itself, came out otherwise; {wrong:,} of them "
-        f"{'is' if wrong == 1 else 'are'} more likely wrong than right. The probability is that "
+        f"{'is' if wrong == 1 else 'are'} more likely wrong than right. {_still_differ(found)} "
+        "The probability is that "
         "the known label is wrong, not that the other one is right. Look before you change a "
         "label: an odd node with a true label looks the same."
     )
@@ -246,9 +253,9 @@ def suggestions(found: LabelledGraph) -> str:
         return "No node is suggested: either none was asked for, or every node has a label."
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
-        "many nodes in doubt, and unlike those above it. The last column says for how many nodes a "
-        "label speaks, beyond the labels before it, a node counting in full if nothing is known of "
-        "it, and in part if something is."
+        "many nodes in doubt, and unlike those above it. Its gain is the number of nodes that its "
+        "label tells about and the labels above it do not; a node counts in full if nothing is "
+        "known of it, and in part if something is."
     )
 
 
@@ -277,6 +284,16 @@ def suspicion(found: LabelledGraph) -> str:
         f"{listed} At most about {max(suspects.at_most, 0.01):.0%} of all edges can be random: "
         "with more, there would be more such pairs. Look before you delete: a rare but true link "
         "looks the same."
+    )
+
+
+def _still_differ(found: LabelledGraph) -> str:
+    """Say why fewer labels differ from the predictions in the table of all nodes."""
+    labels, predicted = found.table.dataset.labels, found.posterior.probabilities.argmax(1)
+    differ = int(np.count_nonzero((labels >= 0) & (labels != predicted)))
+    return (
+        "The predictions in the table of all nodes know the label itself too; "
+        f"{_labels(differ)} {'differs' if differ == 1 else 'differ'} from them all the same."
     )
 
 

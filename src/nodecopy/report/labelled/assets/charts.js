@@ -20,6 +20,8 @@ function redraw(host, always = false) {
   const chart = echarts.getInstanceByDom(host) ?? echarts.init(host, null, { renderer: "svg" });
   chart.resize();
   chart.setOption({ ...frame(), ...drawing.option(width) }, true);
+  // So that it shrinks as a whole where there is less room, which is on paper.
+  host.querySelector("svg").setAttribute("viewBox", `0 0 ${width} ${host.clientHeight}`);
 }
 
 function redrawAll() {
@@ -85,15 +87,18 @@ function classOption(width) {
     return data.classes[key].map((n) => n / total);
   });
   const bar = { type: "bar", barMaxWidth: 12, barGap: "25%", barCategoryGap: "40%" };
-  const label = { color: ink("--text"), interval: 0, overflow: "truncate" };
+  const room = Math.min(300, 0.4 * width);
+  const label = { color: ink("--text"), interval: 0, overflow: "break", lineHeight: 15 };
+  // In two lines; a letter is some 7 pixels wide.
+  const name = (text) => shortened(text, Math.floor((2 * room) / 8.5));
   return {
     grid: { left: 8, right: 24, top: 4, bottom: 4, outerBoundsMode: "same" },
     xAxis: axis({ position: manyClasses ? "top" : "bottom", ...inPercent }),
     yAxis: axis({
       type: "category",
       inverse: true,
-      data: classNames.map((name) => shortened(name, 60)),
-      axisLabel: { ...label, width: Math.min(220, 0.36 * width) },
+      data: classNames.map(name),
+      axisLabel: { ...label, width: room },
       splitLine: { show: false },
     }),
     tooltip: tooltip(({ dataIndex, seriesIndex, seriesName }) => [
@@ -212,7 +217,8 @@ function interval({ confidence, low, high }) {
 
 function pointSeries(points) {
   const most = Math.max(...points.map((point) => point.count));
-  const label = { show: true, position: "right", color: ink("--quiet"), fontSize: 12 };
+  const around = { textBorderColor: ink("--ground"), textBorderWidth: 3 };
+  const label = { show: true, position: "top", color: ink("--text"), fontSize: 12, ...around };
   return {
     type: "scatter",
     data: points.map((point) => ({

@@ -88,6 +88,14 @@ function cut(signs, telling) {
   return [signs.slice(0, start), signs.slice(start, end), signs.slice(end)].map((p) => p.join(""));
 }
 
+// The same for a drawing, where there is little room: just the signs in which it differs.
+function abridged(text, telling) {
+  const signs = Array.from(shown(text));
+  if (signs.length <= KEPT + 2) return signs.join("");
+  const [first, kept, rest] = cut(signs, telling);
+  return `${first && "…"}${kept}${rest && "…"}`;
+}
+
 const idText = (i) => oneLine(nodes.ids[i], tellingIn(nodes.ids)[i]);
 
 // The beginning of a class is what one looks for, if it is its own.

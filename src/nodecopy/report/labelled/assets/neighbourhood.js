@@ -86,7 +86,7 @@ function neighbourhoodOption(around) {
   const known = [...place.keys()].filter((node) => nodes.known[node] >= 0);
   return (width) => ({
     grid: { left: 0, right: 0, top: 0, bottom: 0, outerBoundsMode: "none" },
-    ...axesAround([...place.values()], width),
+    ...axesAround([...place.values()], width, named),
     tooltip: tooltip(({ dataType, data: { node } }) =>
       dataType === "edge" || node === undefined ? [] : nodeLines(node),
     ),
@@ -116,13 +116,18 @@ function neighbourhoodOption(around) {
   });
 }
 
+const NAME_WIDTH = 100; // of a name beside a mark, in pixels
+
 // Around what is drawn, with as many units to a pixel across as up and down.
-function axesAround(drawn, width) {
+function axesAround(drawn, width, named) {
   const middle = (values) => (Math.min(...values) + Math.max(...values)) / 2;
   const [x, y] = [middle(drawn.map((at) => at.x)), middle(drawn.map((at) => at.y))];
-  const half =
-    0.3 + Math.max(0.7, ...drawn.map((at) => Math.max(Math.abs(at.x - x), Math.abs(at.y - y))));
-  const wide = half * (width / byId("neighbourhood").clientHeight);
+  const height = byId("neighbourhood").clientHeight;
+  const across = Math.max(...drawn.map((at) => Math.abs(at.x - x)));
+  const upwards = Math.max(...drawn.map((at) => Math.abs(at.y - y)));
+  const room = named ? (across * height) / Math.max(width - 2 * NAME_WIDTH, 100) : 0;
+  const half = Math.max(0.3 + Math.max(0.7, across, upwards), room);
+  const wide = half * (width / height);
   const hidden = { type: "value", show: false };
   return {
     xAxis: { ...hidden, min: x - wide, max: x + wide },
@@ -148,7 +153,7 @@ function drawnNode(node, { x, y, angle }, size, named) {
       show: named,
       position: middle ? "bottom" : outwards(angle),
       distance: nodes.known[node] >= 0 ? 9 : 6,
-      formatter: () => abridged(nodes.ids[node], 18),
+      formatter: () => abridged(nodes.ids[node], tellingIn(nodes.ids)[node]),
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",

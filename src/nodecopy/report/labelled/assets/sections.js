@@ -114,7 +114,7 @@ function showNext() {
     percent(nodes.confidence[i]),
     settled(gain[rank]),
   ]);
-  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Speaks for"];
+  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain, in nodes"];
   byId("next-list").append(make("p", {}, sentence));
   if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
 }
@@ -179,7 +179,7 @@ function showRivals() {
     span(low, high),
     difference,
   ]);
-  const headings = ["Method", "#Right", "#95% interval", "#Against nodecopy, points"];
+  const headings = ["Method", "#Right", "#95% interval", "#Against nodecopy, points (95% interval)"];
   byId("rivals-table").append(plainTable(headings, cells));
 }
 
@@ -234,6 +234,8 @@ function growingTable(headings, rows, total, file) {
     );
   }
   if (rows.length > LISTED_AT_FIRST) {
+    const onPaper = `On paper the first ${LISTED_AT_FIRST} of ${whole(total)}; ${file} has all.`;
+    host.append(make("p", { class: "on-paper" }, onPaper));
     const more = make("button", { type: "button" }, `Show all ${whole(rows.length)}`);
     more.addEventListener("click", () => {
       const full = plainTable(headings, rows);

@@ -2,7 +2,7 @@
 
 const SPARE = 8; // rows kept on either side of what is in sight
 const COLUMNS = [
-  { key: "id", title: "Node", width: "minmax(10rem, 2fr)", narrow: "8rem", cell: idText },
+  { key: "id", title: "Node", width: idWidth(), narrow: "8rem", cell: idText },
   {
     key: "predicted",
     title: "Predicted",
@@ -14,17 +14,17 @@ const COLUMNS = [
     key: "confidence",
     title: "Confidence",
     number: true,
-    width: "8rem",
+    width: "7rem",
     narrow: "6rem",
     cell: confidenceCell,
   },
-  { key: "known", title: "Known label", width: "minmax(8rem, 1.1fr)", cell: knownCell },
-  inDoubt("entropy", "Doubt", "5.5rem"),
-  inDoubt("fromModel", "Between methods", "9rem"),
-  inDoubt("fromGraph", "Between networks", "9.5rem"),
-  inDoubt("fromWeights", "Within a network", "9.5rem"),
-  inWhole("degree", "Degree", "5.5rem"),
-  inWhole("setSize", "Set size", "6rem"),
+  { key: "known", title: "Known label", width: "minmax(7.5rem, 1.1fr)", cell: knownCell },
+  inDoubt("entropy", "Doubt", "5rem"),
+  inDoubt("fromModel", "Between methods", "6.5rem"),
+  inDoubt("fromGraph", "Between networks", "6.5rem"),
+  inDoubt("fromWeights", "Within a network", "6.5rem"),
+  inWhole("degree", "Degree", "5rem"),
+  inWhole("setSize", "Set size", "5rem"),
 ].filter(({ key }) => !/^(from|set)/.test(key) || nodes[key].some((part) => part > 0));
 const LABEL_FILTERS = {
   labelled: (i) => nodes.known[i] >= 0,
@@ -35,6 +35,13 @@ const wanted = { query: "", predicted: -1, labels: "", key: "id", direction: 1 }
 const grid = { found: new Uint32Array(0), active: 0, rows: new Map() };
 
 const tracks = (kind) => COLUMNS.map((column) => column[kind] ?? column.width).join(" ");
+
+// Short ids leave their room to the names of classes.
+function idWidth() {
+  const longest = nodes.ids.reduce((most, id) => Math.max(most, id.length), 0);
+  const width = Math.max(5, Math.min(10, 2 + 0.6 * longest));
+  return `minmax(${width}rem, ${width / 5}fr)`;
+}
 
 function inDoubt(key, title, width) {
   return { key, title, width, number: true, cell: (i) => percent(doubt(nodes[key][i])) };

@@ -9,14 +9,6 @@ function shown(text) {
   return text.replace(/[\u0000-\u001f\u007f]/g, (c) => signs[c] ?? picture(c));
 }
 
-// The end of an id often tells more than its middle: customer-north-000123.
-function abridged(text, length) {
-  const signs = Array.from(shown(text));
-  if (signs.length <= length) return signs.join("");
-  const half = Math.floor((length - 1) / 2);
-  return `${signs.slice(0, half).join("")}…${signs.slice(-half).join("")}`;
-}
-
 function shortened(text, length) {
   const signs = Array.from(shown(text).slice(0, 2 * length + 2));
   return signs.length > length ? signs.slice(0, length - 1).join("") + "…" : signs.join("");
