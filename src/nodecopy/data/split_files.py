@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
+from nodecopy.data.damage import DAMAGE
 from nodecopy.errors import FormatError
 from nodecopy.regular_file import regular_file
 from nodecopy.whole_file import replacing
@@ -20,17 +19,6 @@ from nodecopy.whole_file import replacing
 FORMAT = "nodecopy-split-1"
 _TEXT = ("format", "name", "dataset_digest", "digest")
 _SETS = ("train", "val", "test")
-
-# What reading raises on a file that is cut off, damaged or of another kind.
-_READ_ERRORS = (
-    EOFError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 class SplitRecord(NamedTuple):
@@ -68,7 +56,7 @@ def read_split(path: str | os.PathLike[str]) -> SplitRecord:
         raise FormatError(
             f"cannot read the split file {path}: {error.strerror or error}"
         ) from error
-    except _READ_ERRORS as error:
+    except DAMAGE as error:
         raise FormatError(f"{path} is not a split file: {error}") from error
     if set(fields) != {*_TEXT, *_SETS}:
         raise FormatError(f"{path} is not a split file: it lacks fields, or has others")

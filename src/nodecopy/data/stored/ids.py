@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-import tokenize
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,18 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.damage import DAMAGE
 from nodecopy.data.tables.database import Database
 from nodecopy.data.tables.nodes import Ids, give_nodes
 from nodecopy.data.text_ids import TextIds
 from nodecopy.errors import FormatError
 from nodecopy.regular_file import regular_file
-
-# What a damaged archive makes NumPy raise.
-_UNREADABLE = (
-    *(ValueError, TypeError, KeyError, OverflowError, MemoryError, NotImplementedError),
-    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
-    *(zipfile.BadZipFile, zlib.error, struct.error, RuntimeError),
-)
 
 
 def id_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
@@ -55,7 +45,7 @@ def load_ids(path: Path) -> Ids:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         ids = ids_of(arrays)
-    except _UNREADABLE as error:
+    except DAMAGE as error:
         raise FormatError(f"cannot read {path}: {error}") from error
     if not _is_whole(ids):
         raise FormatError(f"{path} is damaged: it holds no ids")

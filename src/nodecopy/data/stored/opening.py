@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.damage import DAMAGE
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.stored.ids import ids_of
 from nodecopy.data.stored.manifest import MANIFEST, Manifest, array_file, read_manifest
@@ -42,11 +42,6 @@ _TYPES = {
     "id_text": ("|u1",),
     "id_offsets": ("<i8",),
 }
-# What NumPy raises where a header is damaged.
-_UNREADABLE = (
-    *(ValueError, TypeError, KeyError, OverflowError, MemoryError, RecursionError),
-    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
-)
 _SPARSE = ("features_indptr", "features_indices", "features_data")
 _TEXT = ("id_text", "id_offsets")
 
@@ -120,7 +115,7 @@ def _mapped(folder: Path, manifest: Manifest, name: str) -> NDArray[Any]:
     regular_file(file)
     try:
         array = np.lib.format.open_memmap(file, mode="r")
-    except _UNREADABLE as error:
+    except DAMAGE as error:
         raise FormatError(f"{file} is damaged, import again: {error}") from error
     if (array.dtype.str, array.shape) != (entry.dtype, entry.shape):
         raise FormatError(

@@ -7,7 +7,6 @@ ids [R], text or whole numbers (absent: row i belongs to the id i). Others are l
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.damage import DAMAGE
 from nodecopy.data.tables.database import Database, Loaded
 from nodecopy.data.tables.features import FeatureMatrix, Filling, refuse_without_features
 from nodecopy.data.tables.files import TableFile, first_bytes
@@ -31,11 +31,6 @@ _OPTIONAL = ("x_data", "ids")
 # of the name of a feature, its number as text.
 _KEPT_BYTES = {"x_data": 8, "x_indices": 24, "x_indptr": 16, "ids": 100}
 _NAME_BYTES = 72
-# Whatever a damaged archive or a damaged array inside it may raise.
-_DAMAGE = (
-    *(ValueError, OSError, EOFError, KeyError, TypeError, MemoryError, SyntaxError),
-    *(zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OverflowError),
-)
 
 
 # An array of one number, repeated: it has the type and the shape of one on disk, and no memory.
@@ -82,7 +77,7 @@ def read_arrays(path: Path, max_memory: int) -> FeatureArrays:
         raise FormatError(f"{path} is not an .npz file, as its name says it is")
     try:
         outlines = _read_outlines(path, (*_NEEDED, *_OPTIONAL))
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _unreadable(path, error) from error
     _check_outlines(path, outlines)
     size = sum(one.nbytes + one.size * _KEPT_BYTES.get(key, 0) for key, one in outlines.items())
@@ -91,7 +86,7 @@ def read_arrays(path: Path, max_memory: int) -> FeatureArrays:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             held = {key: archive[key] for key in outlines}
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _unreadable(path, error) from error
     width = int(held["num_features"])
     _check_size(path, width * _NAME_BYTES, max_memory, f"num_features = {width:,}")

@@ -206,8 +206,8 @@ def lines_of(table: TableFile, rows: Sequence[int]) -> list[int]:
 def broken_lines(table: TableFile) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text that are no rows of this table, and what is wrong with each.
 
-    DuckDB stops at the first, and its own list of such lines takes minutes where all of them are
-    wrong. So a file that was refused is read again here, until enough of them are found.
+    DuckDB stops at the first, and its own list of rejected lines counts rows, not lines: a line end
+    in quotes puts it out. So a file that was refused is read again here, until enough are found.
     """
     for line, row in _rows(table):
         if isinstance(row, csv.Error):
