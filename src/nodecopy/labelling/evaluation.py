@@ -7,7 +7,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,16 +137,8 @@ def evaluate_predictions(
             f"{truth}: none of its classes, {_some(found.class_names)}, is one of the model's: "
             f"{_some(table.class_names)}"
         )
-    best = table.probabilities.argmax(1)
-    classes = [
-        ClassScore(
-            name,
-            int(np.count_nonzero(label[tested] == k)),
-            int(np.count_nonzero(best[tested] == k)),
-            int(np.count_nonzero((label[tested] == k) & (best[tested] == k))),
-        )
-        for k, name in enumerate(table.class_names)
-    ]
+    said, actual = table.probabilities.argmax(1)[tested], label[tested]
+    counts = (np.bincount(of, minlength=len(number)) for of in (actual, said, said[said == actual]))
     p = table.probabilities[scored]
     return Evaluation(
         score_predictions(p, label[scored]),
@@ -154,8 +146,8 @@ def evaluate_predictions(
         len(given) - len(tested),
         len(tested) - len(scored),
         tuple(name for name in found.class_names if name not in number),
-        float(np.mean(best[tested] == label[tested])),
-        tuple(classes),
+        float(np.mean(said == actual)),
+        tuple(map(ClassScore, table.class_names, *(count.tolist() for count in counts))),
         float(p.max(1).mean()),
         reliability_curve(p, label[scored], n_bins=_BINS),
         _set_score(table, tested, label),
@@ -196,10 +188,10 @@ def read_predictions(path: str | os.PathLike[str]) -> PredictionTable:
     ):
         raise FormatError(f"{file}: the probabilities of a node must add up to 1")
     names = tuple(name.removeprefix(PROBABILITY) for name in columns)
-    table = PredictionTable(np.array(ids, object), np.array(known), names, probabilities / total)
+    table = np.array(ids, object), np.array(known), names, probabilities / total
     if held is None:
-        return table
-    return replace(table, sets=_sets(file, texts, names), coverage=coverage_of(held))
+        return PredictionTable(*table)
+    return PredictionTable(*table, _sets(file, texts, names), coverage_of(held))
 
 
 def _sets(file: Path, texts: Sequence[str], names: Sequence[str]) -> NDArray[np.bool_]:
