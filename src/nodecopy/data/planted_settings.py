@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from nodecopy.errors import DatasetError, unknown_name
+from nodecopy.errors import DatasetError, InputError, unknown_name
 
 _LAWS = ("poisson", "power")
 
@@ -81,11 +81,11 @@ class Noise:
         check_share("missing", self.missing)
 
 
-def check_count(name: str, value: int, least: int) -> None:
-    """Raise DatasetError unless ``value`` is a whole number of at least ``least``."""
+def check_count(name: str, value: int, least: int, error: type[InputError] = DatasetError) -> None:
+    """Raise an error unless ``value`` is a whole number of at least ``least``."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < least:
-        raise DatasetError(f"{name} must be a whole number, at least {least}; got {value!r}")
+        raise error(f"{name} must be a whole number, at least {least}; got {value!r}")
 
 
 def check_share(name: str, value: float, most: float = 1.0) -> None:

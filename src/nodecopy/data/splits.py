@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.node_sets import NodeSets
+from nodecopy.data.planted_settings import check_count
 from nodecopy.data.split_files import SplitRecord, read_split, write_split
 from nodecopy.errors import FormatError, SplitError
 from nodecopy.rng import stream
@@ -114,7 +115,7 @@ def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:
     public = dataset.public_split
     if public is None:
         raise SplitError(f"{dataset.name!r} has no public split; use random_split")
-    _check_count("labels_per_class", labels_per_class, least=1)
+    check_count("labels_per_class", labels_per_class, least=1, error=SplitError)
     pools = _by_class(dataset, np.sort(public.train), labels_per_class, "the public training set")
     train = np.sort(np.concatenate([pool[:labels_per_class] for pool in pools]))
     return Split(train, public.val, public.test, dataset.digest, f"fixed-{labels_per_class}")
@@ -132,9 +133,9 @@ def random_split(
     >>> random_split(load_dataset("citeseer"), labels_per_class=5, seed=0)
     Split('random-5-seed-0', train=30, val=500, test=1000)
     """
-    _check_count("labels_per_class", labels_per_class, least=1)
-    _check_count("n_test", n_test, least=0)
-    _check_count("n_val", n_val, least=0)
+    check_count("labels_per_class", labels_per_class, least=1, error=SplitError)
+    check_count("n_test", n_test, least=0, error=SplitError)
+    check_count("n_val", n_val, least=0, error=SplitError)
     rng = stream(seed, "split", labels_per_class)
     labelled = np.flatnonzero(dataset.labels >= 0)
     pools = _by_class(dataset, labelled, labels_per_class, "the dataset")
@@ -166,9 +167,3 @@ def _by_class(
                 f"{len(pool)} nodes of class {name!r}"
             )
     return pools
-
-
-def _check_count(name: str, value: int, least: int) -> None:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise SplitError(f"{name} must be a whole number, at least {least}; got {value!r}")

@@ -106,7 +106,9 @@ class FeatureTable:
     def fetch(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
         """Return the features of every node of ``nodes``."""
         if filling.missing == "refuse":
-            self._refuse_missing(db)
+            missing = " OR ".join(f"{column.name} IS NULL" for column in self._numbers)
+            hint = "; --missing impute writes the mean of the column"
+            db.refuse("features", missing, "row", "with a number missing", show=("id",), hint=hint)
         if self.columns.triples:
             return self._listed(db, num_nodes)
         return self._tabulated(db, num_nodes, filling)
@@ -146,11 +148,6 @@ class FeatureTable:
             distinct=f"({key})",
         )
         return [f"{self.table.path.name}: dropped {counted(before - after, 'repeated row')}"]
-
-    def _refuse_missing(self, db: Database) -> None:
-        missing = " OR ".join(f"{column.name} IS NULL" for column in self._numbers)
-        hint = "; --missing impute writes the mean of the column"
-        db.refuse("features", missing, "row", "with a number missing", show=("id",), hint=hint)
 
     def _tabulated(self, db: Database, num_nodes: int, filling: Filling) -> FeatureMatrix:
         width = len(self._numbers)
@@ -210,7 +207,9 @@ def imputed(
     missing = np.isnan(values)
     present = np.ones(len(values), bool)
     present[without] = False
-    kept, empty, gaps = _sorted_out(missing, present)
+    blank = missing.all(0)
+    in_rows = missing[present].any(0) & ~blank
+    kept, empty, gaps = (np.flatnonzero(which).tolist() for which in (~blank, blank, in_rows))
     if not kept:
         raise DatasetError(f"{path} holds no number")
     filled = {}
@@ -241,16 +240,6 @@ def imputed(
         notes.append(f"{nodes} without a row got the means, and a column {NO_ROW!r} says which")
     said = tuple(f"{path.name}: {note}" for note in notes)
     return FeatureMatrix(stored_by_density(whole), tuple(called), said, filled)
-
-
-def _sorted_out(
-    missing: NDArray[np.bool_], present: NDArray[np.bool_]
-) -> tuple[list[int], list[int], list[int]]:
-    """Return the columns to keep, those without a number, and those with gaps in given rows."""
-    empty = np.asarray(missing.all(0))
-    gaps = missing[present].any(0) & ~empty
-    found = [np.flatnonzero(which).tolist() for which in (~empty, empty, gaps)]
-    return found[0], found[1], found[2]
 
 
 def _without_row(db: Database, filling: Filling) -> NDArray[np.int64]:

@@ -278,7 +278,10 @@ def _is_comment(line: str) -> bool:
 def _delimiter(path: Path, text: str) -> str:
     if not text.strip():
         raise DatasetError(f"{path} has no rows, only comments; accepted: {ACCEPTED}")
-    widths = {delimiter: _widths(text, delimiter) for delimiter in "\t;,|"}
+    widths = {}
+    for mark in "\t;,|":
+        rows = itertools.islice(_numbered_rows(text, mark), _SAMPLED_ROWS)
+        widths[mark] = [len(row) for _, row in rows]
     even = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
     some = [mark for mark, found in widths.items() if found[:1] > [1]]
     if even or some:
@@ -289,12 +292,6 @@ def _delimiter(path: Path, text: str) -> str:
     raise FormatError(
         f"{path}: no separator in the first row, {shortened(line)!r}; accepted: {_SEPARATORS}"
     )
-
-
-def _widths(text: str, delimiter: str) -> list[int]:
-    """Return the number of cells of each of the first rows."""
-    rows = itertools.islice(_numbered_rows(text, delimiter), _SAMPLED_ROWS)
-    return [len(row) for _, row in rows]
 
 
 def _numbered_rows(text: str, delimiter: str) -> Iterator[tuple[int, Row]]:

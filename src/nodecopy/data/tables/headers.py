@@ -57,8 +57,9 @@ def settle_headers(db: Database, *nodes: str) -> list[str]:
         db.run(f"DELETE FROM {name} WHERE {same}")
         file, columns = db.loaded[name]
         db.loaded[name] = Loaded(file.headed(), columns)
+    known = ids_of([*nodes, *(name for name in db.loaded if name in ("edges", "features"))])
     for name in db.loaded:
-        _refuse_nodes(db, name, every)
+        _refuse_nodes(db, name, known)
     return notes
 
 
@@ -93,11 +94,11 @@ def _is_alone(db: Database, cells: Cells, every: str) -> bool:
     return bool(others == 0 and rows > 1)
 
 
-def _refuse_nodes(db: Database, name: str, every: str) -> None:
+def _refuse_nodes(db: Database, name: str, known: str) -> None:
     """Refuse a first row that was taken for a header, but holds the id of a node."""
     file, columns = db.loaded[name]
     named = [file.names[one.place].strip() for one in columns if one.name in id_columns(name)]
-    if file.is_guess and db.rows(f"SELECT 1 FROM {every} WHERE {is_in('id', named)} LIMIT 1"):
+    if file.is_guess and db.rows(f"SELECT 1 FROM ({known}) WHERE {is_in('id', named)} LIMIT 1"):
         raise DatasetError(
             f"{file.path}: the first row, {file.first_row}, may be a header or not, as it holds "
             f"the id of a node; name the columns {', '.join(file.kind.roles)}"

@@ -153,9 +153,5 @@ def is_number(cell: str) -> bool:
 def holds_numbers(cells: Sequence[str]) -> bool:
     """Tell whether all cells that say anything are numbers, True or False, and some do."""
     given = [cell for cell in cells if cell.strip().casefold() not in NA_WORDS]
-    return bool(given) and all(is_number(cell) or is_truth(cell) for cell in given)
-
-
-def is_truth(cell: str) -> bool:
-    """Tell whether a cell reads True or False, in any case."""
-    return cell.strip().casefold() in ("true", "false")
+    truths = ("true", "false")
+    return bool(given) and all(is_number(one) or one.strip().casefold() in truths for one in given)
