@@ -10,8 +10,7 @@ import pytest
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.outcome import Row
 from nodecopy.experiment.store import Store
-from nodecopy.report.beyond import PAGE, ROWS, beyond_block, main, page_text
-from nodecopy.report.beyond_tables import beats_all, paired
+from nodecopy.report.beyond import PAGE, ROWS, beats_all, beyond_block, main, page_text, paired
 from nodecopy.report.pooled import pooled_calibration
 from nodecopy.report.readme import BEGIN, END
 from nodecopy.report.readme import RESULTS as PAPER

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nodecopy.report.contents import TITLE, Section
 from nodecopy.report.text_table import TextCell, TextTable
@@ -28,14 +28,18 @@ def markdown_page(sections: Sequence[Section]) -> str:
 
 def markdown_table(table: TextTable) -> str:
     """Return the lines of a table; the headings of its blocks are rows in bold."""
-    head = [table.corner, *table.columns]
-    lines = [_line(map(markdown_text, head)), _line(["---"] * len(head))]
+    rows: list[list[str]] = []
     for block in table.blocks:
         if block.heading:
-            lines.append(_line([f"**{markdown_text(block.heading)}**", *[""] * len(table.columns)]))
-        for heading, cells in block.rows:
-            lines.append(_line([markdown_text(heading), *map(_cell, cells)]))
-    return "\n".join(lines)
+            rows.append([f"**{markdown_text(block.heading)}**", *[""] * len(table.columns)])
+        rows += [[markdown_text(heading), *map(_cell, cells)] for heading, cells in block.rows]
+    return markdown_rows([markdown_text(name) for name in (table.corner, *table.columns)], rows)
+
+
+def markdown_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of cells that are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def markdown_text(text: str) -> str:
@@ -52,7 +56,3 @@ def _cell(cell: TextCell) -> str:
     first = f"**{text}**" if text and cell.notes and cell.mark != "absent" else text
     line = " ".join(filter(None, (first, markdown_text(cell.badge))))
     return "<br>".join([line, *map(markdown_text, cell.notes)])
-
-
-def _line(cells: map[str] | list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"

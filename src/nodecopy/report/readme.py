@@ -28,7 +28,7 @@ from nodecopy.report.compact import compact_rows
 from nodecopy.report.contents import summary
 from nodecopy.report.drawing import Drawing
 from nodecopy.report.figures import figure_1, overview_figure
-from nodecopy.report.markdown import markdown_table, markdown_text
+from nodecopy.report.markdown import markdown_rows, markdown_table, markdown_text
 from nodecopy.report.paper import DATASET_TITLES, TRIALS, paper_cells
 from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
 from nodecopy.report.tables import badge, dataset_tables, mean_and_deviation
@@ -121,8 +121,7 @@ def summary_block(study: Study) -> str:
         for name, n in cells
     ]
     lines = zip(_SUMMARY.values(), *map(_best_in_bold, columns), strict=True)
-    rows = [["accuracy in %, labels a class", *heads], ["---"] * (1 + len(heads)), *lines]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    table = markdown_rows(["accuracy in %, labels a class", *heads], lines)
     agreement = markdown_text(summary(study, compare_with_paper(study))[0])
     again = f"The paper's methods, run again. {agreement} The highest number is in bold."
     return "\n\n".join([table, again, *_times(study)])

@@ -45,6 +45,7 @@ def page_data(
     drawn = (picture or node_map(found)).first(max_nodes - 4 * most_listed(max_nodes))
     nodes = choose_nodes(found, max_nodes, drawn.nodes)
     labels, rows = found.table.dataset.labels, most_listed(max_nodes)
+    place = place_of(nodes, len(labels))
     return {
         "files": words.files_read(found),
         "method": words.method(found),
@@ -55,24 +56,23 @@ def page_data(
         "leftOut": words.left_out(found, nodes),
         "total": len(labels),
         "quoteFormulas": found.settings.formulas == "quote",
-        "map": _map(found, drawn, nodes),
+        "map": _map(found, drawn, place),
         "classes": _classes(found),
         "confidence": _confidence(found),
         "reliability": _reliability(found.validation),
         "rivals": _rivals(found),
         "confusion": _confusion(found),
         "sets": _sets(found),
-        "next": _next(found, nodes, rows),
-        "suspectLabels": _suspect_labels(found, nodes, rows),
-        "suspects": _suspects(found, nodes, rows),
+        "next": _next(found, place, rows),
+        "suspectLabels": _suspect_labels(found, place, rows),
+        "suspects": _suspects(found, place, rows),
         "nodes": node_columns(found, nodes),
         "links": link_columns(found.table.dataset.graph, nodes, labels >= 0),
         "donors": donor_columns(found, nodes),
     }
 
 
-def _map(found: LabelledGraph, drawn: NodeMap, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    place = place_of(nodes, len(found.table.ids))
+def _map(found: LabelledGraph, drawn: NodeMap, place: NDArray[np.int64]) -> dict[str, Any]:
     return {
         "sentence": words.map_of(found, len(drawn.nodes)),
         "nodes": packed(place[drawn.nodes], np.int32),
@@ -163,11 +163,10 @@ def _sets(found: LabelledGraph) -> dict[str, Any]:
     return {"sentence": words.sets(found), "coverage": coverage, "counts": counts}
 
 
-def _suspect_labels(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
+def _suspect_labels(found: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
     suspects, sentence = found.suspect_labels, words.suspect_labels(found)
     if suspects is None:
         return {"sentence": sentence, "total": 0, "nodes": [], "suggested": [], "probability": []}
-    place = place_of(nodes, len(found.table.ids))
     return {
         "sentence": sentence,
         "total": len(suspects.nodes),
@@ -177,9 +176,8 @@ def _suspect_labels(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -
     }
 
 
-def _next(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
+def _next(found: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
     chosen = found.next_labels
-    place = place_of(nodes, len(found.table.ids))
     return {
         "sentence": words.suggestions(found),
         "total": len(chosen.nodes),
@@ -188,9 +186,8 @@ def _next(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str
     }
 
 
-def _suspects(found: LabelledGraph, nodes: NDArray[np.int64], rows: int) -> dict[str, Any]:
+def _suspects(found: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
     suspects = found.suspects
-    place = place_of(nodes, len(found.table.ids))
     return {
         "sentence": words.suspicion(found),
         "total": len(suspects.nodes),
