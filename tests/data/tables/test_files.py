@@ -119,5 +119,5 @@ def test_what_is_not_a_file_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="cannot be read: embedded null"):
         open_table("nul\0.csv", EDGES)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(DatasetError, match="is a pipe; accepted: a regular file"):
+    with pytest.raises(DatasetError, match="not a regular file; accepted: CSV or TSV"):
         open_table(tmp_path / "pipe", EDGES)

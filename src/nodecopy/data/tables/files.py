@@ -24,7 +24,6 @@ from nodecopy.data.tables.numbers import Marks
 from nodecopy.data.tables.text import ACCEPTED, Text, open_lines, scan, squeezed
 from nodecopy.data.tables.wording import counted, shortened
 from nodecopy.errors import DatasetError, FormatError
-from nodecopy.regular_file import regular_file
 
 _SAMPLED_ROWS = 100
 _SHOWN_NAMES = 10
@@ -182,7 +181,9 @@ def open_table(
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
     """Return the beginning of a regular file, or say why there is none."""
-    regular_file(path, DatasetError)
+    if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise DatasetError(f"{path} is {what}; accepted: {ACCEPTED}")
     try:
         with path.open("rb") as file:
             return file.read(size)
