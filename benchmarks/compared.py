@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import NodeClassifier
 from nodecopy.data import Task
 from nodecopy.experiment.trial import described
 from nodecopy.metrics import score_predictions
-from nodecopy.report.readme import replace_block
 from nodecopy.rng import child_seed
 
 DEFAULT = "default"

@@ -33,11 +33,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks.paper_tables import replace_block
 from nodecopy.annotation import forecast
 from nodecopy.data import NodeDataset, load_dataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report.paper import DATASET_TITLES
-from nodecopy.report.readme import replace_block
 from nodecopy.rng import stream
 
 START, END, TEST, AHEAD = 2, 10, 1000, 2

@@ -11,9 +11,9 @@ import pytest
 from benchmarks import other_kinds, wrong_graphs
 from benchmarks.compared import DEFAULT, Comparison, Problem, arguments, read_rows, run, tables
 from benchmarks.kinds import KINDS, as_problem
+from benchmarks.paper_tables import BEGIN, END, replace_block
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
 from nodecopy.data import load_dataset
-from nodecopy.report.readme import BEGIN, END, replace_block
 from tests.problems import make_task, true_labels
 
 ROOT = Path(__file__).parents[2]

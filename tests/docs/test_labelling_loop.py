@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import labelling_loop as loop
+from benchmarks.paper_tables import replace_block
 from nodecopy.data import planted_partition
-from nodecopy.report.readme import replace_block
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks import suspect_edges
 from benchmarks.compared import Problem, read_rows
+from benchmarks.paper_tables import replace_block
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import DiffusionClassifier
-from nodecopy.report.readme import replace_block
 from tests.problems import make_task, true_labels
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import pytest
 from benchmarks import trust
 from benchmarks.compared import Problem, read_rows
 from benchmarks.conformal import SplitConformal, conformal_quantile
+from benchmarks.paper_tables import replace_block
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
-from nodecopy.report.readme import replace_block
 from tests.problems import make_task, true_labels
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,7 @@
 """The tables of docs/beyond.md, made from the committed rows.
 
-    python -m nodecopy.report.beyond                       # the page from the committed rows
-    python -m nodecopy.report.beyond --store runs.sqlite   # first replace the rows by a store's
+    python -m benchmarks.beyond                       # the page from the committed rows
+    python -m benchmarks.beyond --store runs.sqlite   # first replace the rows by a store's
 
 The rows of GCN and node copying are those of the paper's tables, ``results/paper.jsonl.gz``; those
 of all other methods are in ``results/beyond.jsonl.gz``. A test holds that the page is current.
@@ -12,20 +12,19 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.paper_tables import RESULTS as PAPER_ROWS
+from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.errors import InputError
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.methods import METHODS
 from nodecopy.experiment.spec import load_experiment
-from nodecopy.experiment.store import Store
-from nodecopy.report.compact import compact_rows
+from nodecopy.experiment.store import Row, Store
 from nodecopy.report.markdown import markdown_rows
 from nodecopy.report.paper import TRIALS, paper_cells
-from nodecopy.report.pooled import pooled_calibration
-from nodecopy.report.readme import RESULTS as PAPER_ROWS
-from nodecopy.report.readme import replace_block
 from nodecopy.report.statistics import PairedMean, paired_mean, summarise
 from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
 from nodecopy.report.tables import mean_and_deviation
@@ -47,7 +46,7 @@ STRICT = 3.0
 def main(args: Sequence[str] | None = None) -> None:
     """Write the block of the page; see the module's docstring."""
     parser = argparse.ArgumentParser(
-        prog="python -m nodecopy.report.beyond",
+        prog="python -m benchmarks.beyond",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -121,6 +120,34 @@ def paired(study: Study, key: CellKey, other: str, score: str = "accuracy") -> P
     if not seeds:
         return None
     return paired_mean(*([held[seed] for seed in seeds] for held in values))
+
+
+class PooledCalibration(NamedTuple):
+    """Of all test nodes of several trials, as shares.
+
+    Attributes:
+        error: expected calibration error: Σ_bins |Σ (right - confidence)| / nodes.
+        gap: mean confidence minus accuracy; negative where a method is less sure than it may be.
+    """
+
+    error: float
+    gap: float
+
+
+def pooled_calibration(rows: Sequence[Row]) -> PooledCalibration:
+    """Return the calibration of the test nodes of all rows, at least one, together.
+
+    The bins are the same 15 intervals in every trial, so those of several trials add up exactly.
+    Committed rows have bins of three decimals: what is computed from them is exact to 0.05 points.
+    """
+    bins = np.array(
+        [[(c or 0.0, a or 0.0, n) for c, a, n in row.result.reliability] for row in rows],
+        np.float64,
+    )  # [trials, bins, 3]
+    confidence, accuracy, count = np.moveaxis(bins, -1, 0)
+    gaps = (count * (confidence - accuracy)).sum(0)  # [bins]
+    nodes = count.sum()
+    return PooledCalibration(float(np.abs(gaps).sum() / nodes), float(gaps.sum() / nodes))
 
 
 def cells_of(study: Study, split: str | None = None) -> list[CellKey]:

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.beyond import (
+    PAGE,
+    ROWS,
+    beats_all,
+    beyond_block,
+    main,
+    page_text,
+    paired,
+    pooled_calibration,
+)
+from benchmarks.paper_tables import BEGIN, END
+from benchmarks.paper_tables import RESULTS as PAPER
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.outcome import Row
 from nodecopy.experiment.store import Store
-from nodecopy.report.beyond import PAGE, ROWS, beats_all, beyond_block, main, page_text, paired
-from nodecopy.report.pooled import pooled_calibration
-from nodecopy.report.readme import BEGIN, END
-from nodecopy.report.readme import RESULTS as PAPER
 from nodecopy.report.study import CellKey, Study
 from tests.report.fabricated import make_cell
 
@@ -24,9 +32,7 @@ KEY = CellKey("cora", "random", "best", 5)
 @pytest.mark.skipif(not (ROOT / ROWS).exists(), reason=f"there is no {ROWS} yet")
 def test_the_page_is_current() -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert page == page_text(page, ROOT / PAPER, ROOT / ROWS), (
-        "run python -m nodecopy.report.beyond"
-    )
+    assert page == page_text(page, ROOT / PAPER, ROOT / ROWS), "run python -m benchmarks.beyond"
 
 
 def test_rows_of_a_store_become_a_page(tmp_path: Path) -> None:

@@ -10,11 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.paper_tables import (
+    BEGIN,
+    END,
+    RESULTS,
+    Places,
+    compact_rows,
+    main,
+    readme_files,
+    replace_block,
+)
 from nodecopy.errors import InputError
 from nodecopy.experiment.export import export_rows, read_jsonl
 from nodecopy.experiment.store import Row, Store
-from nodecopy.report.compact import compact_rows
-from nodecopy.report.readme import BEGIN, END, RESULTS, Places, main, readme_files, replace_block
 from tests.report.fabricated import make_cell, small_study
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +34,7 @@ pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
 def test_the_readme_is_current() -> None:
     for path, content in readme_files(Places().under(ROOT)).items():
         assert alike(path.read_bytes(), content), (
-            f"{path.name}: run python -m nodecopy.report.readme"
+            f"{path.name}: run python -m benchmarks.paper_tables"
         )
 
 
