@@ -27,9 +27,10 @@ def listed(found: Sequence[str], count: int) -> str:
 
 
 def shortened(text: str, length: int = 60) -> str:
-    """Cut a text that is too long for a message.
+    """Cut a text that is too long for a message in its middle: long ids often begin alike.
 
     >>> shortened("a long text", 7)
-    'a long…'
+    'a l…ext'
     """
-    return text if len(text) <= length else text[: length - 1] + "…"
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[: length - 1 - half]}…{text[-half:]}"
