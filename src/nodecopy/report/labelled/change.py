@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nodecopy.data.tables.wording import counted
+from nodecopy.errors import FormatError
+from nodecopy.regular_file import regular_file
 from nodecopy.report.labelled.folder import SUMMARY
 
 _WHY = (
@@ -35,7 +37,7 @@ class Figures:
 def read_figures(folder: Path) -> Figures | None:
     """Return the figures that a fit wrote to a folder; None where there are none."""
     try:
-        held = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        held = json.loads(regular_file(folder / SUMMARY).read_text(encoding="utf-8"))
         estimate, suspects = held["estimated_accuracy"], held["suspect_labels"]
         return Figures(
             int(held["known_labels"]),
@@ -43,8 +45,16 @@ def read_figures(folder: Path) -> Figures | None:
             int(suspects["contradicted"]) if suspects else None,
             int(held["suspect_edges"]),
         )
-    except (OSError, ValueError, LookupError, TypeError):  # none, or somebody else's
-        return None
+    except (
+        FormatError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        RecursionError,
+        OverflowError,
+    ):
+        return None  # none, or somebody else's
 
 
 def change_line(before: Figures | None, after: Figures | None) -> str:
