@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from nodecopy import cli
 from nodecopy.experiment.threads import ONE_THREAD
+from tests.waiting import LIMIT
 
 
 @pytest.mark.parametrize(
@@ -27,3 +30,23 @@ def test_the_users_number_of_threads_is_respected(given, expected, monkeypatch, 
         monkeypatch.setenv(name, value)
     assert cli.main(["fit", "no-such-dataset"]) == 2
     assert [os.environ.get(name) for name in ONE_THREAD] == expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [({}, "1"), ({"OMP_NUM_THREADS": "2"}, "2")])
+def test_torch_hears_of_it_before_it_is_imported(given, expected):
+    program = (
+        "from nodecopy import cli\n"
+        "assert cli.main(['fit', 'no-such-dataset']) == 2\n"
+        "import torch\n"
+        "print(torch.get_num_threads())"
+    )
+    around = {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=around | given,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=LIMIT,
+    )
+    assert done.stdout.split()[-1] == expected

@@ -11,6 +11,7 @@ from nodecopy import NodeCopyClassifier, presets
 from nodecopy.data import planted_partition
 from nodecopy.errors import DatasetError, ModelError
 from nodecopy.labelling import label_tables
+from nodecopy.labelling.outcome import spread_doubts
 from nodecopy.labelling.run import analyse_fit, fit_table, read_files
 from nodecopy.presets import EPSILON
 from nodecopy.report.labelled import write_folder
@@ -87,6 +88,28 @@ def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     assert useless.scores.accuracy < 4 / 7
     assert found.warnings[-1].endswith("(57%): do not trust these predictions")
     assert replace(labelled, validation=None).warnings == labelled.inspection.warnings
+
+
+@pytest.mark.parametrize(
+    ("given", "others", "warned"),
+    [
+        ((8, 8, 8), (100, 20, 20), True),  # even labels of uneven classes
+        ((30, 2, 3), (40, 50, 60), True),
+        ((20, 4, 4), (100, 20, 20), False),  # as random nodes have them
+        ((8, 8, 8), (50, 45, 40), False),
+        ((2, 1, 1), (10, 40, 10), False),  # few labels may differ by chance
+        ((2, 2, 2), (10, 40, 10), False),
+        ((0, 0, 0), (10, 40, 10), False),
+        ((3, 3, 3), (0, 0, 0), False),
+    ],
+)
+def test_labels_unlike_the_other_nodes_are_warned_of(given, others, warned) -> None:
+    labels = np.concatenate([np.repeat([0, 1, 2], given), np.full(sum(others), -1)])
+    predicted = np.concatenate([np.repeat([0, 1, 2], given), np.repeat([0, 1, 2], others)])
+    found = spread_doubts(labels, predicted, ("a", "b", "c"))
+    assert len(found) == warned
+    if given == (8, 8, 8) and warned:
+        assert "'a' has 33% of the labels and 71% of the other nodes" in found[0]
 
 
 def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):

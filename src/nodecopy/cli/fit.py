@@ -118,15 +118,18 @@ def fit(
     nodecopy fit cora --labels-per-class 5
     """
     asked = reading.asked_for(locals())
-    from nodecopy.estimator.progress import progress_bar
     from nodecopy.experiment.threads import prefer_one_thread
+
+    # These networks are small: a second thread mostly waits, and burns a core. Said before anything
+    # below imports NumPy and torch, which look once.
+    prefer_one_thread()
+    from nodecopy.estimator.progress import progress_bar
     from nodecopy.labelling import label_tables
     from nodecopy.labelling.settings import GONE
     from nodecopy.report.labelled import write_folder
     from nodecopy.report.labelled.change import change_line, read_figures
     from nodecopy.report.labelled.summary import fit_lines
 
-    prefer_one_thread()  # these networks are small: a second thread mostly waits, and burns a core
     for name in GONE.keys() & asked.keys():
         reading.refuse([name], GONE[name])
     working()

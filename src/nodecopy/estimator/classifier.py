@@ -272,7 +272,8 @@ class NodeCopyClassifier(Parameters):
         """Return how frequent classes are among the labels, and among all nodes, estimated.
 
         ``clf.class_shares().apply(clf.predict_proba())`` are probabilities for these shares, which
-        help on balance where labels are even and classes are not, but not on every graph.
+        help on balance where labels are even and classes are not, but not on every graph. With
+        fewer than ten labels a class, at the median, they are those of the labels.
         """
         return self.assessment().shares()
 

@@ -19,6 +19,9 @@ from nodecopy.labelling.settings import FitSettings
 from nodecopy.labelling.suspects import SuspectEdges
 from nodecopy.posterior import Posterior
 
+# When labels are unlike the other nodes, see `spread_doubts`.
+_UNLIKE, _CHANCE, _EVEN = 0.2, 0.01, 10
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnDonors:
@@ -99,7 +102,9 @@ class LabelledGraph:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in what was made of it."""
-        return (*self.inspection.warnings, *_doubts(self.validation))
+        labels, predicted = self.table.dataset.labels, self.posterior.probabilities.argmax(1)
+        uneven = spread_doubts(labels, predicted, self.class_names)
+        return (*self.inspection.warnings, *_doubts(self.validation), *uneven)
 
     @property
     def why_not_validated(self) -> str:
@@ -127,4 +132,35 @@ def _doubts(validation: Validation | None) -> list[str]:
     return [
         f"hidden labels were predicted right in {accuracy:.0%} of the cases, no more often than by "
         f"always naming the commonest class ({commonest:.0%}): do not trust these predictions"
+    ]
+
+
+def spread_doubts(
+    labels: NDArray[np.int64], predicted: NDArray[np.int64], names: tuple[str, ...]
+) -> list[str]:
+    """Say so if labels are spread over the classes in another way than the other nodes seem to be.
+
+    That is, a fifth of the labels or more would have to change class, and chance does not explain
+    it: labels of random nodes would differ so much once in a hundred times, or the classes have as
+    many labels each, which is how labels are chosen, not how nodes are.
+    """
+    from scipy.special import chdtrc
+
+    given = np.bincount(labels[labels >= 0], minlength=len(names))
+    others = np.bincount(predicted[labels < 0], minlength=len(names))
+    if not given.any() or not others.any():
+        return []
+    known, shares = given / given.sum(), others / others.sum()
+    # Half a node more for each class: one that is never predicted may be there all the same.
+    expected = given.sum() * (others + 0.5) / (others + 0.5).sum()
+    chance = chdtrc(len(names) - 1, ((given - expected) ** 2 / expected).sum())
+    even = given.sum() >= _EVEN and bool(np.all(given == given[0]))
+    if np.abs(known - shares).sum() / 2 < _UNLIKE or (chance > _CHANCE and not even):
+        return []
+    most = int(np.abs(known - shares).argmax())
+    return [
+        f"labels are not spread over the classes as predictions are: {names[most]!r} has "
+        f"{known[most]:.0%} of the labels and {shares[most]:.0%} of the other nodes; probabilities "
+        "and the estimated accuracy hold for nodes like those that were labelled, and may be far "
+        "off for the rest; labels of nodes drawn at random would tell"
     ]

@@ -83,8 +83,8 @@ function oneLine(text, telling = KEPT) {
 
 function cut(signs, telling) {
   const at = telling <= KEPT ? signs.length - KEPT : signs.length - telling - BEFORE;
-  const start = Math.max(at, 0);
-  const end = start + KEPT;
+  const start = at > BEFORE ? at : 0; // dots in the place of three signs would save nothing
+  const end = Math.max(at, 0) + KEPT;
   return [signs.slice(0, start), signs.slice(start, end), signs.slice(end)].map((p) => p.join(""));
 }
 
