@@ -278,6 +278,9 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_stand(
     old = [place[str(id)] for id in labelled.table.ids]
     assert old != list(range(len(old)))
     np.testing.assert_allclose(posterior.probabilities[old], before, atol=1e-6)
+    total = len(table.ids)
+    untold = ", 3 of them without a feature or a path to one" if structural else ""
+    assert f"3 of {total} nodes are new{untold}" in table.notes
 
 
 def test_a_node_that_is_gone_changes_nothing_elsewhere(settings, rows_file, tmp_path):

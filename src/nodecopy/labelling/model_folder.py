@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.stored.ids import load_ids, places_in, save_ids
@@ -140,7 +141,7 @@ class ModelFolder:
         Features are known by their names: columns may come in another order, and a feature that
         the model has not seen is left out, with a note. One that it needs must be there, unless the
         features are sparse, where what is not listed is zero. Labels of the answer are those that
-        the model was fitted to.
+        the model was fitted to. A note says how many nodes are new.
 
         Args:
             table: the graph.
@@ -155,10 +156,11 @@ class ModelFolder:
             labels=self._known_labels(table),
             class_names=tuple(str(value) for value in self.classifier.classes_),
         )
-        named = replace(
-            table, dataset=dataset, feature_names=self.feature_names, notes=(*table.notes, *notes)
-        )
-        return named, self._posterior(dataset, table.ids)
+        places = places_in(table.ids, self.ids)
+        posterior = self._posterior(dataset, places)
+        notes = (*table.notes, *_news(places, dataset), *notes)
+        named = replace(table, dataset=dataset, feature_names=self.feature_names, notes=notes)
+        return named, posterior
 
     def _check_described(self, described: bool) -> None:
         """Refuse a graph with features where the model has none, and the other way round."""
@@ -169,14 +171,17 @@ class ModelFolder:
                 "the model was fitted without features; it cannot use a file of them"
             )
 
-    def _posterior(self, dataset: NodeDataset, ids: Ids) -> Posterior:
+    def _posterior(self, dataset: NodeDataset, known: NDArray[np.int64]) -> Posterior:
         """Apply the networks to nodes that keep the numbers of the fit; new ones come after.
 
         What is drawn for a node depends on its number: so a new node elsewhere changes nothing,
         wherever its id stands in the order of ids.
+
+        Args:
+            dataset: the graph.
+            known: the numbers of its nodes in the fit, -1 for new ones [N].
         """
-        places = places_in(ids, self.ids)
-        new = np.flatnonzero(places < 0)
+        places, new = known.copy(), np.flatnonzero(known < 0)
         size = len(self.ids) + len(new)
         places[new] = np.arange(len(self.ids), size)
         graph = dataset.graph
@@ -245,6 +250,24 @@ def _spread(features: FeatureMatrix, places: NDArray[np.int64], size: int) -> Fe
     rows = np.ones(len(places), features.dtype)
     moved = sp.csr_array((rows, (places, np.arange(len(places)))), (size, len(places)))
     return sp.csr_array(moved @ features)
+
+
+def _news(places: NDArray[np.int64], dataset: NodeDataset) -> list[str]:
+    """Say how many nodes are new, and how many of these have neither features nor a path to others.
+
+    Args:
+        places: the numbers of the nodes in the fit, -1 for new ones [N].
+        dataset: their graph and features.
+    """
+    new = int(np.count_nonzero(places < 0))
+    if not new:
+        return []
+    parts = connected_components(dataset.graph.to_scipy(), directed=False)[1]
+    features: Any = dataset.features  # dense, or sparse
+    described = np.asarray((features != 0).sum(1)).ravel() > 0
+    told = np.isin(parts, parts[(places >= 0) | described])
+    untold = f", {np.count_nonzero(~told):,} of them without a feature or a path to one"
+    return [f"{new:,} of {len(places):,} nodes are new{'' if told.all() else untold}"]
 
 
 def _note(what: str, names: Sequence[str]) -> str:
