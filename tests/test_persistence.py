@@ -279,6 +279,11 @@ def test_a_file_that_lacks_a_part_is_refused(tmp_path: Path) -> None:
     write_model(path, SavedModel(bad, whole.arrays))
     with pytest.raises(FormatError, match="unknown type 'Popen'"):
         NodeCopyClassifier.load(path)
+    for name in ("colour", "return", "self"):
+        bad = whole.settings | {"parameters": whole.settings["parameters"] | {name: None}}
+        write_model(path, SavedModel(bad, whole.arrays))
+        with pytest.raises(FormatError, match=f"the classifier has no {name}$"):
+            NodeCopyClassifier.load(path)
 
 
 def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:

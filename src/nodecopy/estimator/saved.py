@@ -114,7 +114,7 @@ def read_fitted(
     try:
         parameters = settings["parameters"]
         arguments = {name: decode(value, arrays) for name, value in parameters.items()}
-        if foreign := arguments.keys() - hints.keys():
+        if foreign := arguments.keys() - (hints.keys() - {"return"}):
             raise FormatError(f"the classifier has no {', '.join(sorted(foreign))}")
         check_types("the model", arguments, hints)
         for name in ("n_zeta", "n_graphs", "n_weights"):
