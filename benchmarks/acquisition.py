@@ -21,12 +21,12 @@ import numpy as np
 
 from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
 from benchmarks.kinds import as_problem
-from nodecopy.acquisition import next_labels
+from nodecopy.active import next_labels
 from nodecopy.calibration import StackedClassifier
 from nodecopy.data import Task, load_dataset
+from nodecopy.paper.figures import BLUE, GREY, draw
 from nodecopy.posterior import Posterior
 from nodecopy.presets import best
-from nodecopy.report.drawing import BLUE, GREY, draw
 from nodecopy.rng import child_seed, stream
 
 ROUNDS, TESTED = 3, 1000
@@ -96,7 +96,7 @@ def dataset_problem(name: str, start: int, trial: int) -> Problem:
 
 
 def made_problem(name: str, start: int, trial: int) -> Problem:
-    """Return a made graph; half of its test nodes are tested, so that there are some to choose."""
+    """Return a synthetic graph; half of its test nodes are tested, so some can be chosen."""
     problem = as_problem(name, start, trial)
     half = stream(trial, "tested").permutation(problem.test)[: len(problem.test) // 2]
     return Problem(problem.task, problem.truth, np.sort(half))
@@ -138,9 +138,9 @@ def tables(rows: Mapping[Key, Row]) -> str:
         ]
         if lines:
             heads = ["accuracy, %", "repeats", "at the start"]
-            heads += [f"+ {step + 1} a class" for step in range(ROUNDS)]
+            heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
             parts += [
-                f"**{start} labels a class to begin with**",
+                f"**{start} labels per class at the start**",
                 markdown([*heads, "confidence of the chosen"], lines),
             ]
     return "\n\n".join(parts)
@@ -179,7 +179,7 @@ def figure(rows: Mapping[Key, Row]) -> bytes:
                 ax.set_title(case)
             line[0].set_ylabel("accuracy, %")
         for ax in axes[-1]:
-            ax.set_xlabel("labels a class")
+            ax.set_xlabel("labels per class")
         handles, names = axes[0][0].get_legend_handles_labels()
         drawing.legend(handles, names, loc="outside upper center", ncols=max(len(names), 1))
 

@@ -10,26 +10,32 @@ of all other methods are in ``results/beyond.jsonl.gz``. A test holds that the p
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import t
 
+from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import RESULTS as PAPER_ROWS
 from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.errors import InputError
-from nodecopy.experiment.export import export_rows, read_jsonl
-from nodecopy.experiment.methods import METHODS
-from nodecopy.experiment.spec import load_experiment
-from nodecopy.experiment.store import Row, Store
-from nodecopy.report.markdown import markdown_rows
-from nodecopy.report.paper import TRIALS, paper_cells
-from nodecopy.report.statistics import PairedMean, paired_mean, summarise
-from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
-from nodecopy.report.tables import mean_and_deviation
-from nodecopy.report.text_table import signed
-from nodecopy.whole_file import write_whole
+from nodecopy.files import write_whole
+from nodecopy.paper.agreement import Summary
+from nodecopy.paper.rows import export_rows, read_rows
+from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.study import (
+    SPLITS,
+    TRIALS,
+    Study,
+    dataset_title,
+    method_title,
+    paper_cells,
+)
+from nodecopy.paper.tables import signed
+from nodecopy.paper.trial import CellKey, Row
 
 PAGE = Path("docs", "beyond.md")
 ROWS = Path("results", "beyond.jsonl.gz")
@@ -66,24 +72,22 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def commit_rows(store: Path, paper: Path, results: Path) -> None:
     """Write the rows of the experiment that are not the paper's, compacted, to their file."""
-    theirs = {row.trial for row in read_jsonl(paper)}
-    wanted = set(load_experiment("beyond").trials()) - theirs
-    with Store.open(store, create=False) as opened:
-        rows = [row for row in opened.rows() if row.trial in wanted]
-    export_rows(compact_rows(rows), results, "jsonl")
+    theirs = {row.trial for row in read_rows(paper)}
+    expected = set(load_experiment("beyond").trials()) - theirs
+    rows = [row for row in read_rows(store) if row.trial in expected]
+    export_rows(compact_rows(rows), results)
 
 
 def page_text(page: str, paper: Path, rows: Path) -> str:
-    """Return the page with its block made anew."""
+    """Return the page with its block regenerated."""
     return replace_block(page, beyond_block(read_study(paper, rows)))
 
 
 def read_study(paper: Path, rows: Path) -> Study:
     """Return the trials of the experiment that have a row."""
-    wanted = set(load_experiment("beyond").trials())
-    held = [row for path in (paper, rows) for row in read_jsonl(path) if row.trial in wanted]
-    titles = {name: METHODS[name].title for name in load_experiment("beyond").methods}
-    return Study.of(held, titles)
+    expected = set(load_experiment("beyond").trials())
+    held = [row for path in (paper, rows) for row in read_rows(path) if row.trial in expected]
+    return Study(held)
 
 
 def beyond_block(study: Study) -> str:
@@ -107,7 +111,28 @@ def published_best(key: CellKey) -> float:
     74.6
     """
     cells = paper_cells()
-    return max(cells[key.dataset, key.split, name, key.labels].mean for name in PUBLISHED)
+    return max(cells[key._replace(method=name)].mean for name in PUBLISHED)
+
+
+class PairedMean(NamedTuple):
+    """The mean of n paired differences and Student's 95 % interval; NaN ends of one difference."""
+
+    n: int
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, gaps: Sequence[float]) -> PairedMean:
+        """Return the mean of differences [n].
+
+        >>> gap = PairedMean.of([1.0, 2.0, 3.0])
+        >>> gap.mean, round(gap.low, 2), round(gap.high, 2)
+        (2.0, -0.48, 4.48)
+        """
+        n, mean, deviation = Summary.of(gaps)
+        margin = deviation / math.sqrt(n) * float(t.ppf(0.975, n - 1)) if n > 1 else math.nan
+        return cls(n, mean, mean - margin, mean + margin)
 
 
 def paired(study: Study, key: CellKey, other: str, score: str = "accuracy") -> PairedMean | None:
@@ -119,7 +144,7 @@ def paired(study: Study, key: CellKey, other: str, score: str = "accuracy") -> P
     seeds = sorted(values[0].keys() & values[1].keys())
     if not seeds:
         return None
-    return paired_mean(*([held[seed] for seed in seeds] for held in values))
+    return PairedMean.of([values[0][seed] - values[1][seed] for seed in seeds])
 
 
 class PooledCalibration(NamedTuple):
@@ -166,11 +191,11 @@ def beats_all(study: Study, key: CellKey, score: str, sign: int) -> bool:
 
 def _accuracy_counts(study: Study) -> Iterator[str]:
     keys = cells_of(study)
-    ours = {key: summarise(list(study.accuracy(key).values())).mean for key in keys}
+    ours = {key: Summary.of(list(study.accuracy(key).values())).mean for key in keys}
     above = {key: mean - published_best(key) for key, mean in ours.items()}
     worst = min(above, key=lambda key: above[key])
     gaps = {key: gap for key in keys if (gap := paired(study, key, REFERENCE)) is not None}
-    title, reference = study.method_title(OURS), study.method_title(REFERENCE)
+    title, reference = method_title(OURS), method_title(REFERENCE)
     yield (
         f"Of {len(keys)} cells, {title} is above the paper's best published Bayesian number in "
         f"{sum(gap > 0 for gap in above.values())}, and more than {SHORTFALL:g} point below it in "
@@ -197,15 +222,14 @@ def _accuracy_counts(study: Study) -> Iterator[str]:
 def _accuracy_table(study: Study, dataset: str) -> str:
     columns = _columns(study, dataset)
     lines = [
-        (study.method_title(method), [_accuracy(study, key, method) for key in columns])
+        (method_title(method), [_accuracy(study, key, method) for key in columns])
         for method in study.methods
     ]
     lines.append(("the paper's best Bayesian", [f"{published_best(key):.1f}" for key in columns]))
     gaps = [paired(study, key, REFERENCE) for key in columns]
     lines.append(("difference to node copying", [_interval(gap) for gap in gaps]))
-    heads = [f"{key.split}, {key.labels} labels" for key in columns]
     return markdown_rows(
-        [dataset_title(dataset), *heads], ([name, *cells] for name, cells in lines)
+        [dataset_title(dataset), *map(_head, columns)], ([name, *cells] for name, cells in lines)
     )
 
 
@@ -218,7 +242,7 @@ def _accuracy(study: Study, key: CellKey, method: str) -> str:
     if method not in held:
         return "not run"
     highest = max(np.mean(values) for values in held.values())
-    text, own = mean_and_deviation(summarise(held[method])), held[method]
+    text, own = str(Summary.of(held[method])), held[method]
     text = f"**{text}**" if np.mean(own) == highest else text
     return text if len(own) == TRIALS else f"{text} ({len(own)})"
 
@@ -233,7 +257,7 @@ def _interval(gap: PairedMean | None) -> str:
 
 
 def _calibration_counts(study: Study) -> Iterator[str]:
-    title, parts = study.method_title(OURS), []
+    title, parts = method_title(OURS), []
     for split, (error_limit, gap_limit) in LIMITS.items():
         pooled = [pooled_calibration(study.cells[key]) for key in cells_of(study, split)]
         if not pooled:
@@ -255,45 +279,30 @@ def _calibration_counts(study: Study) -> Iterator[str]:
         "compared on the splits that both have."
     )
     yield (
-        "ECE: expected calibration error, 15 bins of equal width, of the test nodes of all trials "
-        "together (pooled) and as the mean over trials. *Confidence*: mean confidence minus "
-        "accuracy in points. NLL in nats. Error AUROC: how well confidence tells errors from "
-        "right answers."
+        "Each cell: pooled ECE in %, NLL in nats. ECE is the expected calibration error, 15 bins "
+        "of equal width, of the test nodes of all trials together."
     )
 
 
 def _calibration_table(study: Study, dataset: str) -> str:
-    lines: list[tuple[str, list[str]]] = []
-    for key in _columns(study, dataset):
-        lines.append((f"**{key.split} splits, {key.labels} labels**", [""] * 7))
-        cells = {method: key._replace(method=method) for method in study.methods}
-        lines += [
-            (study.method_title(method), _calibration(study, cell))
-            for method, cell in cells.items()
-            if cell in study.cells
-        ]
-    heads = ["trials", "ECE pooled, %", "… per trial", "confidence", "NLL", "Brier", "error AUROC"]
-    return markdown_rows(
-        [dataset_title(dataset), *heads], ([name, *cells] for name, cells in lines)
-    )
-
-
-def _calibration(study: Study, key: CellKey) -> list[str]:
-    rows = study.cells[key]
-    pooled = pooled_calibration(rows)
-    ece, nll, brier, auroc = (
-        float(np.nanmean(study.scores(key, name)))
-        for name in ("ece_width", "nll", "brier", "error_auroc")
-    )
-    return [
-        f"{len(rows)}",
-        f"{100 * pooled.error:.1f}",
-        f"{100 * ece:.1f}",
-        signed(100 * pooled.gap),
-        f"{nll:.3f}",
-        f"{brier:.3f}",
-        f"{auroc:.3f}",
+    columns = _columns(study, dataset)
+    lines = [
+        [method_title(method), *(_calibration(study, key, method) for key in columns)]
+        for method in study.methods
     ]
+    return markdown_rows([dataset_title(dataset), *map(_head, columns)], lines)
+
+
+def _calibration(study: Study, key: CellKey, method: str) -> str:
+    cell = key._replace(method=method)
+    if cell not in study.cells:
+        return ""
+    nll = float(np.nanmean(study.scores(cell, "nll")))
+    return f"{100 * pooled_calibration(study.cells[cell]).error:.1f}, {nll:.3f}"
+
+
+def _head(key: CellKey) -> str:
+    return f"{key.split}, {key.labels} labels"
 
 
 def _columns(study: Study, dataset: str) -> list[CellKey]:

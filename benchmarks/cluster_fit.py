@@ -2,7 +2,7 @@
 
     python -m benchmarks.cluster_fit [--nodes 1000000] [--runs here one two killed]
 
-The made graph of benchmarks/large.py; workers on this machine, one thread each. Every part of a fit
+The graph of benchmarks/large.py; workers on this machine, one thread each. Every part of a fit
 notes its CPU seconds and its worker, so that the speed-up does not depend on what else the machine
 is doing: a fit takes what this process computes, and of every batch of parts what the busiest
 worker computes. Elapsed seconds are shown beside it; they say little on a busy machine. All runs
@@ -29,8 +29,7 @@ import torch
 from benchmarks.large import made_graph
 from benchmarks.measure import environment
 from nodecopy import NodeCopyClassifier
-from nodecopy.executors import DaskCluster, Executor, Serial
-from nodecopy.executors.connection import OWN_CLUSTER
+from nodecopy.executors import Dask, Executor, Serial
 
 WORKERS = {"here": 0, "one": 1, "two": 2, "killed": 2}
 # Parts that are done when a worker is killed: all that fit, and the first that are applied.
@@ -52,7 +51,9 @@ class Timed:
     batches: list[Counter[int]] = field(default_factory=list)
     done: int = 0
 
-    def map(self, function: Any, items: Sequence[Any], *shared: Any) -> Iterator[Any]:
+    def map(
+        self, function: Any, items: Sequence[Any], *shared: Any, ordered: bool = True
+    ) -> Iterator[Any]:
         self.batches.append(Counter())
         named = [(function, item) for item in items]
         for result, seconds, worker in self.executor.map(timed, named, *shared):
@@ -107,7 +108,7 @@ def cluster(stack: ExitStack, workers: int) -> tuple[Executor, Callable[[], None
 
     # Dask lets workers give back freed memory at once, and clear it again: half of the time more.
     kept = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}
-    stack.enter_context(dask.config.set(OWN_CLUSTER | kept))
+    stack.enter_context(dask.config.set(kept))
     started = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -124,7 +125,7 @@ def cluster(stack: ExitStack, workers: int) -> tuple[Executor, Callable[[], None
     def kill() -> None:
         threading.Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
 
-    return stack.enter_context(DaskCluster(client).open()), kill
+    return Dask(client), kill
 
 
 def _import_all() -> None:

@@ -1,14 +1,13 @@
-"""Methods compared on made problems: rows in a JSON-lines file, tables from the rows.
+"""Methods compared on synthetic problems: rows in a JSON-lines file, tables from the rows.
 
-A row is a case, a number of labels a class, a trial and a method. All methods of a trial see the
-same problem, so differences are paired. No row is computed twice, unless the settings of its method
-have changed since: then the newer row counts.
+A row is a case, a number of labels per class, a trial and a method. All methods of a trial see the
+same problem, so differences are paired. No row is computed twice unless ``--again`` asks for it;
+the newer row then counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ import torch
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import NodeClassifier
 from nodecopy.data import Task
-from nodecopy.experiment.trial import described
 from nodecopy.metrics import score_predictions
 from nodecopy.rng import child_seed
 
@@ -50,9 +48,9 @@ class Comparison:
     """What is compared on what.
 
     Args:
-        cases: how to make the problem of (labels a class, trial), by the name of the case.
-        methods: how to make the classifier for a number of labels a class; `DEFAULT` is ours.
-        labels: numbers of labels a class.
+        cases: how to make the problem of (labels per class, trial), by the name of the case.
+        methods: how to make the classifier for a number of labels per class; `DEFAULT` is ours.
+        labels: numbers of labels per class.
         rows: the file.
         measure: what is done with (problem, method, trial), and what its row says.
     """
@@ -73,8 +71,9 @@ def arguments(comparison: Comparison, description: str) -> argparse.ArgumentPars
     parser.add_argument("--first-trial", type=int, default=0, help="to run parts side by side")
     parser.add_argument("--only", nargs="+", default=[""], help="cases whose names begin so")
     parser.add_argument("--methods", nargs="+", help="only these")
-    parser.add_argument("--labels", nargs="+", type=int, help="only these numbers a class")
+    parser.add_argument("--labels", nargs="+", type=int, help="only these numbers per class")
     parser.add_argument("--rows", type=Path, default=comparison.rows)
+    parser.add_argument("--again", action="store_true", help="compute rows that are there, too")
     parser.add_argument("--show", action="store_true", help="only print what the file holds")
     parser.add_argument("--page", type=Path, help="write the tables into this page")
     return parser
@@ -127,23 +126,14 @@ def missing_rows(
     ]
     methods = [m for m in comparison.methods if m in (chosen.methods or comparison.methods)]
     for trial, case, labels in grid:
-        built = {name: comparison.methods[name](labels) for name in methods}
-        lacking = {
-            name: method
-            for name, method in built.items()
-            if rows.get((case, labels, trial, name), {}).get("settings") != settings_of(method)
-        }
-        if lacking:
+        missing = [m for m in methods if chosen.again or (case, labels, trial, m) not in rows]
+        if missing:
             problem = comparison.cases[case](labels, trial)
-            for name, method in lacking.items():
+            for name in missing:
                 identity = {"case": case, "labels": labels, "trial": trial, "method": name}
-                row = comparison.measure(problem, method, trial)
-                yield identity | row | {"settings": settings_of(method)}
-
-
-def settings_of(method: Any) -> str:
-    """Return a hash of the settings of a method."""
-    return hashlib.blake2b(json.dumps(described(method)).encode(), digest_size=6).hexdigest()
+                yield identity | comparison.measure(
+                    problem, comparison.methods[name](labels), trial
+                )
 
 
 def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
@@ -164,7 +154,7 @@ def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
 
 
 def tables(comparison: Comparison, rows: Mapping[Key, Row]) -> str:
-    """Return, for each number of labels, how near the default is to the best, and both tables."""
+    """Return, for each number of labels, how near the default is to the best, and a table."""
     held = sorted({labels for _, labels, _, _ in rows})
     return "\n\n".join(part for labels in held for part in _tables(comparison, rows, labels))
 
@@ -200,45 +190,32 @@ def _tables(comparison: Comparison, rows: Mapping[Key, Row], labels: int) -> Ite
         return
     gaps = {case: 100 * distance(both["accuracy"])[0] for case, both in cells.items()}
     worst = min(gaps, key=lambda case: gaps[case])
+    lowest = sum(
+        nll[DEFAULT].mean() == min(values.mean() for values in nll.values())
+        for nll in (both["nll"] for both in cells.values())
+    )
     yield (
-        f"**{labels} labels a class.** The default is the best in "
+        f"**{labels} labels per class.** The default is the best in "
         f"{sum(gap >= 0 for gap in gaps.values())} of {len(gaps)} cases, within 1 point of the "
         f"best in {sum(gap >= -1 for gap in gaps.values())}; its lowest difference to the best is "
-        f"{gaps[worst]:+.1f} points ({worst})."
+        f"{gaps[worst]:+.1f} points ({worst}). Its NLL is the lowest in {lowest}."
     )
     names = [
         name for name in comparison.methods if any(name in c["accuracy"] for c in cells.values())
     ]
-    heads = ["accuracy, %", "trials", *names, "to the best other"]
+    heads = ["accuracy, %", *names, "minus the best other"]
     yield markdown(
         heads, [_accuracies(case, both["accuracy"], names) for case, both in cells.items()]
     )
-    heads = ["NLL", "trials", *names]
-    yield markdown(heads, [_likelihoods(case, both["nll"], names) for case, both in cells.items()])
 
 
 def _accuracies(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
     means = {name: 100 * one.mean() for name, one in values.items()}
     gap, error = distance(values)
     away = f"{100 * gap:+.1f} ± {100 * error:.1f}" if np.isfinite(error) else f"{100 * gap:+.1f}"
-    return [case, *_cells(values, names, means, max(means.values()), 1), away]
-
-
-def _likelihoods(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
-    means = {name: one.mean() for name, one in values.items()}
-    return [case, *_cells(values, names, means, min(means.values()), 3)]
-
-
-def _cells(
-    values: Mapping[str, np.ndarray],
-    names: Sequence[str],
-    means: Mapping[str, float],
-    best: float,
-    digits: int,
-) -> list[str]:
-    texts = {name: f"{mean:.{digits}f}" for name, mean in means.items()}
-    bold = {name: f"**{text}**" if means[name] == best else text for name, text in texts.items()}
-    return [str(len(values[DEFAULT])), *(bold.get(name, "") for name in names)]
+    best = max(means.values())
+    texts = {name: f"**{m:.1f}**" if m == best else f"{m:.1f}" for name, m in means.items()}
+    return [case, *(texts.get(name, "") for name in names), away]
 
 
 def markdown(heads: list[str], lines: list[list[str]]) -> str:

@@ -3,9 +3,9 @@
     OMP_NUM_THREADS=1 python -m benchmarks.default_fit [--quick] [--parts peers nodes labels]
 
 CPU time on one thread in one run; peers are medians of five, growth is measured once. Peers: Cora,
-5 labels a class, the fit with its folds, weights and temperatures as a share of one GCN example fit
-and of one APPNP fit (one network, 200 epochs each), and against the same fit without folds. Growth:
-planted graphs of 1,000 to 100,000 nodes with 5 labels a class, and of 20,000 nodes with 5 to 1,000.
+5 labels per class, the fit with its folds, weights and temperatures as a share of one GCN example
+fit and of one APPNP fit (one network, 200 epochs each), and against the same fit without folds.
+Growth: planted graphs of 1,000 to 100,000 nodes with 5 labels per class, of 20,000 with 5 to 1,000.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def show_peers(quick: bool) -> None:
         repeats=1 if quick else 5,
     )
     whole = times["default"]
-    print(f"\nCora, 5 labels a class; the default fit takes {whole:.2f} s:")
+    print(f"\nCora, 5 labels per class; the default fit takes {whole:.2f} s:")
     for peer in ("GCN", "APPNP"):
         ratio = whole / times[peer]
         print(f"  {f'of one PyG {peer} fit':<32}{ratio:8.4f}  {verdict(ratio, 0.05)}")
@@ -61,15 +61,15 @@ def show_peers(quick: bool) -> None:
 def show_nodes(quick: bool) -> None:
     sizes = NODES[:3] if quick else NODES
     tasks = {str(n): planted_task(n, 5) for n in sizes}
-    print("\nPlanted graphs, 5 labels a class, relative to the smallest:")
+    print("\nPlanted graphs, 5 labels per class, relative to the smallest:")
     show_growth("nodes", sizes, tasks)
 
 
 def show_labels(quick: bool) -> None:
     sizes = LABELS[:3] if quick else LABELS
     tasks = {str(n): planted_task(20_000, n) for n in sizes}
-    print("\nA planted graph of 20,000 nodes, relative to 5 labels a class:")
-    show_growth("labels a class", sizes, tasks)
+    print("\nA planted graph of 20,000 nodes, relative to 5 labels per class:")
+    show_growth("labels per class", sizes, tasks)
 
 
 def show_growth(what: str, sizes: tuple[int, ...], tasks: dict[str, Task]) -> None:
@@ -82,7 +82,7 @@ def show_growth(what: str, sizes: tuple[int, ...], tasks: dict[str, Task]) -> No
 
 
 def planted_task(nodes: int, labels: int) -> Task:
-    dataset = planted_partition(nodes, CLASSES, seed=0).dataset
+    dataset = planted_partition(nodes, CLASSES, seed=0)
     split = random_split(dataset, labels, seed=0, n_test=0, n_val=0)
     return Task.from_split(dataset, split)
 

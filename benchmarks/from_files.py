@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--files", choices=["csv", "parquet"], default="parquet")
-    parser.add_argument("--preset", default="best")
+    parser.add_argument("--method", default="best")
     parser.add_argument("--imported", action="store_true", help="import first, fit from the folder")
     parser.add_argument("--folder", help="where files are, or are written, and stay")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
@@ -51,9 +51,9 @@ def main() -> None:
 
 def measure(folder: Path, chosen: argparse.Namespace) -> None:
     """Do the whole job, phase by phase, in a process of its own."""
-    from nodecopy.data.stored import write_graph
-    from nodecopy.labelling import FitSettings, run
-    from nodecopy.report.labelled import write_folder
+    from nodecopy.report import report_page
+    from nodecopy.run import FitSettings, fit, source, write_folder
+    from nodecopy.tables.stored import write_graph
 
     spent: dict[str, tuple[float, float, float]] = {}
 
@@ -64,18 +64,18 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
         return result
 
     files = [str(folder / f"{name}.{chosen.files}") for name in ("edges", "labels", "features")]
-    settings = FitSettings(*files, preset=chosen.preset)
-    table = timed("read the files", lambda: run.read_files(settings))
+    settings = FitSettings(*files, method=chosen.method)
+    table = timed("read the files", lambda: source.read_source(settings))
     if chosen.imported:
         timed("write the graph", lambda: write_graph(table, folder / "graph"))
         del table
-        settings = FitSettings(graph=str(folder / "graph"), preset=chosen.preset)
-        table = timed("open and verify the graph", lambda: run.read_files(settings))
-    fitted = timed("fit", lambda: run.fit_table(settings.classifier(progress=False), table))
+        settings = FitSettings(graph=str(folder / "graph"), method=chosen.method)
+        table = timed("open and verify the graph", lambda: source.read_source(settings))
+    fitted = timed("fit", lambda: fit.fit_table(settings.classifier(progress=False), table))
     found = timed(
-        "analyse: next labels, suspects", lambda: run.analyse_fit(settings, table, fitted)
+        "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
     )
-    timed("write everything", lambda: write_folder(found, folder / "run"))
+    timed("write everything", lambda: write_folder(found, folder / "run", report_page(found)))
     print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak MB':>10}{'/ fit':>8}")
     cpu, wall, _ = np.sum(list(spent.values()), axis=0).tolist()
     spent["all"] = cpu, wall, peak_megabytes()

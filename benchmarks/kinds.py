@@ -100,21 +100,21 @@ def words(labels: np.ndarray, rng: np.random.Generator, signal: float = 0.3) -> 
 
 
 def thresholds(rng: np.random.Generator) -> Made:
-    """Classes take turns along one column; five others say nothing."""
+    """Classes take turns along one column; five others are uninformative."""
     x = rng.uniform(-1, 1, (NODES, 6))
     labels = np.floor(3 * (x[:, 0] + 1)).astype(np.int64) % 3
     return Made(block_graph(labels, 0.6, 4, rng), x, labels)
 
 
 def interactions(rng: np.random.Generator) -> Made:
-    """The signs of two products of columns decide; four other columns say nothing."""
+    """The signs of two products of columns decide; four other columns are uninformative."""
     x = rng.normal(size=(NODES, 8))
     labels = 2 * (x[:, 0] * x[:, 1] > 0) + (x[:, 2] * x[:, 3] > 0)
     return Made(block_graph(labels, 0.6, 4, rng), x, labels)
 
 
 def rings(rng: np.random.Generator) -> Made:
-    """Classes are rings around the origin of two columns; two others say nothing."""
+    """Classes are rings around the origin of two columns; two others are uninformative."""
     labels = even_labels(rng, 3)
     angle, radius = rng.uniform(0, 2 * np.pi, NODES), 1 + labels + rng.normal(0, 0.25, NODES)
     x = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
@@ -202,7 +202,7 @@ def spatial(rng: np.random.Generator) -> Made:
 
 
 def grown(rng: np.random.Generator) -> Made:
-    """Each new node copies half of the ties of an earlier one, mostly of its class."""
+    """Each new node copies half of the edges of an earlier one, mostly of its class."""
     labels = even_labels(rng)
     ties: list[set[int]] = [set() for _ in labels]
     for node in range(1, NODES):

@@ -1,4 +1,4 @@
-"""The labelling loop: what its choice brings, how good its forecast is, and how long one waits.
+"""The labelling loop: what its suggestions bring, and how long an answer takes.
 
     OMP_NUM_THREADS=1 python -m benchmarks.labelling_loop [--datasets cora] [--repeats 10]
     OMP_NUM_THREADS=1 python -m benchmarks.labelling_loop --wait cora [--answers 40]
@@ -6,10 +6,9 @@
 
 The first simulates an annotator who knows all labels: two random labels of each class to begin
 with; in every round each rule chooses K more nodes among those that are not set aside for testing,
-until there are ten a class; the default method is fitted again after each. Accuracy is that on
+until there are ten per class; the default method is fitted again after each. Accuracy is that on
 1,000 test nodes. The three rules begin with the same labels and test nodes, so differences are
-paired. From the estimates of accuracy so far, which see no test node, the forecast says what two
-more rounds bring; that is compared with what they brought.
+paired.
 
 The second starts the server, answers as the page does, and notes the time from the key to the next
 node, and to probabilities that know of the answer; the next answer follows a second after these.
@@ -34,13 +33,12 @@ import numpy as np
 import torch
 
 from benchmarks.paper_tables import replace_block
-from nodecopy.annotation import forecast
 from nodecopy.data import NodeDataset, load_dataset
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.report.paper import DATASET_TITLES
+from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.rng import stream
 
-START, END, TEST, AHEAD = 2, 10, 1000, 2
+START, END, TEST = 2, 10, 1000
 RULES = ("random", "entropy", "nodecopy")
 ROWS = Path("results", "labelling-loop.jsonl")
 
@@ -51,7 +49,7 @@ def main(words: list[str] | None = None) -> None:
     )
     parser.add_argument("--datasets", nargs="+", default=["cora", "citeseer", "pubmed"])
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--wait", metavar="DATASET", help="measure how long one waits")
+    parser.add_argument("--wait", metavar="DATASET", help="measure how long an answer takes")
     parser.add_argument("--answers", type=int, default=40)
     parser.add_argument("--rows", type=Path, default=ROWS)
     parser.add_argument("--show", action="store_true", help="only print what the file holds")
@@ -72,7 +70,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def tables(rows: dict) -> str:
-    return "\n".join([*curve_tables(rows), *forecast_table(rows), *wait_table(rows)]).strip()
+    return "\n".join([*curve_tables(rows), *wait_table(rows)]).strip()
 
 
 def read_rows(path: Path) -> dict:
@@ -156,45 +154,6 @@ def with_error(gains: np.ndarray) -> str:
     if len(gains) < 2:
         return f"{gains.mean():+.1f}"
     return f"{gains.mean():+.1f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.1f}"
-
-
-def forecast_table(rows: dict) -> Iterator[str]:
-    """Yield what the forecast said of two more rounds, of our rule, and what they brought."""
-    table = []
-    for name, title in DATASET_TITLES.items():
-        said, came, inside, stops = [], [], [], []
-        for (n, rule, _), row in rows.items():
-            if (n, rule) == (name, "nodecopy"):
-                for told, gain in forecasts(row):
-                    said.append(told.gain)
-                    came.append(gain)
-                    inside.append(told.low - NOISE <= gain <= told.high + NOISE)
-                    stops += [gain] if told.high < 0.01 else []
-        if said:
-            stopped = f"{len(stops)}: {100 * np.mean(stops):.1f}" if stops else "0"
-            error = np.mean(np.abs(np.array(said) - came))
-            cells = (100 * np.mean(said), 100 * np.mean(came), 100 * error, 100 * np.mean(inside))
-            numbers = "{:.1f} | {:.1f} | {:.1f} | {:.0f} %".format(*cells)
-            table.append(f"| {title} | {len(said)} | {numbers} | {stopped} |")
-    if table:
-        yield "| two more rounds | forecasts | said, points | came | error | in interval | stops |"
-        yield "|---|---|---|---|---|---|---|"
-        yield from table
-        yield ""
-
-
-# Two deviations of the difference of two accuracies on the same 1,000 nodes, a tenth of which
-# changes sides.
-NOISE = 0.02
-
-
-def forecasts(row: dict) -> Iterator[tuple]:
-    """Yield forecasts from three estimates on, each with what came of it."""
-    labels, estimates, accuracy = row["labels"], row["estimate"], row["accuracy"]
-    for at in range(2, len(labels) - AHEAD):
-        more = labels[at + AHEAD] - labels[at]
-        told = forecast(labels[: at + 1], estimates[: at + 1], more)
-        yield told, accuracy[at + AHEAD] - accuracy[at]
 
 
 def waits(name: str, answers: int) -> dict:

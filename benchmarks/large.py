@@ -1,4 +1,4 @@
-"""The default fit on made graphs of a hundred thousand to ten million nodes, and what it must cost.
+"""The default fit on synthetic graphs of 10⁵ to 10⁷ nodes, and what it must cost.
 
     python -m benchmarks.large [--nodes 100000 1000000 10000000] [--threads 1] [--peer 1000000]
 
@@ -29,7 +29,8 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.data.planted_edges import PlantedClasses
 from nodecopy.graph import Graph
 from nodecopy.metrics import score_predictions
-from nodecopy.nn.diffusion import Diffusion, Identity, Propagator
+from nodecopy.nn.diffusion import Diffusion, Propagator
+from nodecopy.nn.features import Identity
 
 CLASSES, LABELS, COLUMNS, DEGREE = 10, 20, 32, 10
 MEMBERS = 10
@@ -99,7 +100,7 @@ def made_graph(
 
 
 def one_fit(nodes: int) -> dict[str, Any]:
-    """Fit the default to a made graph, and do the work that cannot be avoided."""
+    """Fit the default to a synthetic graph, and do the work that cannot be avoided."""
     graph, features, truth, y = made_graph(nodes)
     made = held_most()
     unavoidable = propagations(graph)

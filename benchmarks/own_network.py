@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/own_network.py [--networks GATv2] [--rows FILE]
     python benchmarks/own_network.py --rows results/own-network.jsonl --show
 
-Random splits with 5 labels a class and 1,000 test nodes. Each network alone, as an ensemble on the
-observed graph, and as an ensemble on copied graphs: 5 members with 5 dropout draws each, all
+Random splits with 5 labels per class and 1,000 test nodes. Each network alone, as an ensemble on
+the observed graph, and as an ensemble on copied graphs: 5 members with 5 dropout draws each, all
 trained alike. Rows are kept in a JSON-lines file and never computed twice.
 """
 
@@ -81,7 +81,7 @@ def trial(name: str, split: int) -> dict[str, list[float]]:
 
 
 def show(name: str, rows: list[dict]) -> None:
-    print(f"\n{name}, Cora, 5 labels a class, {len(rows)} random splits: accuracy in %, NLL")
+    print(f"\n{name}, Cora, 5 labels per class, {len(rows)} random splits: accuracy in %, NLL")
     for way in WAYS if rows else ():
         scores = np.array([row[way] for row in rows])
         gain = 100 * (scores[:, 0] - [row["alone"][0] for row in rows])

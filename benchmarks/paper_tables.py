@@ -21,20 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.markdown import markdown_rows, markdown_table, markdown_text
 from nodecopy.errors import InputError
-from nodecopy.experiment.export import export_rows, read_jsonl
-from nodecopy.experiment.store import Row, Store
-from nodecopy.experiment.trial import TrialResult
-from nodecopy.report.agreement import Agreement, compare_with_paper
-from nodecopy.report.contents import summary
-from nodecopy.report.drawing import Drawing
-from nodecopy.report.figures import figure_1, overview_figure
-from nodecopy.report.markdown import markdown_rows, markdown_table, markdown_text
-from nodecopy.report.paper import DATASET_TITLES, TRIALS, paper_cells
-from nodecopy.report.study import SPLITS, CellKey, Study, dataset_title
-from nodecopy.report.tables import badge, dataset_tables, mean_and_deviation
-from nodecopy.report.text_table import TextCell
-from nodecopy.whole_file import write_whole
+from nodecopy.files import write_whole
+from nodecopy.paper.agreement import Agreement, compare_with_paper, summary
+from nodecopy.paper.figures import Drawing, figure_1, overview_figure
+from nodecopy.paper.rows import export_rows, read_rows
+from nodecopy.paper.study import DATASET_TITLES, SPLITS, TRIALS, Study, paper_cells
+from nodecopy.paper.tables import TextCell, beside_paper, dataset_tables
+from nodecopy.paper.trial import CellKey, Row, TrialResult
 
 RESULTS = Path("results", "paper.jsonl.gz")
 BEYOND = Path("results", "beyond.jsonl.gz")
@@ -45,7 +40,7 @@ _SUMMARY = {
     "gcn": "GCN (Kipf and Welling, 2017)",
     "gat": "GAT (Veličković et al., 2018)",
     None: "node copying, as published",
-    "copying": 'node copying, here (`preset="paper"`)',
+    "copying": 'node copying, here (`method="paper"`)',
     _DEFAULT: "**nodecopy, the default**",
 }
 _SUMMARY_LABELS = (5, 20)
@@ -81,10 +76,8 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def commit_rows(store: Path, results: Path) -> None:
     """Write the rows of a store, compacted, to the file that is committed."""
-    with Store.open(store, create=False) as opened:
-        rows = compact_rows(opened.rows())
     results.parent.mkdir(parents=True, exist_ok=True)
-    export_rows(rows, results, "jsonl")
+    export_rows(compact_rows(read_rows(store)), results)
 
 
 def compact_rows(rows: Iterable[Row]) -> list[Row]:
@@ -136,9 +129,9 @@ class Places(NamedTuple):
 def readme_files(places: Places) -> dict[Path, bytes]:
     """Return what README and page, and the figures beside the rows, should hold."""
     readme, page, results, beyond = places
-    study = Study.of(read_jsonl(results))
-    ours = read_jsonl(beyond) if beyond.exists() else []
-    both = Study.of([*study.rows, *(row for row in ours if row.trial.method == _DEFAULT)])
+    study = Study(read_rows(results))
+    ours = read_rows(beyond) if beyond.exists() else []
+    both = Study([*study.rows, *(row for row in ours if row.trial.method == _DEFAULT)])
     figures = _figures(study)
     folder = Path(os.path.relpath(results.parent, page.parent)).as_posix()
     blocks = {readme: summary_block(both), page: tables_block(study, figures, folder)}
@@ -158,9 +151,11 @@ def summary_block(study: Study) -> str:
         for name, n in cells
     ]
     lines = zip(_SUMMARY.values(), *map(_best_in_bold, columns), strict=True)
-    table = markdown_rows(["accuracy in %, labels a class", *heads], lines)
-    agreement = markdown_text(summary(study, compare_with_paper(study))[0])
-    again = f"The paper's methods, run again. {agreement} The highest number is in bold."
+    table = markdown_rows(["accuracy in %, labels per class", *heads], lines)
+    agreement = markdown_text(summary(compare_with_paper(study))[0])
+    again = (
+        f"The highest number of a column is in bold. We also ran the paper's methods. {agreement}"
+    )
     return "\n\n".join([table, again, *_times(study)])
 
 
@@ -174,8 +169,8 @@ def _times(study: Study) -> Iterator[str]:
     if seconds:
         listed = ", ".join(f"{title} {value:.1f} s" for title, value in seconds.items())
         yield (
-            "A fit of the default, calibration included, takes this much CPU time, 20 labels a "
-            f"class, median: {listed}."
+            "CPU time of a fit of the default, calibration included, 20 labels per class, median: "
+            f"{listed}."
         )
 
 
@@ -198,12 +193,12 @@ def tables_block(study: Study, figures: Sequence[Drawing], folder: str) -> str:
     """Return the block: summary, figures from a folder, the paper's tables."""
     agreements = compare_with_paper(study)
     cells = {key: _cell(agreement) for key, agreement in agreements.items()}
-    tables = dataset_tables(study, cells, lambda name: f"{dataset_title(name)}, accuracy in %")
+    tables = dataset_tables(cells)
     parts = [
-        " ".join(map(markdown_text, summary(study, agreements))),
+        " ".join(map(markdown_text, summary(agreements))),
         _legend(agreements),
         *(f"![{markdown_text(figure.title)}]({folder}/{figure.name}.svg)" for figure in figures),
-        *(markdown_table(replace(table, corner=table.title)) for table in tables),
+        *(markdown_table(table, f"{table.dataset}, accuracy in %") for table in tables),
     ]
     return "\n\n".join(parts)
 
@@ -223,16 +218,15 @@ def replace_block(text: str, block: str) -> str:
 
 def _figures(study: Study) -> list[Drawing]:
     drawn = [figure_1(study, split) for split in SPLITS]
-    overview = overview_figure(study, compare_with_paper(study))
+    overview = overview_figure(compare_with_paper(study))
     return [overview, *(figure for figure in drawn if figure is not None)]
 
 
 def _cell(cell: Agreement) -> TextCell:
-    paper = f"paper {cell.paper.mean:.1f} ± {cell.paper.deviation:.1f}"
-    if cell.ours is None:
-        return TextCell("not run", (paper,), mark="absent")
-    fewer = (f"{cell.ours.n} trials",) if cell.ours.n != TRIALS else ()
-    return TextCell(mean_and_deviation(cell.ours), (paper, *fewer), badge(cell))
+    text = beside_paper(cell)
+    if cell.ours is None or cell.ours.n == TRIALS:
+        return text
+    return replace(text, notes=(*text.notes, f"{cell.ours.n} trials"))
 
 
 def _legend(agreements: Mapping[CellKey, Agreement]) -> str:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.data.task import Task
-from nodecopy.experiment.geometric import APPNPBuild
+from nodecopy.paper.geometric import APPNP
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it announces what it deprecates in torch
@@ -79,7 +79,7 @@ def fit_appnp(task: Task, epochs: int = 200) -> float:
     edge_index = torch.as_tensor(np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64))
     x, y = torch.as_tensor(task.features.toarray()), torch.tensor(task.labels)
     train = torch.tensor(task.train)
-    model = APPNPBuild()(x.shape[1], task.num_classes)
+    model = APPNP(x.shape[1], task.num_classes)
     model.propagation.cached = True
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     model.train()

@@ -4,7 +4,7 @@
     python -m benchmarks.suspect_edges --show --page docs/suspect-edges.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
-with them, and all edges are ranked by the rule of `nodecopy.labelling.suspect_edges`, by its parts,
+with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts,
 by the rule before it, and by how often the true classes meet. A row says how many planted edges
 each rule has among its first 50, and its first n and 2 n, with n the number planted. Features made
 from the graph are made after planting.
@@ -27,10 +27,10 @@ from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.structural import structural_features
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.graph import Graph
-from nodecopy.labelling import suspect_edges
-from nodecopy.labelling.pair_evidence import PairEvidence
 from nodecopy.presets import best
 from nodecopy.rng import child_seed, stream
+from nodecopy.run import suspect_edges
+from nodecopy.run.suspects import PairEvidence
 
 SHARE = 0.05
 NO_FEATURES = "no features"
@@ -51,6 +51,8 @@ RULES = {
     "features": "features",
     "truth": "lift, true classes",
 }
+# Those of the page.
+SHOWN = ("all", "lift", "shared", "features", "truth")
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ def orders(
     ranked = suspect_edges(graph, p, features, len(ends), seed=trial)  # type: ignore[arg-type]
     yield "all", np.array([where[tuple(edge)] for edge in ranked.nodes.tolist()])
     differ = 1 - np.einsum("ek,ek->e", p[ends[:, 0]], p[ends[:, 1]])
-    sure, likeliest = p.max(1) > 0.5, p.argmax(1)
-    listed = sure[ends].all(1) & (np.ptp(likeliest[ends], axis=1) != 0) & (differ >= 0.9)
+    sure, predicted = p.max(1) > 0.5, p.argmax(1)
+    listed = sure[ends].all(1) & (np.ptp(predicted[ends], axis=1) != 0) & (differ >= 0.9)
     first = np.flatnonzero(listed)
     yield "earlier", first[np.argsort(-differ[first], kind="stable")]
     evidence = PairEvidence(graph, p, features)  # type: ignore[arg-type]
@@ -132,7 +134,7 @@ def dataset_problem(name: str, labels: int, trial: int) -> Problem:
 
 
 def larger_problem(labels: int, trial: int) -> Problem:
-    data = planted_partition(8000, 5, homophily=0.8, seed=trial).dataset
+    data = planted_partition(8000, 5, homophily=0.8, seed=trial)
     split = random_split(data, labels, trial)
     return _problem(Task.from_split(data, split), data.labels, split.train)
 
@@ -167,7 +169,7 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return precision and recall by rule, and what the rule says of its own list."""
+    """Return how many planted edges each rule finds, and the precision that it expects."""
     places = [
         (case, labels)
         for labels in COMPARISON.labels
@@ -175,21 +177,9 @@ def tables(rows: Mapping[Key, Row]) -> str:
         if any((c, n) == (case, labels) for c, n, _, _ in rows)
     ]
     cells = {place: [row for key, row in rows.items() if key[:2] == place] for place in places}
-    names = list(RULES.values())
-    first = [[_name(place), str(len(some)), *_found(some, 1)] for place, some in cells.items()]
-    own = [[_name(place), *_own(some)] for place, some in cells.items()]
-    return "\n\n".join(
-        [
-            "Planted edges among the first n, in %, n being the number planted: precision and "
-            "recall are the same there.",
-            markdown(["found, %", "trials", *names], first),
-            "The rule with all evidence: precision of its first 50, beside what it says of them "
-            "itself given the true share of planted edges (4.8 %); recall in the first 2 n; and "
-            "the share above which it says that there cannot be more.",
-            markdown(
-                ["all evidence, %", "precision of 50", "said", "recall in 2 n", "at most"], own
-            ),
-        ]
+    return markdown(
+        ["%", *(RULES[rule] for rule in SHOWN), "precision of 50", "expected"],
+        [[_name(place), *_found(some), *_own(some)] for place, some in cells.items()],
     )
 
 
@@ -197,28 +187,21 @@ def _name(place: tuple[str, int]) -> str:
     return f"{place[0]}, {place[1]} labels"
 
 
-def _found(rows: list[Row], at: int) -> list[str]:
-    shares = {
-        rule: [100 * row["found"][rule][at] / row["planted"] for row in rows]
-        for rule in RULES
+def _found(rows: list[Row]) -> list[str]:
+    """Return the share of planted edges among the first n, n being the number planted."""
+    means = {
+        rule: np.mean([100 * row["found"][rule][1] / row["planted"] for row in rows])
+        for rule in SHOWN
         if rule in rows[0]["found"]
     }
-    means = {rule: np.mean(some) for rule, some in shares.items()}
-    texts = {rule: f"{mean:.0f}" for rule, mean in means.items()}
-    most = max(mean for rule, mean in means.items() if rule != "truth")
-    return [
-        f"**{texts[rule]}**" if rule in means and means[rule] == most else texts.get(rule, "")
-        for rule in RULES
-    ]
+    best = max(mean for rule, mean in means.items() if rule != "truth")
+    texts = {rule: f"**{m:.0f}**" if m == best else f"{m:.0f}" for rule, m in means.items()}
+    return [texts.get(rule, "") for rule in SHOWN]
 
 
 def _own(rows: list[Row]) -> list[str]:
-    values = [
-        [row["found"]["all"][0] / 50 for row in rows],
-        [row["said"] for row in rows],
-        [row["found"]["all"][2] / row["planted"] for row in rows],
-        [row["at most"] for row in rows],
-    ]
+    """Return the precision of the first 50, and what the rule expects it to be."""
+    values = [row["found"]["all"][0] / 50 for row in rows], [row["said"] for row in rows]
     return [f"{100 * np.mean(some):.0f}" for some in values]
 
 

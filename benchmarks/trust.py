@@ -4,9 +4,9 @@
     python -m benchmarks.trust --show --page docs/trust.md
 
 Fits: estimated accuracy, with its 95 % interval, against the truth; coverage and size of 90 % sets.
-Random splits of the three datasets with 5, 10 and 20 labels a class, and of synthetic graphs. Sets:
-split conformal prediction on a GCN that is given 500 labels more. Suspects: some training labels
-are made wrong, and what is found at the top ranks is counted.
+Random splits of the three datasets with 5, 10 and 20 labels per class, and of synthetic graphs.
+Sets: split conformal prediction on a GCN that is given 500 labels more. Suspects: some training
+labels are made wrong, and what is found at the top ranks is counted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from benchmarks.compared import Comparison, Key, Problem, Row, arguments, comput
 from benchmarks.conformal import SplitConformal
 from benchmarks.kinds import as_problem
 from nodecopy.calibration import (
-    FittedStack,
     StackedClassifier,
     estimate_accuracy,
     fit_sets,
     suspect_labels,
 )
 from nodecopy.data import Task, load_dataset, random_split
-from nodecopy.experiment import build_method
+from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
 from nodecopy.rng import child_seed, stream
 
@@ -60,7 +59,7 @@ class OwnWord:
     def measure(self, problem: Problem, trial: int) -> Row:
         fitted = self.stack.fit(problem.task, child_seed(trial, "method"))
         held, truth = fitted.held_out, problem.truth[problem.test]
-        pooled, p = held_out_pool(fitted), fitted.probabilities
+        pooled, p = fitted.held_out_probabilities, fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
         said = estimate_accuracy(pooled, held.truth, p[unlabelled])
         sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
@@ -91,7 +90,7 @@ class PlantedErrors:
         labels.flags.writeable = False
         fitted = self.stack.fit(replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
-        suspects = suspect_labels(held.nodes, held.truth, held_out_pool(fitted))
+        suspects = suspect_labels(held.nodes, held.truth, fitted.held_out_probabilities)
         right = np.isin(suspects.nodes, wrong)
         return {
             "planted": count,
@@ -100,11 +99,6 @@ class PlantedErrors:
             "right among first": int(right[: min(FIRST, count)].sum()),
             "share": round(suspects.share, 5),
         }
-
-
-def held_out_pool(fitted: FittedStack) -> np.ndarray:
-    """Return the pooled probabilities of held-out labels, as docs/decisions/0025 has it."""
-    return fitted.pool.apply(fitted.held_out.probabilities)
 
 
 def split_problem(name: str, labels: int, trial: int) -> Problem:
@@ -175,7 +169,7 @@ def tables(rows: dict[Key, Row]) -> str:
 def _estimates(fits: dict[Key, Row]) -> Iterator[str]:
     if not fits:
         return
-    heads = ["estimated accuracy, %", "fits", "true", "bias", "mean error", "interval holds it"]
+    heads = ["estimated accuracy, %", "fits", "true", "bias", "mean error", "interval holds"]
     lines = [
         [f"{name}, {labels} labels", *_estimate(group)]
         for (name, labels), group in _in_order(_groups(fits))
@@ -212,7 +206,7 @@ def _sets(rows: dict[Key, Row]) -> Iterator[str]:
         for case, labels in places
     ]
     yield "## Sets of 90 %"
-    yield markdown(["coverage in %, mean size", *names], lines)
+    yield markdown(["coverage %, mean size", *names], lines)
 
 
 def _set(group: list[Row] | None) -> str:
@@ -255,10 +249,10 @@ def _precision(group: list[Row]) -> list[str]:
 
 
 def _groups(rows: dict[Key, Row]) -> dict[Place, list[Row]]:
-    """Return rows by case and labels; those of made graphs, and of datasets, together as well."""
+    """Return rows by case and labels; synthetic graphs, and datasets, together as well."""
     groups: dict[Place, list[Row]] = {}
     for (case, labels, _, _), row in rows.items():
-        names = ["made graphs"] if case.startswith("made") else [case, "the three datasets"]
+        names = ["synthetic graphs"] if case.startswith("made") else [case, "the three datasets"]
         for name in names:
             groups.setdefault((name, labels), []).append(row)
     return groups
@@ -270,7 +264,7 @@ def _in_order(groups: dict[Place, list[Row]]) -> list[tuple[Place, list[Row]]]:
 
 def _by_place(place: Place) -> tuple[int, int]:
     name, labels = place
-    return [*DATASETS, "the three datasets", "made graphs"].index(name), labels
+    return [*DATASETS, "the three datasets", "synthetic graphs"].index(name), labels
 
 
 if __name__ == "__main__":

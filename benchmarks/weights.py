@@ -23,8 +23,8 @@ import torch
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
 from nodecopy.data import NodeDataset, Split, Task, load_dataset, random_split
 from nodecopy.metrics import reliability_curve, score_predictions
+from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
-from nodecopy.report.paper import DATASET_TITLES
 from nodecopy.rng import child_seed
 from nodecopy.weights import (
     SGLD,

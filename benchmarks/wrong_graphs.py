@@ -22,11 +22,11 @@ import scipy.sparse as sp
 from benchmarks.compared import DEFAULT, Comparison, Problem, arguments, run, scores
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data import NodeDataset, Task, load_dataset, random_split
-from nodecopy.experiment import build_method
 from nodecopy.graph import Graph
+from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
+from nodecopy.paper.methods import build_method
+from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.presets import best
-from nodecopy.report.drawing import BLUE, GREEN, GREY, VERMILION, draw
-from nodecopy.report.paper import DATASET_TITLES
 from nodecopy.rng import stream
 
 DATASETS = ("cora", "citeseer")
@@ -137,7 +137,7 @@ def curves(rows: dict, labels: tuple[int, ...] = COMPARISON.labels) -> bytes:
         for line, (name, n) in zip(axes, places, strict=True):
             for ax, wrong in zip(line, WRONGS, strict=True):
                 paint_curves(ax, rows, name, n, wrong)
-            line[0].set_title(f"{DATASET_TITLES[name]}, {n} labels a class", loc="left")
+            line[0].set_title(f"{DATASET_TITLES[name]}, {n} labels per class", loc="left")
             line[0].set_ylabel("accuracy, %")
         for ax, wrong in zip(axes[-1], WRONGS, strict=True):
             ax.set_xlabel(f"edges {wrong}, %")

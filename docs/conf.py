@@ -41,7 +41,7 @@ maximum_signature_line_length = 80
 strip_signature_backslash = True  # keeps the last underscore of classes_
 napoleon_attr_annotations = False  # the signature has them
 napoleon_numpy_docstring = False
-napoleon_use_ivar = True  # attributes are a list within the class, not entries of their own
+napoleon_use_ivar = True  # attributes are a list within the class, not separate entries
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 

@@ -1,4 +1,4 @@
-"""A real browser, without a screen, for tests of the page of a fit to one's own tables."""
+"""A real browser, without a screen, for tests of pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import LIMIT
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -23,8 +25,9 @@ _WATCH = "window.alerted = 0; window.alert = () => { window.alerted += 1; };"
 class Page:
     """A page that is open in the browser, and what a reader does with it."""
 
-    def __init__(self, driver: Any, path: Path) -> None:
-        self.driver, self.path = driver, path
+    def __init__(self, driver: Any, address: Path | str) -> None:
+        self.driver = driver
+        self.url = address.as_uri() if isinstance(address, Path) else address
 
     def open(self, fragment: str = "", width: int = 1300, scheme: str = "light") -> None:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -32,10 +35,10 @@ class Page:
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         self.driver.get("about:blank")
-        self.driver.get(self.path.as_uri() + fragment)
+        self.driver.get(self.url + fragment)
         # On a busy machine the driver may still look at the blank page.
         loaded = "document.readyState === 'complete' && location.href.startsWith(arguments[0])"
-        self.until(lambda: self.run(loaded, self.path.as_uri()))
+        self.until(lambda: self.run(loaded, self.url))
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(f"return {script}", *arguments)
@@ -53,7 +56,7 @@ class Page:
     def until(self, condition: Callable[[], Any]) -> Any:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.driver, 20, 0.02).until(lambda _: condition())
+        return WebDriverWait(self.driver, LIMIT, 0.02).until(lambda _: condition())
 
     def column(self, number: int) -> list[str]:
         """Return the texts of a column of the rows that are elements, in their order."""

@@ -6,10 +6,21 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from nodecopy.data.task import Task
 from nodecopy.estimator import progress
 from tests.problems import make_task
+
+# How busy the machine is must not decide whether a property holds: no deadline, the same examples
+# in every run. `python -m benchmarks.fuzz` searches further.
+settings.register_profile(
+    "nodecopy",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("nodecopy")
 
 # Tiny problems: a second thread costs more than it brings.
 torch.set_num_threads(1)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from nodecopy.data.task import Task
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, RowGraph
+from nodecopy.nn.network import Network
+from nodecopy.posterior import BayesianGCN
+from nodecopy.progress import Progress
+from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightSamples
 
 
 def make_task(
@@ -41,3 +48,31 @@ def make_task(
 def true_labels(task: Task) -> np.ndarray:
     """Return the labels that `make_task` hid."""
     return np.arange(task.graph.num_nodes) % task.num_classes
+
+
+def short_gcn(epochs: int = 10, n_zeta: int = 1, n_weights: int = 1, **parts: Any) -> BayesianGCN:
+    """Return the paper's method, trained for a few epochs."""
+    training = TrainConfig(epochs=epochs)
+    parts = {"weights": MCDropout(training)} | parts
+    return BayesianGCN(n_zeta=n_zeta, n_weights=n_weights, **parts)
+
+
+def train(
+    network: Network,
+    tasks: Task | Sequence[Task],
+    graphs: Sequence[RowGraph],
+    seeds: Sequence[int],
+    config: TrainConfig | None = None,
+    progress: Progress | None = None,
+) -> WeightSamples:
+    """Train M networks and return their weights."""
+    estimate = PointEstimate(config or TrainConfig())
+    return estimate.fit(network, tasks, graphs, seeds, 1, progress)
+
+
+def k_hop(graph: Graph, nodes: Sequence[int], hops: int) -> np.ndarray:
+    """Return the sorted nodes within ``hops`` edges of ``nodes``, themselves included."""
+    seen = set(np.asarray(nodes).tolist())
+    for _ in range(hops):
+        seen |= {v for u in seen for v in graph.neighbours(u).tolist()}
+    return np.array(sorted(seen), int)

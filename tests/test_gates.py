@@ -1,4 +1,4 @@
-"""Rules about the source tree that no linter checks."""
+"""Rules about the source tree that linters do not check."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,6 @@ from tests.waiting import LIMIT
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nodecopy"
-SOURCES = sorted(PACKAGE.rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PROPER = {"citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed"}
 NAMELESS = {"common", "helpers", "misc", "utils"}
 
@@ -35,16 +34,17 @@ def test_every_file_is_named_after_an_idea():
     assert offenders == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_the_package_does_not_import_from_its_own_facade(path):
+def test_the_package_does_not_import_from_its_own_facade():
     facade = set(nodecopy.__all__) - {"__version__"}
-    imported = {
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    offenders = [
+        f"{path.relative_to(PACKAGE)}: {alias.name}"
+        for path, tree in parsed(PACKAGE)
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module == "nodecopy"
         for alias in node.names
-    }
-    assert imported & facade == set()
+        if alias.name in facade
+    ]
+    assert offenders == []
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
@@ -57,16 +57,17 @@ def test_pages_show_the_layers_that_are_checked(page):
     assert [" ".join(text.split()) for text in shown] == [expected]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_the_command_line_prints(path):
-    calls = [
-        node.lineno
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+def test_only_the_command_line_prints():
+    offenders = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path, tree in parsed(PACKAGE)
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "print"
+        and path.relative_to(PACKAGE).parts[0] != "cli"
     ]
-    assert not calls or path.relative_to(PACKAGE).parts[0] == "cli"
+    assert offenders == []
 
 
 def test_the_pinned_set_covers_every_dependency():
@@ -77,29 +78,29 @@ def test_the_pinned_set_covers_every_dependency():
     pinned = {_normalised(pin[1]) for pin in pins if pin}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"].values()
-    wanted = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
-    names = {_normalised(re.match(r"[\w.-]+", requirement)[0]) for requirement in wanted}
+    required = [*project["dependencies"], *itertools.chain.from_iterable(extras)]
+    names = {_normalised(re.match(r"[\w.-]+", requirement)[0]) for requirement in required}
     assert names - {"nodecopy"} - pinned == set()
 
 
-# Calls that wait for ever unless told otherwise, and the number of arguments that tells them.
+# Calls that wait without limit by default, and the number of arguments that sets a limit.
 PATIENT = {"join": 1, "wait": 1, "communicate": 1}
 LIMITED = {"run", "check_call", "check_output", "communicate"}
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_test_waits_for_ever(path):
+def test_no_test_waits_without_a_limit():
     waits = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.While) and path.name != "waiting.py":
-            waits.append(f"line {node.lineno}: while; use tests.waiting.wait_until")
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name, limits = node.func.attr, {keyword.arg for keyword in node.keywords}
-            owner = ast.unparse(node.func.value)
-            unlimited = name in PATIENT and len(node.args) < PATIENT[name] and not limits
-            unlimited |= owner == "subprocess" and name in LIMITED and "timeout" not in limits
-            if unlimited:
-                waits.append(f"line {node.lineno}: {ast.unparse(node.func)} without a limit")
+    for path, tree in parsed(ROOT / "tests"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.While) and path.name != "waiting.py":
+                waits.append(f"{path}:{node.lineno}: while; use tests.waiting.wait_until")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                name, limits = node.func.attr, {keyword.arg for keyword in node.keywords}
+                owner = ast.unparse(node.func.value)
+                unlimited = name in PATIENT and len(node.args) < PATIENT[name] and not limits
+                unlimited |= owner == "subprocess" and name in LIMITED and "timeout" not in limits
+                if unlimited:
+                    waits.append(f"{path}:{node.lineno}: {ast.unparse(node.func)} without a limit")
     assert waits == []
 
 
@@ -155,6 +156,11 @@ def test_every_statement_of_the_version_agrees():
     cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
     assert cited is not None
     assert cited[1] == nodecopy.__version__
+
+
+def parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(folder.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _normalised(name: str) -> str:

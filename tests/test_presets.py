@@ -35,7 +35,7 @@ def test_the_best_preset_labels_and_is_the_same_for_the_same_seed(task: Task) ->
 
 
 def test_nothing_is_claimed_of_nodes_that_no_label_reaches() -> None:
-    data = planted_partition(120, 3, seed=2).dataset
+    data = planted_partition(120, 3, seed=2)
     edges = np.asarray(data.graph.edges())
     graph = Graph.from_edges(240, np.concatenate([edges, edges + 120]))  # and a copy without labels
     features = structural_features(graph).values

@@ -9,7 +9,7 @@ from nodecopy.data import planted_partition
 from nodecopy.graph import Graph, reach
 from nodecopy.nn.diffusion import Diffusion
 
-LENGTHS = Diffusion(alpha=0.2, steps=6).coefficients
+LENGTHS = Diffusion(alpha=0.2, hops=6).coefficients
 STARTS = np.array([3, 40, 41, 250])
 
 
@@ -25,7 +25,7 @@ def walks(graph: Graph) -> np.ndarray:
 
 
 def planted(*, weighted: bool = False, directed: bool = False) -> Graph:
-    graph = planted_partition(300, 3, seed=1).dataset.graph
+    graph = planted_partition(300, 3, seed=1).graph
     if directed:
         return Graph.from_edges(300, graph.edges(), directed=True)
     if weighted:
@@ -78,7 +78,7 @@ def test_no_more_is_read_of_a_large_graph_than_of_a_small_one():
 
     read = []
     for n in (4_000, 40_000):
-        graph = Counted(planted_partition(n, 2, seed=0).dataset.graph)
+        graph = Counted(planted_partition(n, 2, seed=0).graph)
         reach(graph, STARTS, LENGTHS, 100)
         read.append(graph.read)
     assert read[1] < 1.2 * read[0] <= 1.2 * (5 * 400 + 100)

@@ -1,6 +1,6 @@
 """The directive ``command-line``: every command with its arguments and options, from the program.
 
-What a command says of itself under ``--help`` is what the reference says.
+The text is that of ``--help``.
 """
 
 from __future__ import annotations

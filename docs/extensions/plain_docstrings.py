@@ -21,25 +21,26 @@ def keep_plain_text(
     app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
     """Escape what Sphinx would take for markup, and set indented blocks as they are."""
-    found: list[str] = []
+    kept: list[str] = []
     formula = doctest = False
     for at, line in enumerate(lines):
         after_blank = at > 0 and not lines[at - 1].strip()
         indented = line.startswith("    ")
         doctest = line.lstrip().startswith(">>>") or (doctest and bool(line.strip()))
         if indented and after_blank and not formula and not doctest:
-            found += ["::", ""]
+            kept += ["::", ""]
             formula = True
         formula = formula and (indented or not line.strip())
-        found.append(line if formula or doctest else _escaped(line))
-    lines[:] = found
+        kept.append(line if formula or doctest else _escaped(line))
+    lines[:] = kept
 
 
-def skip_field_numbers(
+def skip_generated(
     app: Sphinx, what: str, name: str, value: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out the fields of named tuples, which say no more than their number."""
-    return True if str(value.__doc__).startswith("Alias for field number") else None
+    """Leave out fields of named tuples and scikit-learn's set_…_request, which are generated."""
+    field = str(value.__doc__).startswith("Alias for field number")
+    return True if field or re.fullmatch(r"set_\w+_request", name) else None
 
 
 def skip_empty_signature(
@@ -53,7 +54,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Read docstrings before napoleon does."""
     app.connect("autodoc-process-docstring", keep_plain_text, priority=400)
     app.connect("autodoc-process-signature", skip_empty_signature)
-    app.connect("autodoc-skip-member", skip_field_numbers)
+    app.connect("autodoc-skip-member", skip_generated)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

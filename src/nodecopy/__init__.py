@@ -1,20 +1,24 @@
-"""Bayesian graph convolutional networks by node copying (Pal, Regol and Coates, 2019).
+"""Label the nodes of a graph from a handful of known labels, on a graph that may be wrong.
 
-Label the nodes of a graph from a handful of known labels, on a graph that may be wrong, and say
-how sure to be. The package is the integrand of equation 6 of the paper, so it reads bottom up in
-this order:
+The default, ``NodeCopyClassifier()``, is one picture:
 
-1. ``graph``, ``rng``, ``metrics``: the graph value, the named random streams, the scores.
-2. ``data``: datasets, splits, readers and synthetic graphs.
-3. ``nn``: p(Z | W, G, X), the networks and the one training loop.
-4. ``classifiers``: what supplies the labels ĉ that the copying model starts from.
-5. ``graph_models``: p(G | G_obs, ζ) p(ζ | G_obs, Y, X), the distribution over graphs.
-6. ``weights``: p(W | Y, X, G), the distribution over weights.
-7. ``posterior``: the Monte Carlo average of them all (equation 7, Algorithm 1).
-8. ``estimator``, ``persistence``, ``experiment``, ``report``, ``cli``: ways to use it.
+    diffuse ──► copy ──► pool ──► learn from unlabelled nodes ──► pool again ──► calibrate
+    linear      on V     labels    block model (EM)               held-out      by labels
+    members     copied   held out  and its student                labels        not used
+                graphs   decide                                   decide        before
+
+The box "copy" is the paper, "Bayesian graph convolutional neural networks using node copying" (Pal,
+Regol and Coates, 2019): the integrand of its equation 6, one factor per package, averaged by
+``posterior`` (equation 7, Algorithm 1):
+
+    p(Z | W, G_obs, X)    p(W | Y, X, G)    p(G | G_obs, ζ)    p(ζ | G_obs, Y, X)
+    nn                    weights           graph_models       graph_models, classifiers
+
+``presets`` composes the default from these and ``calibration``; ``estimator`` is its public face,
+and ``run``, ``report``, ``annotate``, ``paper`` and ``cli`` are ways to use it.
 
 The names below are the public ones. Each is imported when it is first used, so that
-``import nodecopy`` and ``nodecopy --help`` cost nothing.
+``import nodecopy`` and ``nodecopy --help`` are fast.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from nodecopy.data.dataset import NodeDataset
     from nodecopy.data.splits import Split, fixed_split, random_split
     from nodecopy.errors import NodecopyError
-    from nodecopy.estimator import NodeCopyClassifier, on_nodes
+    from nodecopy.estimator import NodeCopyClassifier
     from nodecopy.graph import Graph
     from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
@@ -57,7 +61,6 @@ __all__ = [
     "__version__",
     "fixed_split",
     "load_dataset",
-    "on_nodes",
     "random_split",
 ]
 
@@ -80,7 +83,6 @@ _HOME = {
     "TrainConfig": "nodecopy.weights",
     "fixed_split": "nodecopy.data.splits",
     "load_dataset": "nodecopy.data",
-    "on_nodes": "nodecopy.estimator",
     "random_split": "nodecopy.data.splits",
 }
 

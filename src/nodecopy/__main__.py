@@ -1,21 +1,23 @@
 """The program: ``nodecopy``, or ``python -m nodecopy``."""
 
+import os
 import sys
-
-from nodecopy import interrupts
+import threading
 
 
 def run() -> int:
     """Run the command line of this process and return its exit code."""
-    interrupts.begin()
-
-    from nodecopy.cli import main  # under the eyes of `interrupts`: this takes a while
-
     try:
+        from nodecopy.cli import main  # takes a moment, in which Ctrl-C may come
+
         code = main()
-    except KeyboardInterrupt:  # one more, while the first was being reported
-        code = interrupts.EXIT_INTERRUPTED
-    return interrupts.end(code)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        code = 130
+    if threading.active_count() > 1:  # Ctrl-C while a fit runs in the background of a page
+        sys.stdout.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

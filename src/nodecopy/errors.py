@@ -117,3 +117,32 @@ def shown(value: object, length: int = 80) -> str:
     except (RecursionError, ValueError):
         text = f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def listed(items: Sequence[str], count: int) -> str:
+    """Join the first items of a list, and say how many more there are.
+
+    >>> listed(["'a' (line 2)", "'b' (line 5)"], 4)
+    "'a' (line 2), 'b' (line 5) and 2 more"
+    """
+    more = f" and {count - len(items):,} more" if count > len(items) else ""
+    return ", ".join(items) + more
+
+
+def shortened(text: str, length: int = 60) -> str:
+    """Cut a string that is too long for a message in its middle: long ids often begin alike.
+
+    >>> shortened("a long text", 7)
+    'a l…ext'
+    """
+    half = (length - 1) // 2
+    return text if len(text) <= length else f"{text[: length - 1 - half]}…{text[-half:]}"

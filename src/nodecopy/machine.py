@@ -1,44 +1,79 @@
-"""How much memory this process may use: the machine's, or less where a container says so."""
+"""What this process may use of the machine: memory, cores, threads."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from nodecopy.errors import InputError
 
 # Assumed where the system does not say.
-_UNKNOWN = 8 * 1024**3
+_UNKNOWN_MEMORY = 8 * 1024**3
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+# Read by the libraries below NumPy and torch when these are first imported.
+_THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
 
 
 def usable_memory(root: Path = Path("/")) -> int:
-    """Return the bytes that this process may use: all of the machine's, or its cgroup's limit.
+    """Return the bytes that this process may use: all of the machine's, or its container's limit.
 
-    A limit of Linux control groups (version 1 or 2) is that of the process's group or of any group
-    that holds it: containers and batch systems set one.
+    The limit is that of the process's Linux control group (version 2) or of any group above it.
 
     Args:
         root: where ``proc`` and ``sys`` are.
     """
-    return min(_physical_memory(), *_cgroup_limits(root), 2**62)
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not every system has sysconf, or these names
+        memory = _UNKNOWN_MEMORY
+    groups = root / "sys/fs/cgroup"
+    own = groups
+    with suppress(OSError):
+        line = re.search(r"^0::/(.*)", (root / "proc/self/cgroup").read_text(), re.MULTILINE)
+        own = groups / line[1] if line else groups
+    for group in (own, *own.parents):
+        # Inside a container, the path may be that of the host: then only the root is there.
+        if group.is_relative_to(groups):
+            with suppress(OSError, ValueError):  # no such file, or "max": no limit
+                memory = min(memory, int((group / "memory.max").read_text()))
+    return memory
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def prefer_one_thread() -> None:
+    """Compute on one thread unless the user set OMP_NUM_THREADS; call it before NumPy is imported.
+
+    Sums then have one order, and fits that run side by side do not compete for cores.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:  # OpenBLAS and MKL follow it, too
+        os.environ.update((name, os.environ.get(name, "1")) for name in _THREADS)
 
 
 def memory_size(text: str) -> int:
-    """Return the bytes that a text such as 8G, 500M or 1000000 stands for.
+    """Return the number of bytes that a string such as 8G, 500M or 1000000 stands for.
 
     >>> memory_size("8G"), memory_size("1.5m"), memory_size("100")
     (8589934592, 1572864, 100)
     """
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE
     )
-    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if size < 1:
-        raise InputError(f"a size of memory is a number with K, M, G or T behind; got {text!r}")
+        raise InputError(f"a memory size is a number followed by K, M, G or T; got {text!r}")
     return size
 
 
@@ -53,35 +88,3 @@ def size_text(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:,.1f} TiB"
-
-
-def _physical_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system has sysconf, or these names
-        return _UNKNOWN
-
-
-def _cgroup_limits(root: Path) -> Iterator[int]:
-    """Yield the limits of the groups that this process is in, as far as there are any."""
-    for file in _limit_files(root):
-        with suppress(OSError, ValueError):  # no such file, or "max": no limit
-            yield int(file.read_text())
-
-
-def _limit_files(root: Path) -> Iterator[Path]:
-    lines: list[str] = []
-    with suppress(OSError):
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    for line in lines:
-        _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if controllers == "":
-            home, name = root / "sys/fs/cgroup", "memory.max"
-        elif "memory" in controllers.split(","):
-            home, name = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        else:
-            continue
-        # Inside a container the path may be that of the host: then only the root is there.
-        group = home / path.strip().lstrip("/")
-        yield group / name
-        yield from (parent / name for parent in group.parents if parent.is_relative_to(home))

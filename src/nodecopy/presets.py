@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodecopy.calibration import Component, StackedClassifier, TemperaturePrior
+from nodecopy.calibration import Component, StackedClassifier, TemperatureScaling
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
 from nodecopy.data.kernel_map import KernelMap
 from nodecopy.graph_models import HardClass, NodeCopying
@@ -51,7 +51,7 @@ def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
 
 def fast() -> StackedClassifier:
     """Return a linear classifier on diffused features, calibrated: a fraction of the time."""
-    alone = Component(diffusion(), prior=TemperaturePrior(-0.5))
+    alone = Component(diffusion(), calibrator=TemperatureScaling(-0.5))
     return StackedClassifier((alone,), features=KernelMap())
 
 
@@ -76,16 +76,16 @@ def best(n_zeta: int = 10) -> StackedClassifier:
                 copied_diffusion(n_zeta),
                 0.25,
                 in_folds=copied_diffusion(min(n_zeta, 3), rounds=1),
-                prior=TemperaturePrior(-0.5),
+                calibrator=TemperatureScaling(-0.5),
             ),
-            Component(features, 0.1, prior=TemperaturePrior(-0.7)),
-            Component(graph, 0.1, prior=TemperaturePrior(-1.5)),
-            Component(two_hops, 0.15, prior=TemperaturePrior(-0.1)),
-            Component(AnnotatedBlocks(), 0.5, prior=TemperaturePrior(0.4), on="pool"),
-            Component(DiffusedStudent(), 0.4, prior=TemperaturePrior(-1.0), on=4),
+            Component(features, 0.1, calibrator=TemperatureScaling(-0.7)),
+            Component(graph, 0.1, calibrator=TemperatureScaling(-1.5)),
+            Component(two_hops, 0.15, calibrator=TemperatureScaling(-0.1)),
+            Component(AnnotatedBlocks(), 0.5, calibrator=TemperatureScaling(0.4), on="pool"),
+            Component(DiffusedStudent(), 0.4, calibrator=TemperatureScaling(-1.0), on=4),
         ),
         # A linear pool of calibrated probabilities is under-confident (Gneiting and Ranjan 2013).
-        pool_prior=TemperaturePrior(-0.3, 0.3),
+        calibrator=TemperatureScaling(-0.3, 0.3),
         features=KernelMap(),
     )
 

@@ -1,4 +1,4 @@
-"""Named random streams: a draw depends on its name, never on the order of calls.
+"""Counter-based random numbers: a draw depends on the seed and a name, never on call order.
 
 One seed and a path of names identify a stream: ``stream(0, "zeta", 3)`` is the fourth ζ of seed 0
 in a serial run, in a parallel one and on a cluster. Streams of different names are independent.
@@ -35,7 +35,7 @@ def key64(seed: int, *names: Name) -> int:
 
 
 def child_seed(seed: int, *names: Name) -> int:
-    """Return the seed (non-negative, 63 bits) of a component that takes one seed of its own."""
+    """Return the seed (non-negative, 63 bits) of a component that takes one seed."""
     return key64(seed, *names) & (2**63 - 1)
 
 

@@ -1,81 +1,118 @@
-"""Does a value have the type that an annotation names? For values that come out of files."""
+"""Check values against type annotations: of settings, and of what comes out of files."""
 
 from __future__ import annotations
 
+import math
 import types
-from collections.abc import Callable
-from typing import Any, Literal, Union, get_args, get_origin
+from dataclasses import fields
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from nodecopy.errors import ModelError, shown, unknown_name
+
+
+class Limits(NamedTuple):
+    """Limits of a number, for ``Annotated``; the lower one belongs to them unless it is open."""
+
+    least: float
+    most: float = math.inf
+    open: bool = False
+
+    def __contains__(self, value: Any) -> bool:
+        above = value > self.least if self.open else value >= self.least
+        return bool(above and value <= self.most and math.isfinite(value))
+
+    def __str__(self) -> str:
+        if self.most < math.inf:
+            return f"from {self.least:,} to {self.most:,}"
+        return f"greater than {self.least}" if self.open else f"at least {self.least}"
+
+
+Count = Annotated[int, Limits(1)]
+NonNegative = Annotated[float, Limits(0)]
+Positive = Annotated[float, Limits(0, open=True)]
+Probability = Annotated[float, Limits(0, 1)]
+
+
+class Settings:
+    """A dataclass whose fields are checked against their annotations when it is created.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Step(Settings):
+    ...     size: Positive = 0.1
+    >>> Step(size=0.0)
+    Traceback (most recent call last):
+        ...
+    nodecopy.errors.ModelError: size must be greater than 0; got 0.0
+    """
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        hints = get_type_hints(type(self), include_extras=True)
+        for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
+            value, hint = getattr(self, name), hints[name]
+            if not fits(value, hint):
+                if get_origin(hint) is Literal:
+                    raise ModelError(unknown_name(name, value, get_args(hint)))
+                raise ModelError(f"{name} must be {_accepted(hint)}; got {shown(value)}")
 
 
 def fits(value: object, hint: Any) -> bool:
-    """Tell whether a value is what an annotation says, all the way down.
+    """Tell whether a value has the annotated type, all the way down.
 
-    A whole number is a real one too, and a truth value is neither. Where a class is named, its
-    instances fit; of a protocol, whatever has its methods.
+    `int` is accepted as `float`; `bool` is neither. Of a protocol, whatever has its members. Of an
+    ``NDArray[…]``, arrays of that dtype.
 
     >>> fits((1, 2), tuple[int, ...]), fits((1, "2"), tuple[int, ...])
     (True, False)
     >>> fits(3, float | None), fits(True, float | None), fits("auto", Literal["auto", False])
     (True, False, True)
     """
-    origin = get_origin(hint) or hint
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is Any or origin is object:
         return True
-    if origin in _EXACT:
-        return _EXACT[origin](value)
-    if origin in _NESTED:
-        return _NESTED[origin](value, get_args(hint))
+    if origin is Annotated:
+        return fits(value, arguments[0]) and value in arguments[1]
+    if origin is None or origin is types.NoneType:
+        return value is None
+    if origin is Literal:
+        return any(type(value) is type(one) and value == one for one in arguments)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, one) for one in arguments)
+    if origin in (int, float):
+        accepted: tuple[type, ...] = (int, np.integer)
+        accepted = accepted if origin is int else (*accepted, float, np.floating)
+        return isinstance(value, accepted) and not isinstance(value, bool)
     if getattr(origin, "_is_protocol", False):
-        return _of_protocol(value, origin)
-    return isinstance(value, origin)
+        members = {**vars(origin), **getattr(origin, "__annotations__", {})}
+        return all(hasattr(value, name) for name in members if not name.startswith("_"))
+    return isinstance(value, origin) and _items_fit(value, arguments)
 
 
-def _of_protocol(value: object, protocol: type) -> bool:
-    named = {**vars(protocol), **getattr(protocol, "__annotations__", {})}
-    return all(hasattr(value, name) for name in named if not name.startswith("_"))
+def _items_fit(value: Any, arguments: tuple[Any, ...]) -> bool:
+    """Tell whether the items of a container have the types of its annotation."""
+    if not arguments:
+        return True
+    if isinstance(value, dict):
+        return all(fits(k, arguments[0]) and fits(v, arguments[1]) for k, v in value.items())
+    if isinstance(value, list) or arguments[1:] == (Ellipsis,):
+        return all(fits(item, arguments[0]) for item in value)
+    if isinstance(value, tuple):
+        return len(value) == len(arguments) and all(map(fits, value, arguments))
+    if isinstance(value, np.ndarray):
+        (scalar,) = get_args(arguments[1]) or (Any,)
+        return scalar is Any or issubclass(value.dtype.type, scalar)
+    return True
 
 
-def _of_literal(value: object, accepted: tuple[Any, ...]) -> bool:
-    return any(type(value) is type(one) and value == one for one in accepted)
-
-
-def _of_union(value: object, hints: tuple[Any, ...]) -> bool:
-    return any(fits(value, hint) for hint in hints)
-
-
-def _of_tuple(value: object, hints: tuple[Any, ...]) -> bool:
-    if not isinstance(value, tuple):
-        return False
-    if hints[1:] == (Ellipsis,):
-        return all(fits(item, hints[0]) for item in value)
-    return len(value) == len(hints) and all(map(fits, value, hints))
-
-
-def _of_list(value: object, hints: tuple[Any, ...]) -> bool:
-    return isinstance(value, list) and all(fits(item, hints[0]) for item in value)
-
-
-def _of_dict(value: object, hints: tuple[Any, ...]) -> bool:
-    return isinstance(value, dict) and all(
-        fits(key, hints[0]) and fits(item, hints[1]) for key, item in value.items()
-    )
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_EXACT: dict[Any, Callable[[object], bool]] = {
-    None: lambda value: value is None,
-    types.NoneType: lambda value: value is None,
-    int: _is_whole,
-    float: lambda value: isinstance(value, float) or _is_whole(value),
-}
-_NESTED: dict[Any, Callable[[object, tuple[Any, ...]], bool]] = {
-    Literal: _of_literal,
-    Union: _of_union,
-    types.UnionType: _of_union,
-    tuple: _of_tuple,
-    list: _of_list,
-    dict: _of_dict,
-}
+def _accepted(hint: Any) -> str:
+    """Return an annotation in words."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        integer = "an integer, " if arguments[0] is int else ""
+        return f"{integer}{arguments[1]}"
+    if origin in (Union, types.UnionType):
+        return " or ".join(map(_accepted, arguments))
+    return getattr(hint, "__name__", str(hint))

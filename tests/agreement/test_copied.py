@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
-from nodecopy.graph_models import MMSBM, CopiedGraph, NodeCopying, ObservedGraph
+from nodecopy.graph_models import CopiedGraph, NodeCopying
 from nodecopy.graph_models.copied import Construction, copy_rows
 from nodecopy.nn.propagation import OPERATORS
 from nodecopy.posterior import BayesianGCN
@@ -91,13 +90,3 @@ def test_a_fit_on_copied_rows_equals_a_fit_on_built_graphs(
     by_rows = model.fit(task, seed=1).probabilities
     monkeypatch.setattr("nodecopy.graph_models.copied._MOST", 0.0)
     assert np.array_equal(by_rows, model.fit(task, seed=1).probabilities)
-
-
-@pytest.mark.parametrize("graph_model", [NodeCopying(), MMSBM(), ObservedGraph()])
-def test_every_sampled_graph_can_be_had_whole(graph_model: object, task: Task) -> None:
-    if isinstance(graph_model, MMSBM):
-        graph_model = replace(graph_model, cold_iterations=5, warm_iterations=2)
-    labels = np.eye(3)[np.arange(90) % 3]
-    graph = graph_model.fit(task, labels, seed=0).graph(0, 0, 0)
-    assert isinstance(graph.built, Graph)
-    assert graph.built.num_nodes == graph.num_nodes == 90

@@ -15,9 +15,9 @@ from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
 from nodecopy.nn.torch_module import TorchNetwork
-from nodecopy.weights.descent import TrainConfig, train
-from nodecopy.weights.samples import WeightSamples
-from tests.problems import make_task
+from nodecopy.weights import WeightSamples
+from nodecopy.weights.descent import TrainConfig
+from tests.problems import make_task, train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

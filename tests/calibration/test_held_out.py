@@ -1,4 +1,4 @@
-"""Cross-fitting: no label helps to predict itself."""
+"""Held-out predictions: no label helps to predict itself."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from nodecopy.calibration import cross_fit, stratified_folds
-from nodecopy.calibration.held_out import hidden_labels
+from nodecopy.calibration import Component, HeldOut, StackedClassifier, stratified_folds
+from nodecopy.calibration.held_out import make_folds
 from nodecopy.classifiers import (
     DiffusionClassifier,
     GivenProbabilities,
@@ -19,7 +19,6 @@ from nodecopy.classifiers import (
 from nodecopy.data.task import Task
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.rng import child_seed
 from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
 from tests.problems import make_task
 
@@ -35,8 +34,12 @@ class Parrot:
         return GivenProbabilities(known)
 
 
+def held_out(classifiers: list[NodeClassifier], task: Task, folds: int = 5) -> HeldOut:
+    return StackedClassifier(tuple(map(Component, classifiers)), folds).fit(task).held_out
+
+
 def test_no_label_is_seen_by_the_fit_that_predicts_it(task: Task) -> None:
-    held = cross_fit([Parrot()], task, folds=4)
+    held = held_out([Parrot()], task, folds=4)
     np.testing.assert_array_equal(np.sort(held.nodes), np.sort(task.train))
     np.testing.assert_array_equal(held.truth, task.labels[held.nodes])
     np.testing.assert_allclose(held.probabilities, 1 / 3)
@@ -44,13 +47,13 @@ def test_no_label_is_seen_by_the_fit_that_predicts_it(task: Task) -> None:
 
 def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
     classifiers = [DiffusionClassifier(), LabelPropagation()]
-    held = cross_fit(classifiers, task, folds=3, seed=5)
+    held = held_out(classifiers, task, folds=3)
     for fold in range(3):
         hidden = held.nodes[held.folds == fold]
         rest = np.setdiff1d(task.train, hidden)
         part = Task.of(task.graph, task.features, task.labels, rest, task.val, num_classes=3)
         for which, classifier in enumerate(classifiers):
-            alone = classifier.fit(part, child_seed(5, "fold", fold)).probabilities[hidden]
+            alone = classifier.fit(part).probabilities[hidden]  # neither of them is random
             got = held.probabilities[which, held.folds == fold]
             np.testing.assert_allclose(got, alone, atol=1e-5)
 
@@ -79,12 +82,15 @@ def test_the_only_label_of_a_class_stays() -> None:
     task = make_task()
     first = np.flatnonzero(task.labels[task.train] == 0)[:1]
     train = np.concatenate([task.train[first], task.train[task.labels[task.train] != 0]])
-    nodes, folds = hidden_labels(replace(task, train=train), 5, seed=0)
-    assert task.train[first][0] not in nodes
-    assert len(nodes) == len(train) - 1
-    assert folds.max() < 5
-    single = replace(task, train=np.array([np.flatnonzero(task.labels == k)[0] for k in range(3)]))
-    assert len(cross_fit([Parrot()], single).nodes) == 0
+    folds = make_folds(replace(task, train=train), 5, seed=0)
+    np.testing.assert_array_equal(folds.single, task.train[first])
+    np.testing.assert_array_equal(np.sort(folds.nodes), np.setdiff1d(train, folds.single))
+    assert folds.fold_of.max() < 5
+    one_each = [np.flatnonzero(task.labels == k)[0] for k in range(3)]
+    single = Task.of(task.graph, task.features, task.labels, one_each)
+    held = held_out([Parrot()], single)
+    assert len(held.nodes) == 0
+    np.testing.assert_array_equal(held.single, single.train)
 
 
 @pytest.mark.parametrize("folds", [2, 5])
@@ -96,9 +102,3 @@ def test_folds_are_even_in_size_and_in_classes(folds: int) -> None:
     for k in range(3):
         counts = np.bincount(fold[labels == k], minlength=folds)
         assert counts.max() - counts.min() <= 1
-
-
-def test_progress_counts_the_fits(task: Task) -> None:
-    seen: list[tuple[int, int]] = []
-    cross_fit([Parrot(), Parrot()], task, 3, progress=lambda *state: seen.append(state))
-    assert seen == [(1, 2), (2, 2)]

@@ -7,8 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.calibration import Component, Pool, StackedClassifier, TemperaturePrior
-from nodecopy.calibration.pooling import pooled
+from nodecopy.calibration import (
+    Component,
+    Pool,
+    StackedClassifier,
+    Temperature,
+    TemperatureScaling,
+)
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
@@ -34,6 +39,10 @@ def drawn(members: int, draws: int, sharpness: float = 1.0, seed: int = 0) -> Po
     )
 
 
+def pool(weights: tuple[float, ...], temperatures: tuple[float, ...], last: float) -> Pool:
+    return Pool(weights, tuple(map(Temperature, temperatures)), Temperature(last))
+
+
 def check_parts(posterior: Posterior) -> None:
     parts = [getattr(posterior, name) for name in PARTS]
     assert all(np.all(part >= 0) for part in parts)
@@ -43,52 +52,37 @@ def check_parts(posterior: Posterior) -> None:
 
 def test_the_parts_of_a_pool_add_up_to_its_entropy() -> None:
     parts = [drawn(3, 2, seed=1), Posterior.undivided(drawn(1, 1, seed=2).probabilities)]
-    pool = Pool((0.3, 0.7), (0.5, 2.0), 0.8)
-    found = pooled(pool, parts)
-    check_parts(found)
+    one = pool((0.3, 0.7), (0.5, 2.0), 0.8)
+    result = one.posterior(parts)
+    check_parts(result)
     np.testing.assert_allclose(
-        found.probabilities, pool.apply(np.stack([part.probabilities for part in parts]))
+        result.probabilities, one.apply(np.stack([part.probabilities for part in parts]))
     )
-    assert np.all(found.model_information > 0)
-    assert (found.num_members, found.num_draws) == (3, 2)
+    assert np.all(result.model_information > 0)
+    assert (result.num_members, result.num_draws) == (3, 2)
 
 
 @pytest.mark.parametrize("least", [0.0, 5e-324, 1e-309, 1e-300, 1e-12])
 def test_parts_are_finite_where_a_component_is_all_but_certain(least: float) -> None:
     sure = np.array([[1.0, least], [least, 1.0]])
-    pool = Pool((0.5, 0.5), (0.6, 1.5), 0.8)
+    one = pool((0.5, 0.5), (0.6, 1.5), 0.8)
     with np.errstate(over="raise", invalid="raise"):
-        check_parts(pooled(pool, [Posterior.undivided(sure), Posterior.undivided(sure[::-1])]))
+        check_parts(one.posterior(map(Posterior.undivided, [sure, sure[::-1]])))
 
 
 def test_one_component_at_temperature_one_keeps_its_own_parts() -> None:
     own = drawn(3, 2)
-    found = pooled(Pool((1.0,), (1.0,), 1.0), [own])
+    result = pool((1.0,), (1.0,), 1.0).posterior([own])
     for name in ("probabilities", *PARTS):
-        np.testing.assert_allclose(getattr(found, name), getattr(own, name), atol=1e-4)
+        np.testing.assert_allclose(getattr(result, name), getattr(own, name), atol=1e-4)
 
 
 def test_a_temperature_keeps_the_shares_of_one_component() -> None:
-    own, found = drawn(3, 2), pooled(Pool((1.0,), (3.0,), 0.5), [drawn(3, 2)])
-    check_parts(found)
+    own, result = drawn(3, 2), pool((1.0,), (3.0,), 0.5).posterior([drawn(3, 2)])
+    check_parts(result)
     np.testing.assert_allclose(
-        found.graph_information / found.entropy, own.graph_information / own.entropy, atol=1e-4
+        result.graph_information / result.entropy, own.graph_information / own.entropy, atol=1e-4
     )
-
-
-def test_components_that_agree_leave_no_doubt_about_the_method() -> None:
-    one = drawn(3, 2)
-    found = pooled(Pool((0.5, 0.5), (1.0, 1.0), 1.0), [one, one])
-    np.testing.assert_allclose(found.model_information, 0, atol=1e-12)
-
-
-def test_certain_components_have_no_parts() -> None:
-    sure = Posterior.undivided(np.eye(4))
-    found = pooled(Pool((0.5, 0.5), (0.01, 0.01), 1.0), [sure, sure])
-    check_parts(found)
-    other = Posterior.undivided(np.eye(4)[[1, 2, 3, 0]])
-    found = pooled(Pool((0.5, 0.5), (0.01, 0.01), 1.0), [sure, other])
-    np.testing.assert_allclose(found.model_information, np.log(2), atol=1e-4)
 
 
 def test_a_fitted_stack_says_where_its_uncertainty_comes_from(task: Task) -> None:
@@ -105,27 +99,27 @@ def test_a_fitted_stack_says_where_its_uncertainty_comes_from(task: Task) -> Non
 def test_new_nodes_are_labelled_by_their_neighbours(task: Task) -> None:
     fitted = best().fit(task, seed=1)
     truth = true_labels(task)
-    # Each new node knows four nodes of one class, and its features say nothing.
+    # Each new node knows four nodes of one class, and uninformative features.
     chosen = [np.setdiff1d(np.flatnonzero(truth == k), task.train)[:4] for k in range(3)]
     edges = [(90 + k, int(j)) for k in range(3) for j in chosen[k]]
     grown = Graph.from_edges(93, [*task.graph.edges().tolist(), *edges])
     features = np.concatenate([task.features.toarray(), np.zeros((3, 24), np.float32)])
-    found = fitted.predict(grown, features)
-    check_parts(found)
-    assert found.probabilities[90:].argmax(1).tolist() == [0, 1, 2]
+    result = fitted.predict(grown, features)
+    check_parts(result)
+    assert result.probabilities[90:].argmax(1).tolist() == [0, 1, 2]
 
 
 def test_nothing_held_out_leaves_the_priors() -> None:
     stack = StackedClassifier(
         (
-            Component(DiffusionClassifier(), 3.0, prior=TemperaturePrior(-0.5)),
+            Component(DiffusionClassifier(), 3.0, calibrator=TemperatureScaling(-0.5)),
             Component(LabelPropagation(), 1.0),
         ),
         folds=0,
     )
     task = make_task()
     fitted = stack.fit(task)
-    assert fitted.pool == Pool((0.75, 0.25), (pytest.approx(np.exp(-0.5)), 1.0), 1.0)
+    assert fitted.pool == pool((0.75, 0.25), (float(np.exp(-0.5)), 1.0), 1.0)
     assert len(fitted.held_out.nodes) == 0
     # One label a class: none can be held out, which is the same.
     one_each = np.unique(true_labels(task)[task.train], return_index=True)[1]
@@ -145,12 +139,12 @@ def test_the_unit_of_edge_weights_plays_no_part(task: Task, unit: float) -> None
     stack = StackedClassifier(parts, folds=2)
     fitted = stack.fit(replace(task, graph=other))
     assert fitted.weight_unit == pytest.approx(unit * np.median(weights))
-    wanted = stack.fit(replace(task, graph=one)).probabilities
-    np.testing.assert_allclose(fitted.probabilities, wanted, atol=1e-3)
+    expected = stack.fit(replace(task, graph=one)).probabilities
+    np.testing.assert_allclose(fitted.probabilities, expected, atol=1e-3)
     again = fitted.predict_proba(other, task.features)
     np.testing.assert_allclose(again, fitted.probabilities, atol=1e-6)
     raw = replace(stack, scale_weights=False).fit(replace(task, graph=other))
-    assert np.abs(raw.probabilities - wanted).max() > 0.05
+    assert np.abs(raw.probabilities - expected).max() > 0.05
     huge = weights.copy()
     huge[0] = 1e15  # one edge does not decide what the others are worth
     assert stack.fit(replace(task, graph=Graph.from_edges(90, pairs, huge))).weight_unit < 2

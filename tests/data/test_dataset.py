@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from nodecopy.data import NodeDataset, NodeSets, load_dataset
-from nodecopy.data import dataset as dataset_module
+from nodecopy.data import NodeDataset, Split
 from nodecopy.errors import DatasetError, SplitError
 from nodecopy.graph import Graph
 
@@ -29,12 +28,6 @@ def made(**changes) -> NodeDataset:
         "class_names": ("a", "b"),
     }
     return NodeDataset(**(parts | changes))
-
-
-def test_counts():
-    data = made(features=np.ones((3, 5)))
-    assert (data.num_nodes, data.num_features, data.num_classes) == (3, 5, 2)
-    assert repr(data) == "NodeDataset('path', nodes=3, edges=2, features=5, classes=2)"
 
 
 @pytest.mark.parametrize(
@@ -82,22 +75,22 @@ def test_everything_is_read_only():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"features": np.ones((2, 5))}, r"one row per node, \[3, D\]; got \[2, 5\]"),
-        ({"features": np.ones(3)}, r"one row per node, \[3, D\]; got \[3\]"),
-        ({"features": sp.csr_array((4, 2))}, r"one row per node, \[3, D\]; got \[4, 2\]"),
-        ({"features": [["x", "y"]] * 3}, "whole or real numbers; got <U1"),
-        ({"features": np.ones((3, 1), complex)}, "whole or real numbers; got complex128"),
+        ({"features": np.ones((2, 5))}, r"\[3, D\]; got .*\[2, 5\]"),
+        ({"features": np.ones(3)}, r"\[3, D\]; got .*\[3\]"),
+        ({"features": sp.csr_array((4, 2))}, r"\[3, D\]; got .*\[4, 2\]"),
+        ({"features": [["x", "y"]] * 3}, "real numbers .* got <U1"),
+        ({"features": np.ones((3, 1), complex)}, "real numbers .* got complex128"),
         ({"features": np.array([[0, 1], [np.nan, 0], [0, 0]])}, "feature 0 of node 1 is nan"),
         ({"features": [[0, 1e60], [0, 0], [0, 0]]}, "feature 1 of node 0 is 1e[+]60"),
         ({"features": sp.csr_array([[0.0, 0], [0, 0], [0, np.inf]])}, "feature 1 of node 2 is inf"),
-        ({"labels": [0, 1]}, r"one entry per node, \[3\]; got \[2\]"),
+        ({"labels": [0, 1]}, r"per node, \[3\]; got .*\[2\]"),
         ({"labels": [0, 1, 2]}, "node 2 has label 2; accepted: 0 to 1, or -1"),
         ({"labels": [0, -2, 1]}, "node 1 has label -2"),
-        ({"labels": [0.0, 1.0, np.nan]}, "whole numbers; got float64"),
-        ({"class_names": ()}, "one or more different names"),
-        ({"class_names": ("a", "a")}, "one or more different names"),
-        ({"class_names": "ab"}, "sequence of strings; got 'ab'"),
-        ({"class_names": (0, 1)}, "sequence of strings"),
+        ({"labels": [0.0, 1.0, np.nan]}, "integer per node.*got float64"),
+        ({"class_names": ()}, "one or more different strings"),
+        ({"class_names": ("a", "a")}, "one or more different strings"),
+        ({"class_names": "ab"}, "different strings; got 'ab'"),
+        ({"class_names": (0, 1)}, "different strings"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
@@ -113,13 +106,13 @@ def test_a_csr_matrix_with_columns_out_of_range_is_refused():
 
 
 def test_a_public_split_must_be_in_range():
-    with pytest.raises(SplitError, match="val holds node 3; the dataset has nodes 0 to 2"):
-        made(public_split=NodeSets([0], [3], []))
+    with pytest.raises(SplitError, match="val holds node 3; the graph has nodes 0 to 2"):
+        made(public_split=Split([0], [3], []))
 
 
 def test_the_digest_covers_the_content_and_not_the_name():
     data = made()
-    assert data.digest == made(name="other", public_split=NodeSets([0], [], [])).digest
+    assert data.digest == made(name="other", public_split=Split([0], [], [])).digest
     others = [
         made(graph=Graph.from_edges(3, [(0, 1), (0, 2)])),
         made(features=[[1, 0], [0, 2], [3, 5]]),
@@ -140,13 +133,6 @@ def test_the_digest_does_not_depend_on_how_features_came():
     assert made(features=np.asfortranarray(np.array(ROWS))).digest == made().digest
 
 
-def test_datasets_without_nodes_or_features():
-    empty = made(graph=Graph.from_edges(0, []), features=np.ones((0, 2)), labels=[])
-    assert (empty.num_nodes, len(empty.digest)) == (0, 32)
-    bare = made(features=sp.csr_array((3, 0)))
-    assert (bare.num_features, bare.row_normalised().shape) == (0, (3, 0))
-
-
 @given(
     hnp.arrays(
         np.float32,
@@ -162,32 +148,6 @@ def test_rows_sum_to_one_or_are_zero(rows):
     np.testing.assert_allclose(dense.sum(axis=1), rows.any(axis=1), rtol=1e-5)
     np.testing.assert_array_equal(sparse.toarray(), dense)
     assert dense.dtype == sparse.dtype == np.float32
-
-
-def test_rows_with_negative_entries_are_divided_by_their_absolute_sum():
-    for features in (
-        np.array([[-1, 1], [-3, 1], [0, 0]]),
-        sp.csr_array([[-1, 1], [-3, 1], [0, 0]]),
-    ):
-        normalised = made(features=features).row_normalised()
-        dense = normalised if isinstance(normalised, np.ndarray) else normalised.toarray()
-        assert dense.tolist() == [[-0.5, 0.5], [-0.75, 0.25], [0, 0]]
-
-
-def test_row_normalising_pubmed_keeps_it_sparse():
-    data = load_dataset("pubmed")
-    normalised = data.row_normalised()
-    assert isinstance(normalised, sp.csr_array)
-    np.testing.assert_array_equal(normalised.indices, data.features.indices)
-    np.testing.assert_allclose(normalised.sum(axis=1), 1, rtol=1e-5)
-
-
-def test_a_feature_that_is_not_finite_is_named_in_whatever_block_it_is(monkeypatch):
-    monkeypatch.setattr(dataset_module, "_BLOCK", 4)
-    features = np.zeros((10, 3))
-    features[9, 2] = np.nan
-    with pytest.raises(DatasetError, match="feature 2 of node 9 is nan"):
-        NodeDataset("blocks", Graph.from_edges(10, []), features, np.zeros(10, int), ("only",))
 
 
 def test_other_labels_are_checked_and_the_rest_is_shared():

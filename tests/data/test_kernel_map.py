@@ -70,7 +70,7 @@ def test_a_linear_classifier_learns_an_interaction_from_it() -> None:
     right = []
     for features in (x.astype(np.float32), fitted.apply(x)):
         task = Task.of(Graph.from_edges(400, [(0, 1)]), features, labels, np.arange(40))
-        alone = DiffusionClassifier(Diffusion(1.0, 0, unit_rows=False), MaximumPosterior(0.01))
+        alone = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(0.01))
         right.append(np.mean(alone.fit(task).probabilities.argmax(1) == labels))
     assert right[0] < 0.7 < 0.8 < right[1]
 

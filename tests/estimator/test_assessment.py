@@ -1,4 +1,4 @@
-"""What a classifier says of itself: sets, accuracy, suspect labels, shares; from a file, too."""
+"""Sets, accuracy, suspect labels and shares of a fit, also of one from a file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy import NodeCopyClassifier
+from nodecopy.calibration import estimate_accuracy
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
+from tests.problems import short_gcn
 
 N = 300
-FULL = planted_partition(N, 3, seed=3).dataset
+FULL = planted_partition(N, 3, seed=3)
 NAMES = np.array(["apple", "fig", "pear"], object)
 KNOWN = np.arange(60)
 WRONG = 7
@@ -32,7 +34,7 @@ def labels_of(known: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def fit(known: np.ndarray[Any, Any] = KNOWN, **parameters: Any) -> NodeCopyClassifier:
-    clf = NodeCopyClassifier(**({"preset": "fast", "random_state": 0} | parameters))
+    clf = NodeCopyClassifier(**({"method": "fast", "random_state": 0} | parameters))
     return clf.fit(FULL.graph, FULL.features, labels_of(known))
 
 
@@ -44,7 +46,7 @@ def clf() -> NodeCopyClassifier:
     return NodeCopyClassifier("fast", random_state=0).fit(FULL.graph, FULL.features, y)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(coverage=st.floats(0.001, 0.999), more=st.floats(0, 0.999))
 def test_a_set_holds_what_is_predicted_and_grows_with_coverage(clf, coverage, more):
     sets = clf.predict_set(coverage)
@@ -66,13 +68,13 @@ def test_sets_hold_the_truth_about_as_often_as_asked_and_can_be_had_of_some_node
 
 
 def test_the_estimated_accuracy_has_an_interval_around_it(clf):
-    found, wide = clf.estimated_accuracy(), clf.estimated_accuracy(0.99)
-    assert found.low < found.accuracy < found.high
-    assert (found.level, found.num_labels) == (0.95, 60)
-    assert wide.low < found.low
-    assert wide.high > found.high
+    result, wide = clf.estimated_accuracy(), clf.estimated_accuracy(0.99)
+    assert result.low < result.accuracy < result.high
+    assert (result.level, result.num_labels) == (0.95, 60)
+    assert wide.low < result.low
+    assert wide.high > result.high
     rest = np.arange(len(KNOWN), N)
-    assert found.low < clf.score(rest, NAMES[FULL.labels[rest]].astype(str)) < found.high
+    assert result.low < clf.score(rest, NAMES[FULL.labels[rest]].astype(str)) < result.high
 
 
 def test_a_wrong_label_is_the_most_suspect_and_rows_make_a_table(clf):
@@ -150,7 +152,7 @@ USES: list[Callable[[NodeCopyClassifier], object]] = [
 @pytest.mark.parametrize("use", USES)
 def test_without_labels_held_out_one_line_says_what_to_do(use, tmp_path: Path):
     one = np.array([np.flatnonzero(FULL.labels == k)[0] for k in range(3)])
-    cheap = {"preset": "paper", "n_zeta": 1, "n_weights": 1}
+    cheap = {"method": short_gcn()}
     for known, parameters in ((KNOWN, {"calibrate": False}), (one, {}), (KNOWN, cheap)):
         with pytest.raises(ModelError, match=NEEDS) as caught:
             use(fit(known, **parameters))
@@ -165,3 +167,14 @@ def test_a_coverage_that_is_none_is_one_line(clf, coverage):
         clf.predict_set(coverage)
     with pytest.raises(ModelError, match="level must be a number between 0 and 1; got"):
         clf.estimated_accuracy(coverage)
+
+
+def test_the_only_label_of_a_class_is_not_counted_as_unlabelled() -> None:
+    alone = np.flatnonzero(FULL.labels == 2)[0]
+    known = np.append(KNOWN[FULL.labels[KNOWN] != 2], alone)
+    clf = fit(known)
+    held = clf.assessment().validation
+    assert alone not in held.nodes
+    others = np.setdiff1d(np.arange(len(FULL.labels)), known)
+    expected = estimate_accuracy(held.probabilities, held.truth, clf.predict_proba(others))
+    assert clf.estimated_accuracy() == expected

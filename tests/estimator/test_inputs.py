@@ -14,11 +14,10 @@ import torch
 from nodecopy.classifiers import GCNClassifier
 from nodecopy.data.label_values import encode_labels
 from nodecopy.errors import DatasetError, ModelError
-from nodecopy.estimator import NodeCopyClassifier, on_nodes
-from nodecopy.estimator.inputs import read_described, read_labelled
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.weights.descent import TrainConfig
-from nodecopy.weights.stopping import LossWindow
-from tests.problems import make_task, true_labels
+from tests.problems import make_task, short_gcn, true_labels
 
 TASK = make_task()
 TRUTH = true_labels(TASK)
@@ -28,10 +27,8 @@ SHORT = TrainConfig(epochs=5)
 MIXED = np.random.default_rng(5).permutation(90)
 
 
-def small(**settings: Any) -> NodeCopyClassifier:
-    return NodeCopyClassifier(
-        "paper", n_zeta=1, n_weights=1, training=SHORT, random_state=0, **settings
-    )
+def small(**parts: Any) -> NodeCopyClassifier:
+    return NodeCopyClassifier(short_gcn(5, **parts), random_state=0)
 
 
 def pyg_data(**parts: Any) -> Any:
@@ -79,7 +76,7 @@ def test_signs_as_labels_leave_one_class_and_the_reason_is_given() -> None:
 
 def test_validation_may_be_a_mask() -> None:
     held = TASK.train[::4]
-    stopping = GCNClassifier(training=TrainConfig(epochs=30, early_stopping=LossWindow(3)))
+    stopping = GCNClassifier(training=TrainConfig(epochs=30, patience=3))
     chosen = np.isin(np.arange(90), held)
     for given in (chosen, torch.tensor(chosen), chosen.tolist()):
         by_mask = small(base=stopping).fit(GRAPH, X, Y, validation=given)
@@ -95,7 +92,7 @@ def test_validation_may_be_a_mask() -> None:
         ([0.5], "validation must be a list of node numbers"),
         ([90], "validation must be numbers from 0 to 89; got 90"),
         ([-1], "validation must be numbers from 0 to 89; got -1"),
-        ([int(np.flatnonzero(Y < 0)[0])], "has no label"),
+        ([int(np.flatnonzero(Y < 0)[0])], "needs a label"),
     ],
 )
 def test_other_validation_is_refused(validation: Any, message: str) -> None:
@@ -127,17 +124,9 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
         (GRAPH, frame(X[MIXED], MIXED), pd.DataFrame({"label": Y[MIXED]}, MIXED)),
     ]
     for graph, features, labels in cases:
-        given, found = read_labelled(graph, features, labels)
-        np.testing.assert_array_equal(given.features.toarray(), X)  # mostly zero
-        np.testing.assert_array_equal(found.numbers, Y)
-
-
-def test_a_shuffled_frame_gives_the_same_predictions() -> None:
-    plain = small().fit(GRAPH, X, Y).predict_proba()
-    mixed = small().fit(GRAPH, frame(X[MIXED], MIXED), pd.Series(Y[MIXED], MIXED))
-    np.testing.assert_array_equal(mixed.predict_proba(), plain)
-    grown = mixed.posterior_on(GRAPH, frame(X[MIXED], MIXED)).probabilities
-    np.testing.assert_allclose(grown, plain, atol=1e-6)
+        nodes = LabelledNodes.read(graph, features, labels, (), "none")
+        np.testing.assert_array_equal(nodes.features.toarray(), X)  # mostly zero
+        np.testing.assert_array_equal(nodes.labels.numbers, Y)
 
 
 def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
@@ -161,9 +150,9 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
     ]
     for arguments, message in cases:
         with pytest.raises(DatasetError, match=message):
-            read_labelled(*arguments)
+            small().fit(*arguments)
     with pytest.raises(DatasetError, match="X has the default index"):
-        read_described(shuffled, frame(X))
+        small().fit(shuffled, frame(X), Y)
 
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:
@@ -185,18 +174,3 @@ def test_a_column_of_labels_is_one_label_per_node() -> None:
     data.y = torch.stack([data.y[:, 0]] * 2, 1)
     with pytest.raises(ModelError, match=r"one label per node, \[90\]; got \[90, 2\]"):
         small().fit(data)
-
-
-def test_nodes_may_be_searched_without_features() -> None:
-    rows = on_nodes(small(), GRAPH, None)
-    with pytest.warns(UserWarning, match="no features given"):
-        rows.fit(TASK.train, TRUTH[TASK.train])
-    with pytest.warns(UserWarning, match="no features given"):
-        plain = small().fit(GRAPH, None, Y)
-    np.testing.assert_array_equal(rows.predict_proba([[0], [5]]), plain.predict_proba([0, 5]))
-    few = on_nodes(small(), named_graph(), frame(X).set_index(pd.Index(list(named_graph()))))
-    few.fit(TASK.train, TRUTH[TASK.train])
-    with pytest.raises(ModelError, match="0 to 89; got 90"):
-        few.predict([90])
-    with pytest.raises(ModelError, match="list of node numbers"):
-        few.predict([0.5])

@@ -26,13 +26,6 @@ def test_the_first_steps_do_not_say_how_long_the_rest_takes(capsys):
     ]
 
 
-def test_lines_come_now_and_then_only(capsys):
-    with progress_bar("fitting", True, pause=3600.0) as report:
-        for done in range(5):
-            report(done, 4)
-    assert capsys.readouterr().err == ""
-
-
 def test_elsewhere_than_on_a_terminal_there_is_nothing_by_default(capsys):
     for wanted in (None, False):
         with progress_bar("fitting", wanted, pause=0.0) as report:

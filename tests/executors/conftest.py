@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nodecopy.executors import connection
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -23,7 +22,10 @@ def cluster() -> Iterator[LocalCluster]:
     distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
     # By default a dead worker is called for half a minute, and one that takes a quarter of a minute
     # to come back, on a busy machine, never may.
-    patience = connection.OWN_CLUSTER | {"distributed.comm.timeouts.connect": "10s"}
+    patience = {
+        "distributed.comm.timeouts.connect": "10s",
+        "distributed.deploy.lost-worker-timeout": "1h",
+    }
     with (
         dask.config.set(patience),
         distributed.LocalCluster(
@@ -41,18 +43,3 @@ def address(cluster: LocalCluster) -> str:
     """The address of a scheduler with two workers, also after a test that killed some."""
     assert wait_until(lambda: len(cluster.scheduler_info["workers"]) == WORKERS)
     return str(cluster.scheduler_address)
-
-
-@pytest.fixture
-def empty() -> Iterator[str]:
-    """The address of a scheduler without workers."""
-    distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-    with distributed.LocalCluster(
-        n_workers=0,
-        processes=False,
-        dashboard_address="127.0.0.1:0",
-        host="127.0.0.1",
-        protocol="tcp",
-        silence_logs=logging.CRITICAL,
-    ) as started:
-        yield str(started.scheduler_address)

@@ -8,29 +8,23 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from nodecopy.data.planted_settings import Degrees
-from nodecopy.data.synthetic import planted_partition
+from nodecopy.data import planted_partition
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import mmsbm_inference
-from nodecopy.graph_models.base import GraphModel, SampledGraphs
 from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
-from nodecopy.graph_models.mmsbm_gradients import (
-    community_weight,
-    map_update,
-    pair_likelihood,
-    phi_gradient,
-    theta_gradient,
-)
 from nodecopy.graph_models.mmsbm_inference import (
     COLD,
     WARM,
     BlockParameters,
     MAPInference,
     cold_start,
+    map_update,
+    pair_likelihood,
+    phi_gradient,
     ring_pairs,
-    ring_windows,
+    theta_gradient,
     warm_start,
 )
 from nodecopy.rng import stream
@@ -103,10 +97,10 @@ def test_phi_gradient_against_finite_differences() -> None:
     slope = exact_inference().slope(
         start.memberships, np.arange(N), start.strengths, np.random.default_rng(0)
     )
-    wanted = numerical_gradient(
+    expected = numerical_gradient(
         lambda phi: log_likelihood(graph, phi, start.theta, DELTA), start.phi
     )
-    np.testing.assert_allclose(phi_gradient(start.phi, slope), wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(phi_gradient(start.phi, slope), expected, rtol=1e-6, atol=1e-7)
 
 
 def test_theta_gradient_against_finite_differences() -> None:
@@ -114,10 +108,12 @@ def test_theta_gradient_against_finite_differences() -> None:
     weights = exact_inference().weights(
         start.memberships, graph.edges().T, start.strengths, np.random.default_rng(0)
     )
-    wanted = numerical_gradient(
+    expected = numerical_gradient(
         lambda theta: log_likelihood(graph, start.phi, theta, DELTA), start.theta
     )
-    np.testing.assert_allclose(theta_gradient(start.theta, *weights), wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        theta_gradient(start.theta, *weights), expected, rtol=1e-6, atol=1e-7
+    )
 
 
 def test_update_climbs_the_log_posterior() -> None:
@@ -136,47 +132,12 @@ def test_update_climbs_the_log_posterior() -> None:
     assert log_posterior(updated) > log_posterior(start.phi)
 
 
-def test_update_reflects_at_zero() -> None:
-    assert map_update(np.array([1.0]), np.array([-30.0]), 0.1, 0.0) == pytest.approx([0.5])
-
-
-def test_phi_gradient_is_the_published_formula() -> None:
-    """g_φ(a, b, k) = f_ab(k) / (Z_ab φ_ak) - 1/Φ_a, pair by pair."""
-    graph, start = small_graph(), small_parameters()
-    phi, pi, beta = start.phi, start.memberships, start.strengths
-    wanted = np.zeros((N, K))
-    for a in range(N):
-        for b in set(range(N)) - {a}:
-            linked = bool(graph.contains([a], [b])[0])
-            of_beta, of_delta = (beta, DELTA) if linked else (1 - beta, 1 - DELTA)
-            f = pi[a] * (of_beta * pi[b] + of_delta * (1 - pi[b]))
-            wanted[a] += f / (f.sum() * phi[a]) - 1 / phi[a].sum()
-    slope = exact_inference().slope(pi, np.arange(N), beta, np.random.default_rng(0))
-    np.testing.assert_allclose(phi_gradient(phi, slope), wanted, rtol=1e-9)
-
-
-def test_theta_gradient_is_the_published_formula() -> None:
-    start = small_parameters()
-    pi, beta, theta = start.memberships, start.strengths, start.theta
-    w1 = community_weight(pi[:4].T, pi[4:8].T, 1, beta, DELTA)
-    w0 = community_weight(pi[:4].T, pi[8:12].T, 0, beta, DELTA)
-    total = theta.sum(1)
-    wanted = np.stack(
-        [
-            w0 * (1 / theta[:, 0] - 1 / total) - w1 / total,
-            w1 * (1 / theta[:, 1] - 1 / total) - w0 / total,
-        ],
-        axis=1,
-    )
-    np.testing.assert_allclose(theta_gradient(theta, w1, w0), wanted)
-
-
-def assert_mean(draws: list[np.ndarray], wanted: np.ndarray) -> None:
+def assert_mean(draws: list[np.ndarray], expected: np.ndarray) -> None:
     """Every entry's mean is within 4.5 standard errors, and the draws do vary."""
     sample = np.array(draws)
     error = sample.std(0) / np.sqrt(len(sample))
     assert np.all(error > 0)
-    assert np.abs((sample.mean(0) - wanted) / error).max() < 4.5
+    assert np.abs((sample.mean(0) - expected) / error).max() < 4.5
 
 
 def test_partner_sample_is_unbiased() -> None:
@@ -193,20 +154,12 @@ def test_pair_sample_is_unbiased(monkeypatch: pytest.MonkeyPatch) -> None:
     start = small_parameters()
     arguments = start.memberships, small_graph().edges().T, start.strengths
     rng = np.random.default_rng(0)
-    wanted = exact_inference().weights(*arguments, rng)
+    expected = exact_inference().weights(*arguments, rng)
     monkeypatch.setattr(mmsbm_inference, "_LEAST_PAIRS", 1)
     few = exact_inference(pair_share=0.2)
     draws = [few.weights(*arguments, rng) for _ in range(2000)]
-    assert_mean([unlinked for _, unlinked in draws], wanted[1])
-    assert np.array_equal(draws[0][0], wanted[0])  # all edges, always
-
-
-def test_partners_are_distinct_and_windows_are_views() -> None:
-    windows = ring_windows(np.arange(9.0)[:, None], 4, np.random.default_rng(0))
-    assert windows.shape == (9, 1, 4)
-    assert all(len(set(window)) == 4 for window in windows[:, 0].tolist())
-    assert windows.base is not None
-    assert ring_windows(np.arange(9.0)[:, None], 500, np.random.default_rng(0)).shape[2] == 9
+    assert_mean([unlinked for _, unlinked in draws], expected[1])
+    assert np.array_equal(draws[0][0], expected[0])  # all edges, always
 
 
 @pytest.mark.parametrize("num_nodes", [2, 5, 6])
@@ -220,33 +173,6 @@ def test_all_distances_meet_every_pair_twice(num_nodes: int) -> None:
     assert sorted(met) == sorted(2 * list(combinations(map(float, range(num_nodes)), 2)))
 
 
-def test_pair_share_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mmsbm_inference, "_LEAST_PAIRS", 1)
-    drawn = sum(
-        first.shape[1]
-        for first, _ in ring_pairs(np.ones((1001, 2)), 0.01, np.random.default_rng(0))
-    )
-    assert drawn == pytest.approx(0.01 * 1001 * 1000 / 2, abs=1001)
-
-
-def test_step_sizes() -> None:
-    assert COLD.at(1) == pytest.approx(10 / np.sqrt(1025))
-    assert WARM.at(1) == pytest.approx(1 / np.sqrt(11025))
-
-
-def test_warm_start_by_hand() -> None:
-    graph = Graph.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
-    probabilities = soft_labels(np.array([0, 0, 0, 1, 1]), 2)
-    previous = BlockParameters(
-        np.arange(1.0, 11.0).reshape(5, 2), np.array([[3.0, 5.0], [4.0, 6.0]])
-    )
-    start = warm_start(graph, probabilities, previous)
-    np.testing.assert_allclose(start.memberships, probabilities)
-    np.testing.assert_allclose(start.phi.sum(1), previous.phi.sum(1))
-    np.testing.assert_allclose(start.strengths, [4 / (3**2 + 1), 2 / (2**2 + 1)])
-    np.testing.assert_allclose(start.theta.sum(1), previous.theta.sum(1))
-
-
 def test_warm_start_survives_certain_labels_and_a_class_without_inner_edges() -> None:
     graph = Graph.from_edges(4, [(0, 2), (1, 3), (0, 1)])
     start = warm_start(graph, np.eye(2)[[0, 0, 1, 1]], cold_start(4, 2, np.random.default_rng(0)))
@@ -258,10 +184,9 @@ def test_warm_start_survives_certain_labels_and_a_class_without_inner_edges() ->
 
 
 def planted() -> tuple[Task, np.ndarray]:
-    made = planted_partition(200, 3, homophily=0.95, degrees=Degrees(mean=12))
-    data = made.dataset
+    data = planted_partition(200, 3, homophily=0.95, mean_degree=12)
     task = Task.of(data.graph, data.features, data.labels, np.arange(30), num_classes=3)
-    return task, made.truth.labels
+    return task, data.labels
 
 
 def planted_strengths(graph: Graph, labels: np.ndarray) -> np.ndarray:
@@ -292,21 +217,12 @@ def test_cold_run_finds_the_planted_communities() -> None:
     """From nothing, so in any order."""
     task, truth = planted()
     rng = np.random.default_rng(0)
-    found = MMSBM().inference(task.graph).run(cold_start(200, 3, rng), 400, COLD, rng)
+    result = MMSBM().inference(task.graph).run(cold_start(200, 3, rng), 400, COLD, rng)
     right = [
-        np.mean(np.array(names)[found.memberships.argmax(1)] == truth)
+        np.mean(np.array(names)[result.memberships.argmax(1)] == truth)
         for names in permutations(range(3))
     ]
     assert max(right) > 0.98
-
-
-def test_a_run_leaves_its_start_alone() -> None:
-    start = small_parameters()
-    before = start.phi.copy(), start.theta.copy()
-    after = exact_inference().run(start, 3, COLD, np.random.default_rng(0))
-    np.testing.assert_array_equal(start.phi, before[0])
-    np.testing.assert_array_equal(start.theta, before[1])
-    assert not np.array_equal(after.phi, start.phi)
 
 
 def test_fit_is_a_cold_and_a_warm_run_and_refreshed_another(task: Task) -> None:
@@ -314,46 +230,14 @@ def test_fit_is_a_cold_and_a_warm_run_and_refreshed_another(task: Task) -> None:
     fitted = QUICK.fit(task, probabilities, seed=5)
     inference = QUICK.inference(task.graph)
     rng = stream(5, "mmsbm", "cold")
-    wanted = inference.run(cold_start(task.graph.num_nodes, 3, rng), 20, COLD, rng)
+    expected = inference.run(cold_start(task.graph.num_nodes, 3, rng), 20, COLD, rng)
     for warm_runs in range(2):
-        start = warm_start(task.graph, probabilities, wanted)
-        wanted = inference.run(start, 20, WARM, stream(5, "mmsbm", "warm", warm_runs))
-        np.testing.assert_array_equal(fitted.memberships, wanted.memberships)
-        np.testing.assert_array_equal(fitted.strengths, wanted.strengths)
+        start = warm_start(task.graph, probabilities, expected)
+        expected = inference.run(start, 20, WARM, stream(5, "mmsbm", "warm", warm_runs))
+        np.testing.assert_array_equal(fitted.memberships, expected.memberships)
+        np.testing.assert_array_equal(fitted.strengths, expected.strengths)
         assert fitted.warm_runs == warm_runs + 1
         fitted = fitted.refreshed(probabilities, seed=5)
-
-
-def test_refreshing_leaves_the_earlier_posterior_alone(task: Task) -> None:
-    fitted = QUICK.fit(task, probabilities_of(task), seed=0)
-    before = fitted.memberships.copy()
-    newer = fitted.refreshed(np.roll(probabilities_of(task), 1, axis=1), seed=0)
-    np.testing.assert_array_equal(fitted.memberships, before)
-    assert np.array_equal(newer.memberships.argmax(1), (before.argmax(1) + 1) % 3)
-
-
-def test_memberships_and_strengths_are_probabilities(task: Task) -> None:
-    fitted = QUICK.fit(task, probabilities_of(task), seed=0)
-    assert fitted.memberships.shape == (90, 3)
-    assert np.all(fitted.memberships > 0)
-    np.testing.assert_allclose(fitted.memberships.sum(1), 1)
-    assert fitted.strengths.shape == (3,)
-    assert np.all((fitted.strengths > 0) & (fitted.strengths < 1))
-
-
-def test_draws_depend_on_their_names_alone(task: Task) -> None:
-    fitted = QUICK.fit(task, probabilities_of(task), seed=0)
-    names = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]
-    graphs = {name: fitted.graph(*name) for name in names}
-    again = QUICK.fit(task, probabilities_of(task), seed=0)
-    assert {name: again.graph(*name) for name in reversed(names)} == graphs
-    assert len(set(graphs.values())) == len(names)
-    assert list(SampledGraphs(fitted, 0, 2, 1)) == [graphs[0, 0, 0], graphs[0, 1, 0]]
-
-
-def test_another_seed_is_another_fit(task: Task) -> None:
-    first, second = (QUICK.fit(task, probabilities_of(task), seed=seed) for seed in (0, 1))
-    assert not np.array_equal(first.memberships, second.memberships)
 
 
 def test_graphs_are_drawn_from_the_fitted_blocks(task: Task) -> None:
@@ -365,9 +249,9 @@ def test_graphs_are_drawn_from_the_fitted_blocks(task: Task) -> None:
     same = labels[:, None] == labels
     draws = [fitted.graph(0, 0, i).to_scipy().toarray() for i in range(40)]
     density = np.mean(draws, axis=0)
-    for k, wanted in enumerate([0.75, 0.5, 0.0]):
+    for k, expected in enumerate([0.75, 0.5, 0.0]):
         pairs = np.triu(same & (labels == k), 1)
-        assert density[pairs].mean() == pytest.approx(wanted, abs=0.02)
+        assert density[pairs].mean() == pytest.approx(expected, abs=0.02)
     assert density[~same].mean() == pytest.approx(0.5, abs=0.01)
     assert np.array_equal(draws[0], draws[0].T)
     assert not fitted.graph(0, 0, 0).directed
@@ -387,17 +271,9 @@ def test_hubs_and_self_loops() -> None:
     np.testing.assert_array_equal(fitted.memberships, again.memberships)
 
 
-def test_two_nodes_are_enough() -> None:
-    graph = Graph.from_edges(2, [(0, 1)])
-    task = Task.of(graph, np.ones((2, 1), np.float32), [0, 1], [0, 1])
-    fitted = QUICK.fit(task, soft_labels(np.array([0, 1]), 2), seed=0)
-    assert np.all(np.isfinite(fitted.memberships))
-    assert fitted.graph(0, 0, 0).num_nodes == 2
-
-
 def test_memory_is_far_below_that_of_all_pairs() -> None:
     size = 20_000
-    data = planted_partition(size, 3).dataset
+    data = planted_partition(size, 3)
     task = Task.of(data.graph, data.features, data.labels, np.arange(30), num_classes=3)
     probabilities = soft_labels(data.labels, 3)
     tracemalloc.start()
@@ -406,31 +282,6 @@ def test_memory_is_far_below_that_of_all_pairs() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < size**2 / 20  # bytes; one bit per pair would need size² / 8
-
-
-def test_satisfies_the_protocol() -> None:
-    assert isinstance(MMSBM(), GraphModel)
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("delta", 0.0),
-        ("delta", 1.0),
-        ("delta", float("nan")),
-        ("prior_rate", -1.0),
-        ("prior_rate", float("inf")),
-        ("cold_iterations", -1),
-        ("warm_iterations", -1),
-        ("batch_nodes", 0),
-        ("batch_partners", 0),
-        ("non_edge_share", 0.0),
-        ("non_edge_share", 1.5),
-    ],
-)
-def test_impossible_settings(setting: str, value: float) -> None:
-    with pytest.raises(ModelError, match=f"{setting} must .*got {value}"):
-        MMSBM(**{setting: value})
 
 
 def test_one_class(task: Task) -> None:
@@ -448,34 +299,12 @@ def test_an_empty_class_at_fit_and_at_refreshing(task: Task) -> None:
         fitted.refreshed(empty, seed=0)
 
 
-def test_an_edgeless_graph(task: Task) -> None:
-    loops = Graph.from_edges(90, [(3, 3)], self_loops="keep")
-    with pytest.raises(ModelError, match="without edges"):
-        QUICK.fit(replace(task, graph=loops), probabilities_of(task), seed=0)
-
-
-def test_a_directed_graph(task: Task) -> None:
-    directed = Graph.from_edges(90, [(0, 1), (4, 7)], directed=True)
-    with pytest.raises(ModelError, match="is directed: symmetrise"):
-        QUICK.fit(replace(task, graph=directed), probabilities_of(task), seed=0)
-
-
-def test_probabilities_that_are_none(task: Task) -> None:
-    good = probabilities_of(task)
-    for wrong in (good[:-1], good[:, :2]):
-        with pytest.raises(ModelError, match=r"shape \[90, 3\]; got"):
-            QUICK.fit(task, wrong, seed=0)
-    for wrong in (good * 2, good - 0.3, np.where(good > 0.5, np.nan, good)):
-        with pytest.raises(ModelError, match="add up to 1"):
-            QUICK.fit(task, wrong, seed=0)
-
-
 def test_edge_weights_are_not_used_and_a_warning_says_so(task: Task) -> None:
     graph, p = task.graph, probabilities_of(task)
     weights = np.linspace(1, 2, graph.num_edges)
     weighted = replace(task, graph=Graph.from_edges(graph.num_nodes, graph.edges(), weights))
     model = MMSBM(cold_iterations=2, warm_iterations=2)
     with pytest.warns(UserWarning, match="it does not use the edge weights of the graph"):
-        found = model.fit(weighted, p, 0)
-    assert found.graph(0, 0, 0) == model.fit(task, p, 0).graph(0, 0, 0)
-    assert found.refreshed(p, 1).graph(0, 0, 0).weights is None
+        result = model.fit(weighted, p, 0)
+    assert result.graph(0, 0, 0) == model.fit(task, p, 0).graph(0, 0, 0)
+    assert result.refreshed(p, 1).graph(0, 0, 0).weights is None

@@ -11,7 +11,8 @@ from nodecopy.data.kernel_map import KernelMap
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
-from nodecopy.nn.diffusion import Diffused, Diffusion, Features, Identity, Propagator
+from nodecopy.nn.diffusion import Diffused, Diffusion, Propagator
+from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.propagation import adjacency_rows
 from tests.problems import make_task
@@ -36,16 +37,18 @@ def by_hand(network: Diffusion, graph: Graph | CopiedGraph) -> np.ndarray:
     indptr, columns, values = adjacency_rows(graph, np.arange(90))
     a = np.zeros((90, 90))
     np.add.at(a, (np.repeat(np.arange(90), np.diff(indptr)), columns), values)
-    powers = [np.linalg.matrix_power(a, t) for t in range(network.steps + 1)]
+    powers = [np.linalg.matrix_power(a, t) for t in range(network.hops + 1)]
     pi = sum(c * power for c, power in zip(network.coefficients, powers, strict=True))
+    return pi @ unit_features()
+
+
+def unit_features() -> np.ndarray:
     x = TASK.features.toarray()
-    if network.unit_rows:
-        x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
-    return pi @ x
+    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
 
 
 @pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
-@pytest.mark.parametrize("network", [Diffusion(), Diffusion(0.2, 3, unit_rows=False)])
+@pytest.mark.parametrize("network", [Diffusion(), Diffusion(0.2, 3)])
 def test_rows_and_products_are_those_of_the_dense_formula(
     graph: Graph | CopiedGraph, network: Diffusion
 ) -> None:
@@ -94,16 +97,16 @@ def test_coefficients_add_up_to_one_and_alpha_one_keeps_the_features() -> None:
     for network in (Diffusion(), Diffusion(0.3, 0), Diffusion((0.9, 0.01), 40)):
         np.testing.assert_allclose(network.coefficients.sum(), 1)
     nodes = np.arange(90)
-    (alone,) = laid_out(Diffusion(1.0, unit_rows=False), Reading(TASK.graph, 0, (nodes,)))
-    np.testing.assert_allclose(alone.rows[0], TASK.features.toarray(), atol=1e-6)
+    (alone,) = laid_out(Diffusion(1.0), Reading(TASK.graph, 0, (nodes,)))
+    np.testing.assert_allclose(alone.rows[0], unit_features(), atol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{"alpha": -0.1}, {"alpha": (0.1, 1.5)}, {"alpha": ()}])
 def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
     with pytest.raises(ModelError, match="alpha must be from 0 to 1; got"):
         Diffusion(**settings)
-    with pytest.raises(ModelError, match="steps must not be negative; got -1"):
-        Diffusion(steps=-1)
+    with pytest.raises(ModelError, match="hops must be .* got -1"):
+        Diffusion(hops=-1)
 
 
 def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
@@ -114,8 +117,8 @@ def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
         w = torch.as_tensor(rng.normal(size=(features.shape[1], 3)).astype(np.float32))
         whole = Features(np.asarray(features), torch.device("cpu"), unit=True)
         with monkeypatch.context() as smaller:
-            smaller.setattr("nodecopy.nn.diffusion._WHOLE_ROWS", 30)
-            smaller.setattr("nodecopy.nn.diffusion._BLOCK_ROWS", 13)
+            smaller.setattr("nodecopy.nn.features._WHOLE_ROWS", 30)
+            smaller.setattr("nodecopy.nn.features._BLOCK_ROWS", 13)
             blocks = Features(features, torch.device("cpu"), unit=True)
         torch.testing.assert_close(blocks.times(w), whole.times(w))
         torch.testing.assert_close(blocks.transposed_times(h), whole.transposed_times(h))

@@ -98,7 +98,7 @@ def test_indices_beyond_32_bits_are_refused_instead_of_wrapped() -> None:
 
 
 def test_an_operator_made_in_blocks_is_the_one_made_at_once(monkeypatch):
-    graph = planted_partition(100, 2, seed=0).dataset.graph
+    graph = planted_partition(100, 2, seed=0).graph
     weighted = Graph.from_edges(100, graph.edges(), np.linspace(0.5, 2, graph.num_edges))
     directed = Graph.from_edges(100, graph.edges(), directed=True)
     for one in (graph, weighted, directed):
@@ -106,5 +106,5 @@ def test_an_operator_made_in_blocks_is_the_one_made_at_once(monkeypatch):
         with monkeypatch.context() as smaller:
             smaller.setattr("nodecopy.nn.propagation._BLOCK", 17)
             blocks = whole_adjacency(one)
-        for mine, its in zip(blocks, whole, strict=True):
-            np.testing.assert_array_equal(mine, its)
+        for some, expected in zip(blocks, whole, strict=True):
+            np.testing.assert_array_equal(some, expected)

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.errors import GraphError
 from nodecopy.graph import Graph, Rows
 
 # Row u of the reference maps each neighbour of u to the weight of the edge, 1 where there is none.
 Reference = list[dict[int, float]]
 Pairs = list[tuple[int, int]]
 
-thorough = settings(max_examples=60, deadline=None, derandomize=True)
+thorough = settings(max_examples=60, derandomize=True)
 
 # Whole weights: sums are exact in any order. Zero is an edge like any other.
 weight = st.integers(0, 6).map(float)
@@ -91,17 +90,12 @@ def naive_from_edges(
     directed: bool,
     self_loops: str,
     duplicates: str,
-) -> Reference | None:
-    """Return the reference graph, or None where the policies refuse the edges."""
+) -> Reference:
     found: dict[tuple[int, int], list[float]] = {}
     for (u, v), w in zip(pairs, weights or [1.0] * len(pairs), strict=True):
-        if u == v and self_loops == "error":
-            return None
         if u == v and self_loops == "drop":
             continue
         found.setdefault((u, v) if directed or u <= v else (v, u), []).append(w)
-    if duplicates == "error" and any(len(repeats) > 1 for repeats in found.values()):
-        return None
     rows: Reference = [{} for _ in range(num_nodes)]
     for (u, v), repeats in found.items():
         rows[u][v] = sum(repeats) if duplicates == "sum" else max(repeats)
@@ -122,13 +116,6 @@ def naive_symmetrise(rows: Reference, combine: Callable[[list[float]], float]) -
     return answer
 
 
-def naive_k_hop(rows: Reference, nodes: list[int], hops: int) -> list[int]:
-    seen = set(nodes)
-    for _ in range(hops):
-        seen |= {v for u in seen for v in rows[u]}
-    return sorted(seen)
-
-
 def naive_homophily(graph: Graph, labels: list[int]) -> float:
     same = [
         labels[u] == labels[v]
@@ -140,8 +127,8 @@ def naive_homophily(graph: Graph, labels: list[int]) -> float:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("self_loops", ["drop", "keep", "error"])
-@pytest.mark.parametrize("duplicates", ["merge", "sum", "error"])
+@pytest.mark.parametrize("self_loops", ["drop", "keep"])
+@pytest.mark.parametrize("duplicates", ["merge", "sum"])
 @thorough
 @given(edges=edge_lists())
 def test_from_edges_agrees_with_the_reference_under_every_policy(
@@ -152,10 +139,6 @@ def test_from_edges_agrees_with_the_reference_under_every_policy(
 ) -> None:
     policies = {"directed": directed, "self_loops": self_loops, "duplicates": duplicates}
     expected = naive_from_edges(*edges, **policies)
-    if expected is None:
-        with pytest.raises(GraphError):
-            Graph.from_edges(*edges, **policies)
-        return
     graph = Graph.from_edges(*edges, **policies)
     assert reference_of(graph) == expected
     assert (graph.weights is None) == (edges[2] is None and duplicates != "sum")
@@ -176,7 +159,6 @@ def test_edges_and_back(graph: Graph) -> None:
         weights,
         directed=graph.directed,
         self_loops="keep",
-        duplicates="error",
     )
     assert again == graph
     assert again.digest() == graph.digest()
@@ -187,12 +169,9 @@ def test_edges_and_back(graph: Graph) -> None:
 def test_scipy_and_back(graph: Graph) -> None:
     # An explicit zero of a matrix is no edge, so weights of 0 are moved away first.
     weights = None if graph.weights is None else graph.weights + 10
-    graph = Graph(graph.indptr, graph.indices, weights, graph.directed)
+    graph = Graph(graph.indptr, graph.indices, weights, graph.directed).without_self_loops()
     again = Graph.from_scipy(
-        graph.to_scipy().tocsc(),
-        directed=graph.directed,
-        self_loops="keep",
-        weighted=graph.weights is not None,
+        graph.to_scipy().tocsc(), directed=graph.directed, weighted=graph.weights is not None
     )
     assert again == graph
     dense = graph.to_scipy().toarray()
@@ -202,36 +181,22 @@ def test_scipy_and_back(graph: Graph) -> None:
 
 
 @thorough
-@given(case=graphs_with_order())
-def test_a_permutation_and_its_inverse_cancel(case: tuple[Graph, list[int]]) -> None:
-    graph, order = case
-    moved = graph.permuted(order)
-    assert_valid(moved)
-    assert moved.permuted(np.argsort(order)) == graph
-    rows, moved_rows = reference_of(graph), reference_of(moved)
-    for i, j in enumerate(order):
-        assert {order[v]: w for v, w in moved_rows[i].items()} == rows[j]
-
-
-@thorough
 @given(case=graphs_with_order(), data=st.data())
 def test_renaming_the_nodes_commutes_with_every_operation(
     case: tuple[Graph, list[int]], data: st.DataObject
 ) -> None:
     graph, order = case
     place = np.argsort(np.array(order, np.int64))  # node j of graph is node place[j] of moved
-    moved = graph.permuted(order)
+    moved = graph.induced(order)
     assert moved.num_edges == graph.num_edges
     assert moved.degrees.tolist() == graph.degrees[order].tolist()
     assert moved.strengths().tolist() == graph.strengths()[order].tolist()
-    assert moved.transpose() == graph.transpose().permuted(order)
-    assert moved.without_self_loops() == graph.without_self_loops().permuted(order)
+    assert moved.transpose() == graph.transpose().induced(order)
+    assert moved.without_self_loops() == graph.without_self_loops().induced(order)
     for combine in ("union", "sum"):
-        assert moved.symmetrise(combine) == graph.symmetrise(combine).permuted(order)
-    nodes, hops = data.draw(some_nodes(graph)), data.draw(st.integers(0, 3))
+        assert moved.symmetrise(combine) == graph.symmetrise(combine).induced(order)
+    nodes = data.draw(some_nodes(graph))
     renamed = place[nodes]
-    reached = graph.k_hop(nodes, hops)
-    assert moved.k_hop(renamed, hops).tolist() == sorted(place[reached].tolist())
     taken, moved_taken = rows_of(graph.take_rows(nodes)), rows_of(moved.take_rows(renamed))
     assert [{order[v]: w for v, w in row.items()} for row in moved_taken] == taken
     labels = np.array(
@@ -304,13 +269,6 @@ def test_induced_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> Non
     assert reference_of(part) == [
         {i: rows[u][v] for i, v in enumerate(distinct) if v in rows[u]} for u in distinct
     ]
-
-
-@thorough
-@given(case=graphs_with_nodes(), hops=st.integers(0, 8))
-def test_k_hop_agrees_with_the_reference(case: tuple[Graph, list[int]], hops: int) -> None:
-    graph, nodes = case
-    assert graph.k_hop(nodes, hops).tolist() == naive_k_hop(reference_of(graph), nodes, hops)
 
 
 @thorough

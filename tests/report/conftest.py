@@ -1,21 +1,13 @@
-"""A report of made-up rows, written once for all tests that read it."""
+"""One small fit to tables with awkward names, for all tests of the page."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from nodecopy.report.experiment import write_report
-from tests.report.fabricated import make_cell, small_study
-
-HOSTILE = '<script>alert("x")</script> | `a` *b* &amp; $c$'
+from nodecopy.run import LabelledGraph
+from tests.report.fabricated import fit_awkward_tables
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a report; a dataset and a method in it have names that try to break out."""
-    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-    rows = small_study() + make_cell(HOSTILE, "random", 5, "gcn", [70.0, 71.0])
-    folder = tmp_path_factory.mktemp("report") / "deep" / "er"
-    return write_report(rows, folder, {"label-propagation": HOSTILE}).parent
+def result(tmp_path_factory: pytest.TempPathFactory) -> LabelledGraph:
+    return fit_awkward_tables(tmp_path_factory.mktemp("tables"))

@@ -1,97 +1,131 @@
-"""Made-up rows with plausible numbers, for tests of the report."""
+"""Fits to tables for tests of the page: a real one with awkward names, and made-up large ones."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
+import csv
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
-from nodecopy.experiment.store import Row
-from nodecopy.experiment.trial import SplitKind, Trial, TrialResult
-from nodecopy.report.paper import paper_cells
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.classifier import Fit
+from nodecopy.estimator.saved import FittedState
+from nodecopy.estimator.scaling import Scaling
+from nodecopy.graph import Graph
+from nodecopy.posterior import Posterior
+from nodecopy.run import (
+    FitSettings,
+    LabelledGraph,
+    NextLabels,
+    SuspectEdges,
+    Validation,
+)
+from nodecopy.run.fit import analyse_fit, fit_table
+from nodecopy.run.result import DrawnDonors, EmbeddedNodes
+from nodecopy.run.source import read_source
+from nodecopy.tables import TableDataset
+from nodecopy.tables.inspection import inspect_dataset
+from tests.problems import short_gcn
 
-VERSIONS = {"nodecopy": "0.1.0", "numerics": "1", "torch": "2.13.0", "python": "3.11.7"}
+SCRIPT = "<script>alert(1)</script>"
+HOSTILE_IDS = (
+    SCRIPT,
+    "</script><img src=x onerror=alert(2)>",
+    "<!--<script>",
+    "{{style}} &lt;b&gt; 'q' \"Q\"",
+    "two\nlines",
+    "שלום עולם",
+    "🙂 #node=%zz",
+    "long" * 75,
+    "9007199254740993",  # beyond what a number of JavaScript can hold
+)
+HOSTILE_CLASSES = ("</script>" + SCRIPT, "عربي", ("name " * 60).strip())
 
 
-def make_row(trial: Trial, accuracy: float, outcomes: bool = False) -> Row:
-    """Return a row with a given accuracy, a share, and everything else made up from it."""
-    digest = hashlib.blake2b(str(trial).encode(), digest_size=16).hexdigest()
-    rng = np.random.default_rng(int(digest[:12], 16))
-    count = rng.multinomial(1000, [0, 0, *[1 / 13] * 13])
-    sure = (np.arange(15) + rng.uniform(0.2, 0.8, 15)) / 15
-    right = np.clip(sure + rng.uniform(0, 0.1, 15), 0, 1)
-    result = TrialResult(
-        digest=digest,
-        accuracy=accuracy,
-        nll=float(1.5 - accuracy + rng.uniform(0, 0.1)),
-        brier=float(0.9 - accuracy * 0.7 + rng.uniform(0, 0.05)),
-        ece_width=float(rng.uniform(0.05, 0.2)),
-        ece_mass=float(rng.uniform(0.05, 0.2)),
-        error_auroc=float(rng.uniform(0.7, 0.85)),
-        reliability=tuple(
-            (float(c), float(a), int(n)) if n else (None, None, 0)
-            for c, a, n in zip(sure, right, count, strict=True)
+def fit_awkward_tables(folder: Path) -> LabelledGraph:
+    """Fit three classes of 20 nodes each, then an isolated one; every name tries to break out."""
+    ids = [*HOSTILE_IDS, *(f"v{i}" for i in range(61 - len(HOSTILE_IDS)))]
+    kind = np.arange(60) % 3
+    rng = np.random.default_rng(0)
+    ring = [(i, (i + 3) % 60) for i in range(60)]
+    chords = [(i, int(rng.choice(np.flatnonzero(kind == kind[i])))) for i in range(60)]
+    star = [(0, 3 * i) for i in range(1, 20)]
+    edges = [(a, b) for a, b in [*ring, *chords, *star, (1, 2)] if a != b]
+    noise = rng.random((61, 6))
+    features = noise + np.vstack([np.repeat(np.eye(3)[kind], 2, axis=1), np.zeros(6)])
+    _write(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
+    known = [(ids[i], HOSTILE_CLASSES[kind[i]]) for i in range(24)]
+    _write(folder / "labels.csv", ["id", "label"], known)
+    names = ["id", *(f"f{d}" for d in range(6))]
+    _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
+    files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
+    settings = FitSettings(*files, method="paper", calibrate=True, folds=2)
+    quick = NodeCopyClassifier(short_gcn(10, 2, 2), calibrate=True, folds=2, random_state=0)
+    table = read_source(settings)
+    return analyse_fit(settings, table, fit_table(quick, table))
+
+
+def make_result(
+    num_nodes: int,
+    num_classes: int = 3,
+    *,
+    ids: Sequence[str] | None = None,
+    edges: Iterable[tuple[int, int]] | None = None,
+    validation: Validation | None = None,
+    graphs: int = 3,
+    suggestions: int = 5,
+    suspects: int = 4,
+) -> LabelledGraph:
+    """Make up a fit: a ring of nodes, the first of which are labelled, and random predictions."""
+    rng = np.random.default_rng(1)
+    ring = [(i, (i + 1) % num_nodes) for i in range(num_nodes)] if edges is None else list(edges)
+    graph = Graph.from_edges(num_nodes, np.array(ring).reshape(-1, 2))
+    labels = np.where(np.arange(num_nodes) < 2 * num_classes, np.arange(num_nodes), -1)
+    labels = np.where(labels >= 0, labels % num_classes, -1)
+    names = tuple(f"class {k}" for k in range(num_classes))
+    dataset = NodeDataset("edges", graph, np.ones((num_nodes, 1)), labels, names)
+    given = [f"n{i}" for i in range(num_nodes)] if ids is None else ids
+    table = TableDataset(dataset, np.array(given, object), ("one",), ())
+    classifier, posterior = NodeCopyClassifier(), _posterior(num_nodes, num_classes, rng)
+    p = posterior.probabilities
+    model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
+    state = FittedState(np.array(names), 1, Scaling(), None, model)
+    classifier.fit_ = Fit(state, None)
+    drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
+    classes = posterior.probabilities.argmax(1)
+    return LabelledGraph(
+        FitSettings("edges.csv", "labels.csv", calibrate=validation is not None),
+        table,
+        inspect_dataset(dataset),
+        classifier,
+        validation,
+        NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
+        SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 8.0, 0.05),
+        DrawnDonors(drawn, classes, 0.01) if graphs else None,
+        EmbeddedNodes(
+            rng.permutation(num_nodes)[:1500],
+            np.ones((min(num_nodes, 1500), 1), np.float32),
         ),
-        outcomes=_outcomes(accuracy, rng) if outcomes else {},
-        cpu_seconds=float(rng.uniform(1, 2)),
-        wall_seconds=float(rng.uniform(2, 3)),
-        peak_megabytes=float(rng.uniform(300, 400)),
-        versions=VERSIONS,
     )
-    return Row(trial, result)
 
 
-def make_cell(
-    dataset: str,
-    split: SplitKind,
-    labels: int,
-    method: str,
-    accuracies: Iterable[float],
-    outcomes: bool = False,
-) -> list[Row]:
-    """Return the rows of a cell, seeds 0, 1, …, with these accuracies in per cent."""
-    return [
-        make_row(Trial(dataset, split, labels, method, seed), accuracy / 100, outcomes)
-        for seed, accuracy in enumerate(accuracies)
-    ]
+def contradicted(labels: int, wrong: int, k: int = 3) -> Validation:
+    """Held-out predictions of the first nodes: right and sure, but for the last few."""
+    truth = np.arange(labels) % k
+    said = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
+    return Validation(np.arange(labels), truth, 0.97 * np.eye(k)[said] + 0.03 / k, 5)
 
 
-def around_paper(
-    dataset: str, split: SplitKind, labels: int, method: str, n: int = 10, shift: float = 0.0
-) -> list[Row]:
-    """Return a cell with exactly the published mean, plus a shift, and the published deviation."""
-    paper = paper_cells()[dataset, split, method, labels]
-    steps = np.linspace(-1, 1, n)
-    steps /= steps.std(ddof=1)
-    order = np.random.default_rng(n + labels).permutation(n)
-    accuracies = paper.mean + shift + paper.deviation * steps[order]
-    return make_cell(dataset, split, labels, method, accuracies, outcomes=method == "copying")
+def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:
+    p = rng.dirichlet(np.full(k, 0.5), n)
+    entropy = -(p * np.log(np.maximum(p, 1e-12))).sum(1)
+    return Posterior(p, 0.4 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2, 0.1 * entropy)
 
 
-def small_study() -> list[Row]:
-    """Return a few cells: some that agree, one that is higher, one lower, one of one trial."""
-    rows = []
-    for dataset in ("cora", "citeseer"):
-        for labels in (5, 10):
-            rows += around_paper(dataset, "random", labels, "gcn")
-            rows += around_paper(dataset, "random", labels, "copying", 8)
-    rows += around_paper("cora", "fixed", 5, "gcn", 20, shift=3)
-    rows += around_paper("cora", "fixed", 5, "copying", 20, shift=-3)
-    rows += make_cell("pubmed", "fixed", 20, "gat", [77.0])
-    rows += make_cell("cora", "fixed", 5, "label-propagation", [70.0] * 20)
-    return rows
-
-
-def _outcomes(accuracy: float, rng: np.random.Generator) -> dict[str, dict[str, float]]:
-    found = {}
-    for group in ("low", "high"):
-        corrected, broken = rng.uniform(0.02, 0.05, 2)
-        both_right = accuracy - corrected
-        found[group] = {
-            "both_right": float(both_right),
-            "corrected": float(corrected),
-            "broken": float(broken),
-            "both_wrong": float(1 - both_right - corrected - broken),
-        }
-    return found
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,25 +1,28 @@
 """Calibration: honest probabilities from the training labels alone.
 
-Reading order: ``held_out`` (cross-fitting), ``temperature``, ``pooling``, ``components`` and
-``stacked`` (a classifier made of several). What held-out predictions tell besides: ``sets``,
-``accuracy``, ``label_errors``, ``cross_pooling``; and ``shares`` of the classes.
+Reading order: ``held_out`` (predictions by fits that did not see the label), ``calibrator`` (the
+protocol) and ``temperature`` (the one in use), ``pool`` (weights and calibration of several
+classifiers), ``component`` and ``stacked`` (several classifiers as one). What held-out predictions
+say besides: ``sets``, ``accuracy``, ``label_errors``; and ``shares`` of the classes.
 """
 
 from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
-from nodecopy.calibration.components import Component
-from nodecopy.calibration.cross_pooling import cross_pooled
-from nodecopy.calibration.held_out import HeldOut, cross_fit, stratified_folds
-from nodecopy.calibration.label_errors import SuspectLabels, WrongShare, suspect_labels
-from nodecopy.calibration.pooling import Pool, fit_pool
+from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
+from nodecopy.calibration.component import Component
+from nodecopy.calibration.held_out import HeldOut, stratified_folds
+from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
+from nodecopy.calibration.pool import Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
 from nodecopy.calibration.shares import ClassShares, estimate_shares
 from nodecopy.calibration.stacked import FittedPart, FittedStack, StackedClassifier
-from nodecopy.calibration.temperature import TemperaturePrior, fit_temperature, tempered
+from nodecopy.calibration.temperature import Temperature, TemperatureScaling
 
 __all__ = [
+    "Calibrator",
     "ClassShares",
     "Component",
     "EstimatedAccuracy",
+    "FittedCalibrator",
     "FittedPart",
     "FittedStack",
     "HeldOut",
@@ -27,16 +30,12 @@ __all__ = [
     "PredictionSets",
     "StackedClassifier",
     "SuspectLabels",
-    "TemperaturePrior",
-    "WrongShare",
-    "cross_fit",
-    "cross_pooled",
+    "Temperature",
+    "TemperatureScaling",
     "estimate_accuracy",
     "estimate_shares",
     "fit_pool",
     "fit_sets",
-    "fit_temperature",
     "stratified_folds",
     "suspect_labels",
-    "tempered",
 ]

@@ -1,51 +1,65 @@
-"""Cross-fitting: each known label is predicted by fits that did not see it.
+"""Held-out predictions: each known label is predicted by fits that did not see it.
 
-One set of fits serves everything that is learnt about a classifier from the labels alone: its
-temperature, the weights of several classifiers, its accuracy, prediction sets, labels that look
-wrong.
+They are computed once, and everything that is learnt about a classifier from the labels alone is
+learnt from them: the weights of a pool, its calibration, prediction sets, the estimated accuracy,
+suspect labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted, NodeClassifier, fit_many
+from nodecopy.classifiers import Fitted
 from nodecopy.data.task import Task
-from nodecopy.progress import Progress
+from nodecopy.errors import ModelError
 from nodecopy.rng import child_seed, stream
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
 
 @savable
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What C classifiers predicted for labelled nodes whose labels were hidden from them.
+    """Predictions of C classifiers for labelled nodes whose labels were held out.
 
     Attributes:
-        nodes: the nodes whose label was hidden once [n]; the only label of a class never is.
+        nodes: the nodes whose label was held out once [n].
         truth: their labels [n].
         probabilities: of each classifier [C, n, K].
-        folds: the fold in which each label was hidden [n].
+        folds: the fold in which each label was held out [n].
+        single: labelled nodes whose label never was, as it is the only one of its class [m].
     """
 
     nodes: NDArray[np.int64]
     truth: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     folds: NDArray[np.int64]
+    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def __post_init__(self) -> None:
+        """Check the shapes, and that labels are among the classes."""
+        n = len(self.nodes)
+        aligned = self.truth.shape == self.folds.shape == self.nodes.shape == (n,)
+        if not aligned or self.probabilities.ndim != 3 or self.probabilities.shape[1] != n:
+            raise ModelError(f"held-out predictions must be [C, {n}, K], with {n} labels and folds")
+        if n and not 0 <= self.truth.min() <= self.truth.max() < self.probabilities.shape[2]:
+            raise ModelError("held-out labels must be numbers of classes")
+        if n and not 0 <= self.folds.min() <= self.folds.max() < n:
+            raise ModelError("folds of held-out labels must be numbered from 0")
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """The tasks that each hide a part of the labels.
+    """Tasks that each hold out a part of the labels.
 
     Attributes:
-        nodes: the nodes whose label is hidden once [n].
+        nodes: the nodes whose label is held out once [n].
         fold_of: in which fold [n].
         truth: their labels [n].
+        single: labelled nodes whose label is the only one of its class [m].
         tasks: one for each fold, without its labels.
         seeds: one for each fold.
         num_classes: K.
@@ -54,12 +68,13 @@ class Folds:
     nodes: NDArray[np.int64]
     fold_of: NDArray[np.int64]
     truth: NDArray[np.int64]
-    tasks: list[Task]
-    seeds: list[int]
+    single: NDArray[np.int64]
+    tasks: tuple[Task, ...]
+    seeds: tuple[int, ...]
     num_classes: int
 
     def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
-        """Collect what one classifier, fitted to every fold, predicted for the hidden labels."""
+        """Collect what one classifier, fitted to every fold, predicts for held-out nodes [n, K]."""
         predicted = np.full((len(self.nodes), self.num_classes), np.nan)
         for fold, fitted in enumerate(fits):
             held = self.fold_of == fold
@@ -68,68 +83,45 @@ class Folds:
 
     def held_out(self, predictions: Sequence[NDArray[np.float64]]) -> HeldOut:
         """Put the predictions of several classifiers together."""
-        return HeldOut(self.nodes, self.truth, np.stack(predictions), self.fold_of)
+        return HeldOut(self.nodes, self.truth, np.stack(predictions), self.fold_of, self.single)
 
 
 def make_folds(task: Task, folds: int, seed: int) -> Folds:
-    """Divide the training labels of a task into parts, each hidden once; 0 parts hide none."""
-    nodes, fold_of = hidden_labels(task, folds, seed)
-    tasks = []
-    for fold in range(int(fold_of.max(initial=-1)) + 1):
-        labels = task.labels.copy()
-        labels[nodes[fold_of == fold]] = -1
-        labels.flags.writeable = False
-        train = task.train[labels[task.train] >= 0]
-        tasks.append(replace(task, labels=labels, train=train))
-    seeds = [child_seed(seed, "fold", fold) for fold in range(len(tasks))]
-    return Folds(nodes, fold_of, task.labels[nodes], tasks, seeds, task.num_classes)
+    """Divide the training labels of a task into folds, each held out once; 0 holds out none.
 
-
-def cross_fit(
-    classifiers: Sequence[NodeClassifier],
-    task: Task,
-    folds: int = 5,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> HeldOut:
-    """Predict the training labels of a task from one another, fold by fold.
-
-    Args:
-        classifiers: C of them; each is fitted once for each fold.
-        task: what to learn from.
-        folds: parts of the labels, of which each is hidden once.
-        seed: of the division and of the fits.
-        progress: told how many classifiers are done.
+    The only label of a class stays in every fold: without it there is no class to predict.
     """
-    parts, predictions = make_folds(task, folds, seed), []
-    for done, classifier in enumerate(classifiers):
-        predictions.append(parts.predictions(fit_many(classifier, parts.tasks, parts.seeds)))
-        if progress is not None:
-            progress(done + 1, len(classifiers))
-    return parts.held_out(predictions)
-
-
-def hidden_labels(task: Task, folds: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the nodes whose label can be hidden, and the fold of each: not the last of a class."""
     labels = task.labels[task.train]
     counts = np.bincount(labels, minlength=task.num_classes)
-    nodes = task.train[(counts[labels] >= 2) & (folds > 0)]
+    several = counts[labels] >= 2
+    nodes = task.train[several & (folds > 0)]
     used = int(min(max(folds, 1), counts.max(initial=1)))
-    return nodes, stratified_folds(task.labels[nodes], used, stream(seed, "folds"))
+    fold_of = stratified_folds(task.labels[nodes], used, stream(seed, "folds"))
+    tasks = []
+    for fold in range(int(fold_of.max(initial=-1)) + 1):
+        shown = task.labels.copy()
+        shown[nodes[fold_of == fold]] = -1
+        shown.flags.writeable = False
+        tasks.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
+    seeds = tuple(child_seed(seed, "fold", fold) for fold in range(len(tasks)))
+    truth, single = task.labels[nodes], task.train[~several]
+    return Folds(nodes, fold_of, truth, single, tuple(tasks), seeds, task.num_classes)
 
 
 def stratified_folds(
     labels: NDArray[np.int64], folds: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Deal labelled nodes to folds, each class as evenly as can be: the fold of each [n].
+    """Return the fold of each labelled node [n], every class spread evenly over the folds.
+
+    Unlike scikit-learn's StratifiedKFold it takes classes with fewer labels than folds as they are,
+    without a warning, and makes folds of equal size.
 
     >>> fold = stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 2, np.random.default_rng(0))
     >>> [sorted(fold[:4].tolist()), sorted(fold[4:].tolist())]
     [[0, 0, 1, 1], [0, 1]]
     """
-    mixed = rng.permutation(len(labels))
-    order = mixed[np.argsort(labels[mixed], kind="stable")]  # by class, mixed within
+    shuffled = rng.permutation(len(labels))
+    order = shuffled[np.argsort(labels[shuffled], kind="stable")]  # by class, shuffled within
     fold_of = np.empty(len(labels), np.int64)
-    # One class goes on dealing where the other stopped, so that folds are of equal size, too.
     fold_of[order] = np.arange(len(labels)) % folds
     return fold_of

@@ -6,10 +6,11 @@ probability. With t_k the held-out probabilities of the true class, after a temp
     p(g)          = (1 - ε) t_g + ε (1 - t_g) / (K - 1)
     p(wrong | g)  = ε (1 - t_g) / (K - 1) / p(g)
 
-T and ε are unknown together: probabilities that were calibrated on labels of which some are wrong
-are too flat, and what is sharp and contradicted tells of wrong labels. So both are averaged over
-their posterior, on a grid, with log T ~ N(0, 1) and ε ~ Beta(1, 9). Northcutt, Jiang and Chuang
-(2021), "Confident learning: estimating uncertainty in dataset labels", go by thresholds instead.
+T and ε are unknown together: probabilities calibrated on labels of which some are wrong are too
+flat, and confident predictions that labels contradict are a sign of wrong labels. So both are
+averaged over their posterior, on a grid, with log T ~ N(0, 1) and ε ~ Beta(1, 9). Northcutt, Jiang
+and Chuang (2021), "Confident learning: estimating uncertainty in dataset labels", use thresholds
+instead.
 """
 
 from __future__ import annotations
@@ -19,27 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration.temperature import tempered
-from nodecopy.errors import ModelError
-from nodecopy.savable import savable
+from nodecopy.calibration.temperature import Temperature
 
-# The grid of log T, in standard deviations of its prior, and of ε: wrong labels are a minority.
-_TEMPERATURES = np.linspace(-2.5, 2.5, 51)
-_SHARES = (np.arange(60) + 0.5) / 120
-
-
-@savable
-@dataclass(frozen=True)
-class WrongShare:
-    """The prior of the share of wrong labels, ε ~ Beta(wrong, right)."""
-
-    wrong: float = 1.0
-    right: float = 9.0
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not (self.wrong > 0 and self.right > 0):
-            raise ModelError(f"wrong and right must be positive; got {self.wrong} and {self.right}")
+# The grid of log T, and that of ε: wrong labels are a minority.
+_LOG_TEMPERATURES = np.linspace(-2.5, 2.5, 51)
+_EPSILONS = (np.arange(60) + 0.5) / 120
+# ε ~ Beta(1, 9).
+_PRIOR_RIGHT = 9.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +34,9 @@ class SuspectLabels:
     """Given labels that held-out predictions contradict, the most suspect first.
 
     Attributes:
-        nodes: whose label it is [r].
-        given: the label [r].
-        suggested: the most probable other class [r].
+        nodes: the labelled nodes [r].
+        given: their labels [r].
+        suggested: the most probable class of each [r].
         probability: that the given label is wrong [r], descending.
         share: estimated share of wrong labels among all that were held out.
     """
@@ -62,18 +49,14 @@ class SuspectLabels:
 
 
 def suspect_labels(
-    nodes: NDArray[np.int64],
-    given: NDArray[np.int64],
-    held_out: NDArray[np.floating],
-    prior: WrongShare | None = None,
+    nodes: NDArray[np.int64], given: NDArray[np.int64], held_out: NDArray[np.floating]
 ) -> SuspectLabels:
     """Rank the given labels that held-out predictions contradict.
 
     Args:
-        nodes: labelled nodes whose labels were hidden [n].
+        nodes: labelled nodes whose labels were held out [n].
         given: their labels [n].
         held_out: probabilities of their classes, predicted without them [n, K].
-        prior: of the share of wrong labels.
 
     >>> p = np.array([[0.9, 0.1]] * 9 + [[0.05, 0.95]] + [[0.4, 0.6]])
     >>> suspect = suspect_labels(np.arange(11), np.zeros(11, int), p)
@@ -81,33 +64,31 @@ def suspect_labels(
     ([9, 10], [1, 1], True)
     """
     p = np.asarray(held_out, np.float64)
-    wrong, share = wrong_probabilities(p, given, prior)
+    wrong, share = wrong_probabilities(p, given)
     contradicted = np.flatnonzero(p.argmax(1) != given)
     order = contradicted[np.argsort(-wrong[contradicted], kind="stable")]
-    # A contradicted label is not the most probable class, so that one is the suggestion.
     return SuspectLabels(nodes[order], given[order], p[order].argmax(1), wrong[order], share)
 
 
 def wrong_probabilities(
-    held_out: NDArray[np.float64], given: NDArray[np.int64], prior: WrongShare | None = None
+    held_out: NDArray[np.float64], given: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the probability that each given label is wrong [n], and the mean of ε."""
-    prior = prior or WrongShare()
+    """Return the probability that each given label is wrong [n], and the posterior mean of ε."""
     n, classes = held_out.shape
     if classes < 2:
         return np.zeros(n), 0.0
-    log_prior = (prior.wrong - 1) * np.log(_SHARES) + (prior.right - 1) * np.log1p(-_SHARES)
-    weights = np.empty((len(_TEMPERATURES), len(_SHARES)))
-    for row, log_temperature in enumerate(_TEMPERATURES):
+    weights = np.empty((len(_LOG_TEMPERATURES), len(_EPSILONS)))
+    for row, log_temperature in enumerate(_LOG_TEMPERATURES):
         label, _ = _likelihoods(held_out, given, log_temperature)
-        weights[row] = np.log(label).sum(1) + log_prior - log_temperature**2 / 2
+        log_prior = (_PRIOR_RIGHT - 1) * np.log1p(-_EPSILONS) - log_temperature**2 / 2
+        weights[row] = np.log(label).sum(1) + log_prior
     weights = np.exp(weights - weights.max())
     weights /= weights.sum()
     wrong = np.zeros(n)
-    for row, log_temperature in enumerate(_TEMPERATURES):
+    for row, log_temperature in enumerate(_LOG_TEMPERATURES):
         label, mistaken = _likelihoods(held_out, given, log_temperature)
         wrong += weights[row] @ (mistaken / label)
-    return wrong, float(weights.sum(0) @ _SHARES)
+    return wrong, float(weights.sum(0) @ _EPSILONS)
 
 
 def _likelihoods(
@@ -115,7 +96,7 @@ def _likelihoods(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return p(g), and p(g and wrong), of each label at every ε [E, n]."""
     n, classes = held_out.shape
-    right = tempered(held_out, float(np.exp(log_temperature)))[np.arange(n), given]
-    right = np.clip(right, 1e-12, 1.0)
-    mistaken = _SHARES[:, None] * (1.0 - right) / (classes - 1)
-    return (1.0 - _SHARES)[:, None] * right + mistaken, mistaken
+    t = Temperature(float(np.exp(log_temperature))).apply(held_out)[np.arange(n), given]
+    t = np.clip(t, 1e-12, 1.0)
+    mistaken = _EPSILONS[:, None] * (1.0 - t) / (classes - 1)
+    return (1.0 - _EPSILONS)[:, None] * t + mistaken, mistaken

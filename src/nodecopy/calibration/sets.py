@@ -1,4 +1,4 @@
-"""Prediction sets: the classes among which the label is, as often as was asked for.
+"""Prediction sets: classes that hold the true label with a given probability.
 
 Sadinle, Lei and Wasserman (2019), "Least ambiguous set-valued classifiers with bounded error
 levels": the set of a node holds the classes whose probability p is at least 1 - q. q is a quantile
@@ -7,18 +7,17 @@ of the scores 1 - p(y) of labels that the classifier did not see, here by cross-
 taken of a mixture of
 
     n held-out labels, each of weight 1,
-    the scores that the probabilities themselves expect of all nodes, of weight 20 together,
-    and one infinite score, which stands for the node that is asked about.
+    the scores that the probabilities themselves expect of all nodes, of total weight 20,
+    and one infinite score, for the node in question.
 
 The second part decides while labels are few and fades as they become many. Where even the mixture
 has no such quantile, above 1 - 1 / (n + 21), a set holds every class.
 
-What is promised. For labels drawn at random from the nodes, held-out scores alone would give the
-coverage asked for, on average over draws of the labels and over nodes; cross-fitting and the
-mixture make that approximate. Nothing is promised for a single node, for a class, for one draw of
-few labels, nor where labels were drawn otherwise: evenly over classes that are not even, or by what
-seemed worth labelling. The coverage is then what it was measured to be
-(docs/decisions/0025-honest-outputs.md).
+What is guaranteed. For labels drawn at random from the nodes, held-out scores alone would give the
+requested coverage, on average over draws of the labels and over nodes; cross-fitting and the
+mixture make that approximate. There is no guarantee for a single node, for a class, for one draw of
+few labels, nor where labels were drawn otherwise: evenly over classes of uneven size, or by what
+seemed worth labelling. The coverage measured there: docs/decisions/0025-honest-outputs.md.
 """
 
 from __future__ import annotations
@@ -29,45 +28,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError, shown
-from nodecopy.savable import savable
 
-# What the probabilities' own scores weigh, in labels.
-_OWN = 20.0
-# In how many quantiles these scores are kept.
+# Total weight of the expected scores, in labels.
+_EXPECTED = 20.0
+# How many quantiles of these scores are kept.
 _QUANTILES = 500
 
 
-@savable
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """What sets of any coverage follow from.
+    """What sets of any coverage are computed from.
 
-    Args:
+    Attributes:
         scores: 1 - p(y) of held-out labels, ascending [n].
-        own: quantiles of the score of a label that is drawn from the probabilities themselves,
-            ascending [Q].
+        expected: quantiles of the score of a label that is drawn from the probabilities
+            themselves, ascending [Q].
     """
 
     scores: NDArray[np.float64]
-    own: NDArray[np.float64]
+    expected: NDArray[np.float64]
 
     def threshold(self, coverage: float = 0.9) -> float:
         """Return q: a class is in a set where 1 - p is at most q; infinite where all are."""
         check_coverage(coverage)
-        scores = np.concatenate([self.scores, self.own, [np.inf]])
-        own = np.full(len(self.own), _OWN / max(len(self.own), 1))
-        weights = np.concatenate([np.ones(len(self.scores)), own, [1.0]])
+        scores = np.concatenate([self.scores, self.expected, [np.inf]])
+        expected = np.full(len(self.expected), _EXPECTED / max(len(self.expected), 1))
+        weights = np.concatenate([np.ones(len(self.scores)), expected, [1.0]])
         order = np.argsort(scores, kind="stable")
-        reached = np.cumsum(weights[order]) / weights.sum()
-        place = np.searchsorted(reached, coverage - 1e-12)
-        return float(scores[order][min(int(place), len(scores) - 1)])
+        cumulative = np.cumsum(weights[order]) / weights.sum()
+        index = np.searchsorted(cumulative, coverage - 1e-12)
+        return float(scores[order][min(int(index), len(scores) - 1)])
 
     def sets(self, probabilities: NDArray[np.floating], coverage: float = 0.9) -> NDArray[np.bool_]:
-        """Return which classes the set of each node holds [N, K]; the most probable always.
+        """Return which classes the set of each node holds [N, K]; always the most probable one.
 
         Args:
-            probabilities: calibrated, as those were that gave the scores [N, K].
-            coverage: how often the label is to be in the set, between 0 and 1.
+            probabilities: calibrated, like those that gave the scores [N, K].
+            coverage: probability that the true label is in the set, between 0 and 1.
         """
         p = np.asarray(probabilities, np.float64)
         chosen: NDArray[np.bool_] = 1.0 - p <= self.threshold(coverage)
@@ -80,10 +77,10 @@ def fit_sets(
     truth: NDArray[np.int64],
     probabilities: NDArray[np.floating],
 ) -> PredictionSets:
-    """Return the sets that held-out labels ask for.
+    """Fit prediction sets to held-out labels.
 
     Args:
-        held_out: calibrated probabilities of labelled nodes whose labels were hidden [n, K].
+        held_out: calibrated probabilities of labelled nodes whose labels were held out [n, K].
         truth: their labels [n].
         probabilities: calibrated probabilities of the nodes that sets are for [N, K].
 
@@ -95,22 +92,22 @@ def fit_sets(
     [1, 1, 1, 1]
     """
     scores = 1.0 - np.asarray(held_out, np.float64)[np.arange(len(truth)), truth]
-    return PredictionSets(np.sort(scores), _own_scores(probabilities))
+    return PredictionSets(np.sort(scores), _expected_scores(probabilities))
 
 
 def check_coverage(coverage: object) -> None:
-    """Refuse what is no share of nodes, such as the nodes themselves."""
+    """Raise ModelError if this is not a number between 0 and 1."""
     if not isinstance(coverage, (int, float, np.number)) or not 0 < coverage < 1:
         raise ModelError(f"coverage must be a number between 0 and 1; got {shown(coverage)}")
 
 
-def _own_scores(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return quantiles of 1 - p_k where class k has probability p_k [Q]."""
+def _expected_scores(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return quantiles of the score 1 - p_k, where class k has probability p_k [Q]."""
     p = np.sort(np.asarray(probabilities, np.float64).ravel())[::-1]  # scores ascend
-    reached = np.cumsum(p)
-    if not len(p) or reached[-1] <= 0:
+    mass = np.cumsum(p)
+    if not len(p) or mass[-1] <= 0:
         return np.zeros(0)
     levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    places = np.searchsorted(reached, levels * reached[-1])
-    result: NDArray[np.float64] = 1.0 - p[np.minimum(places, len(p) - 1)]
+    indices = np.searchsorted(mass, levels * mass[-1])
+    result: NDArray[np.float64] = 1.0 - p[np.minimum(indices, len(p) - 1)]
     return result

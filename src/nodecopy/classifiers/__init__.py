@@ -1,35 +1,41 @@
-"""Base classifiers: anything that gives every node a class probability (line 3 of Algorithm 1)."""
+"""Node classifiers: anything that gives every node class probabilities.
+
+``base`` says what one is; ``neural``, ``diffusion`` and ``label_propagation`` are fitted to labels,
+``blocks`` and ``student`` refine another fit, ``adapters`` wrap what there is elsewhere.
+"""
 
 from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
-from nodecopy.classifiers.annotated_blocks import (
-    AnnotatedBlocks,
-    DiffusedStudent,
-    FittedBlocks,
-    FittedStudent,
-)
 from nodecopy.classifiers.base import (
+    HERE,
     Applicable,
+    BatchFit,
     Fitted,
     NodeClassifier,
-    Placeable,
+    Placement,
+    Reducible,
     Refiner,
-    SideBySide,
+    SelfCalibrating,
+    check_classifier,
     fit_many,
 )
+from nodecopy.classifiers.blocks import AnnotatedBlocks, FittedBlocks
+from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.label_propagation import LabelPropagation, SpreadLabels
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
-    DiffusionClassifier,
     FittedNetwork,
     GATClassifier,
     GCNClassifier,
     NetworkClassifier,
     warn_of_unused_weights,
 )
+from nodecopy.classifiers.student import DiffusedStudent, FittedStudent
 
 __all__ = [
+    "HERE",
     "AnnotatedBlocks",
     "Applicable",
+    "BatchFit",
     "ChebNetClassifier",
     "DiffusedStudent",
     "DiffusionClassifier",
@@ -44,10 +50,12 @@ __all__ = [
     "LabelPropagation",
     "NetworkClassifier",
     "NodeClassifier",
-    "Placeable",
+    "Placement",
+    "Reducible",
     "Refiner",
-    "SideBySide",
+    "SelfCalibrating",
     "SpreadLabels",
+    "check_classifier",
     "fit_many",
     "warn_of_unused_weights",
 ]

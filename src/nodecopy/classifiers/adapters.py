@@ -1,4 +1,4 @@
-"""Adapters: probabilities that are there already, and scikit-learn classifiers on the features."""
+"""Adapters: given probabilities, and scikit-learn classifiers on the features."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.base import HERE, Placement
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
 
 @savable
 @dataclass(frozen=True, eq=False)
 class GivenProbabilities:
-    """Probabilities [N, K] from elsewhere; fitting checks them against the task."""
+    """Given probabilities [N, K]; fitting checks them against the task."""
 
     probabilities: NDArray[np.floating]
 
@@ -91,15 +92,13 @@ class FittedFeatures:
     dense: bool
     probabilities: NDArray[np.float64]
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
-        """Apply it to other rows [N', K]; the graph plays no part."""
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.float64]:
+        """Apply it to other rows [N', K]; graph and nodes play no part."""
         if self.dense and not isinstance(features, np.ndarray):
             features = features.toarray() if sp.issparse(features) else np.asarray(features)
         return _probabilities(self.estimator, self.num_classes, features)
-
-    def placed(self, nodes: NDArray[np.int64]) -> FittedFeatures:
-        """Return the same: it knows no node."""
-        return self
 
 
 def _probabilities(

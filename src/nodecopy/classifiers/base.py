@@ -1,76 +1,34 @@
-"""What a node classifier is."""
+"""What a node classifier is, and its optional capabilities.
+
+`NodeClassifier` and `Fitted` are required; the other protocols are optional. A caller asks for a
+protocol, never for a class, and where one is missing it either does the same in another way
+(`fit_many`) or raises a ModelError that names the missing method.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.errors import ModelError, shown
+from nodecopy.executors import Executor
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 
 
 @runtime_checkable
 class Fitted(Protocol):
-    """The outcome of a fit."""
+    """The result of a fit."""
 
     @property
     def probabilities(self) -> NDArray[np.floating]:
         """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
         ...
-
-
-@runtime_checkable
-class Applicable(Protocol):
-    """A fit that can be applied to another graph, with the same columns of features.
-
-    Nodes that were there when it was fitted keep their numbers, and new ones come after them. On
-    the graph and features that it was fitted to, it gives its `Fitted.probabilities` again, up to
-    rounding.
-    """
-
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.floating]:
-        """Return class probabilities of every node of the graph [N', K]."""
-        ...
-
-
-@runtime_checkable
-class Placeable(Protocol):
-    """A fit to a part of a graph that can be applied to all of it."""
-
-    def placed(self, nodes: NDArray[np.int64]) -> Fitted:
-        """Return the fit with its node i known as ``nodes[i]`` where it is applied."""
-        ...
-
-
-@runtime_checkable
-class SideBySide(Protocol):
-    """A classifier that is fitted to several tasks at once for less than one after the other."""
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
-        """Fit to each task, which differ in their labels only, as `fit` would with that seed."""
-        ...
-
-
-@runtime_checkable
-class Refiner(Protocol):
-    """A classifier that can start from what another one was fitted to."""
-
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
-        """Start from the fit of another classifier to each task; they differ in labels only."""
-        ...
-
-
-def fit_many(
-    classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
-) -> Sequence[Fitted]:
-    """Fit a classifier to several tasks that differ in their labels only: at once where it can."""
-    if isinstance(classifier, SideBySide) and tasks:
-        return classifier.fit_many(tasks, seeds)
-    return [classifier.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
 
 
 @runtime_checkable
@@ -87,3 +45,109 @@ class NodeClassifier(Protocol):
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
         """Learn from the task and return the probabilities of every node."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """How a fit is applied to another graph.
+
+    Attributes:
+        nodes: where the nodes of the fit are in that graph: node i is ``nodes[i]``, or missing if
+            that is no node of the graph [N]. None is i: known nodes come first, new ones after.
+        memory: bytes that what is computed at a time may take; None is the fit's own bound.
+        executor: where independent parts are computed, if there are any; None is here.
+    """
+
+    nodes: NDArray[np.int64] | None = None
+    memory: int | None = None
+    executor: Executor | None = None
+
+
+HERE = Placement()
+
+
+@runtime_checkable
+class Applicable(Protocol):
+    """A fit that can be applied to another graph, with the same columns of features.
+
+    On the graph and features that it was fitted to, it gives its `Fitted.probabilities` again, up
+    to rounding.
+    """
+
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.floating]:
+        """Return class probabilities of every node of the graph [N', K].
+
+        Args:
+            graph: the other graph.
+            features: of its nodes [N', D].
+            at: where its own nodes are in that graph, and how to compute.
+        """
+        ...
+
+
+@runtime_checkable
+class BatchFit(Protocol):
+    """A classifier that is fitted to several tasks at once for less than one after the other."""
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
+        """Fit to each task, which differ in their labels only, as `fit` would with that seed."""
+        ...
+
+
+@runtime_checkable
+class Refiner(Protocol):
+    """A classifier that can start from the fit of another one."""
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
+        """Start from the fit of another classifier to each task; they differ in labels only."""
+        ...
+
+
+@runtime_checkable
+class SelfCalibrating(Protocol):
+    """Several classifiers as one, which hold out labels to calibrate their probabilities."""
+
+    def with_folds(self, folds: int) -> SelfCalibrating:
+        """Return it with the labels divided into so many folds; 0 holds out none."""
+        ...
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        """Learn from the task and return the probabilities of every node."""
+        ...
+
+    def fit_on(
+        self, executor: Executor, task: Task, seed: int = 0, progress: Progress | None = None
+    ) -> Fitted:
+        """Fit as `fit` does, its independent parts on an executor, with the same result."""
+        ...
+
+
+@runtime_checkable
+class Reducible(Protocol):
+    """A fit that holds more than predictions need, such as the graphs it was fitted to."""
+
+    def reduced(self) -> Fitted:
+        """Return what predictions need, to be sent to where they are made."""
+        ...
+
+
+def fit_many(
+    classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
+) -> Sequence[Fitted]:
+    """Fit a classifier to several tasks that differ in their labels only: at once where it can."""
+    if isinstance(classifier, BatchFit) and tasks:
+        return classifier.fit_many(tasks, seeds)
+    return [classifier.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
+
+
+def check_classifier(name: str, value: object, accepted: str) -> None:
+    """Raise an error unless the value is a node classifier."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        raise ModelError(
+            f"{name} must be {accepted}; got a scikit-learn estimator: "
+            f"nodecopy.classifiers.FeatureClassifier({type(value).__name__}(…)) makes it one"
+        )
+    if isinstance(value, type) or not isinstance(value, NodeClassifier):
+        raise ModelError(f"{name} must be {accepted}; got {shown(value)}")

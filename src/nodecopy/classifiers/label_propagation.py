@@ -1,24 +1,32 @@
-"""Label propagation: the cheapest base classifier, for graphs whose features say nothing."""
+"""Label propagation: the cheapest base classifier, for graphs without informative features.
+
+Zhou, Bousquet, Lal, Weston and Schölkopf (2004), "Learning with local and global consistency":
+
+    F ← α Â F + (1 - α) Y,   repeated, rows then scaled to sum to one
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.base import HERE, Placement
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.propagation import adjacency_rows
 from nodecopy.progress import Progress
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Limits, Probability, Settings
 
 
 @savable
 @dataclass(frozen=True)
-class LabelPropagation:
-    """F ← α Â F + (1 - α) Y, repeated, rows then scaled to sum to one (Zhou et al. 2004).
+class LabelPropagation(Settings):
+    """Spread the training labels over the graph.
 
     Nodes that no label reaches get the class shares of the training labels.
 
@@ -27,16 +35,8 @@ class LabelPropagation:
         steps: number of repetitions.
     """
 
-    alpha: float = 0.9
-    steps: int = 50
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not 0.0 < self.alpha < 1.0 or self.steps < 1:
-            raise ModelError(
-                f"alpha must lie between 0 and 1 and steps be at least 1; got {self.alpha}, "
-                f"{self.steps}"
-            )
+    alpha: Probability = 0.9
+    steps: Annotated[int, Limits(1, 10_000)] = 50
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> SpreadLabels:
         """Spread the training labels; the seed plays no part."""
@@ -70,7 +70,7 @@ class LabelPropagation:
 @savable
 @dataclass(frozen=True, eq=False)
 class SpreadLabels:
-    """Labels, and what they became when spread over a graph.
+    """Labels, and their probabilities after spreading.
 
     Attributes:
         model: the settings.
@@ -84,18 +84,23 @@ class SpreadLabels:
     labels: NDArray[np.float64]
     probabilities: NDArray[np.float64]
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
-        """Spread the labels over another graph, on which the labelled nodes keep their numbers."""
-        return self.model.spread(graph, self.nodes, self.labels)
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        expected = (len(self.nodes), self.probabilities.shape[1])
+        if self.labels.shape != expected or self.nodes.min(initial=0) < 0:
+            raise ModelError(f"labels must be {expected}; got {self.labels.shape}")
 
-    def placed(self, nodes: NDArray[np.int64]) -> SpreadLabels:
-        """Return the fit with other numbers for its nodes."""
-        return replace(self, nodes=nodes[self.nodes])
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.float64]:
+        """Spread the labels over another graph [N', K]."""
+        labelled = self.nodes if at.nodes is None else at.nodes[self.nodes]
+        return self.model.spread(graph, labelled, self.labels)
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
     totals = scores.sum(1, keepdims=True)
-    reached = totals[:, 0] > 0
+    positive = totals[:, 0] > 0
     shares = np.broadcast_to(prior, scores.shape).copy()
-    shares[reached] = scores[reached] / totals[reached]
+    shares[positive] = scores[positive] / totals[positive]
     return shares

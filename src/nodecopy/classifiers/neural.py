@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.base import HERE, Placement
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import RowGraph
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
-from nodecopy.savable import savable
-from nodecopy.weights import MaximumPosterior, PointEstimate, TrainConfig, WeightSamples
-from nodecopy.weights.stopping import Patience
+from nodecopy.saving import savable
+from nodecopy.weights import PointEstimate, TrainConfig, WeightSamples
 
 
 @savable
@@ -66,29 +64,26 @@ class FittedNetwork:
         weights: of one member.
         computing: where to predict.
         probabilities: of every node of the graph that it was trained on [N, K].
-        nodes: what these nodes are called where it is applied [N]; None leaves their numbers.
     """
 
     weights: WeightSamples
     computing: Computing
     probabilities: NDArray[np.float32]
-    nodes: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
         """Predict every node of the task."""
         bounded = computing.within(task.memory)
-        on = weights.predict_proba(task.graph, task.features, computing=bounded)
-        return cls(weights, computing, on[0])
+        p = weights.predict_proba(task.graph, task.features, computing=bounded)
+        return cls(weights, computing, p[0])
 
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float32]:
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
-        weights = self.weights.placed(self.nodes, graph.num_nodes)
-        return weights.predict_proba(graph, features, computing=self.computing)[0]
-
-    def placed(self, nodes: NDArray[np.int64]) -> FittedNetwork:
-        """Return the fit with other numbers for its nodes."""
-        return replace(self, nodes=nodes)
+        weights = self.weights.placed(at.nodes, graph.num_nodes)
+        bounded = self.computing.within(at.memory)
+        return weights.predict_proba(graph, features, computing=bounded)[0]
 
 
 @savable
@@ -117,7 +112,7 @@ class GATClassifier(NetworkClassifier):
     network: Network = field(default_factory=GAT)
     training: TrainConfig = field(
         default_factory=lambda: TrainConfig(
-            epochs=1000, learning_rate=0.005, weight_decay=5e-4, early_stopping=Patience(100)
+            epochs=1000, learning_rate=0.005, weight_decay=5e-4, patience=100
         )
     )
 
@@ -127,32 +122,3 @@ class GATClassifier(NetworkClassifier):
         plain = cls()
         training = plain.training.replace(learning_rate=0.01, weight_decay=1e-3)
         return cls(GAT(output_heads=8), training)
-
-
-@savable
-@dataclass(frozen=True)
-class DiffusionClassifier:
-    """A linear classifier on diffused features: convex, so quick, and the same for every seed.
-
-    Args:
-        network: how features diffuse.
-        weights: how W is found.
-    """
-
-    network: Network = field(default_factory=Diffusion)
-    weights: MaximumPosterior = field(default_factory=MaximumPosterior)
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
-        """Solve for W on the observed graph and predict every node."""
-        seeds = (child_seed(seed, "network"),)
-        solved = self.weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork.of(solved, task, self.weights.computing)
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedNetwork]:
-        """Solve for the W of every task in one batch."""
-        named = [child_seed(seed, "network") for seed in seeds]
-        graphs = [tasks[0].graph] * len(tasks)
-        solved = self.weights.fit(self.network, tasks, graphs, named, 1)
-        each = (solved.take(slice(m, m + 1)) for m in range(len(tasks)))
-        computing = self.weights.computing
-        return [FittedNetwork.of(one, tasks[0], computing) for one in each]

@@ -18,7 +18,6 @@ from nodecopy import __version__
 from nodecopy.cli import datasets, fit, graphs, label, paper  # noqa: F401 - they add commands
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
-from nodecopy.interrupts import interrupted
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -42,16 +41,13 @@ def main(args: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except (InputError, TrainingError, typer.TyperException) as error:
-        words = sys.argv[1:] if args is None else args
-        return _fail(EXIT_USER_INPUT, f"error: {_explain(error, words)}", settings)
+        return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", settings)
     except (RunError, OSError) as error:  # no bug, but a full disk, a lost cluster
         refused = _is_refused_name(error) or _is_refused_name(error.__cause__)
         return _fail(EXIT_USER_INPUT if refused else EXIT_OUR_FAULT, f"error: {error}", settings)
     except Exception as raised:  # noqa: BLE001 - the last resort, where a bug becomes one line
         # An Abort is what typer makes of any EOFError, as if someone had ended a dialogue.
         bug = raised.__cause__ if isinstance(raised, typer.Abort) else raised
-        if interrupted():
-            return _fail(EXIT_INTERRUPTED, "interrupted", settings)
         what = f"internal error: {type(bug).__name__}: {bug}"
         hint = "run again with --debug before the command for the traceback"
         return _fail(EXIT_OUR_FAULT, what if settings.debug else f"{what}; {hint}", settings)
@@ -90,8 +86,6 @@ _REFUSED_NAMES = {
 
 def _refuse_odd(words: Sequence[str]) -> None:
     for word in words:
-        if "\0" in word:
-            raise InputError(f"a NUL character is not accepted: {word!r}")
         if any("\ud800" <= letter <= "\udfff" for letter in word):  # bytes that are no UTF-8
             raise InputError(f"names and values must be UTF-8; got {word!r}")
 
@@ -107,20 +101,9 @@ def _fail(code: int, message: str, settings: _Settings) -> int:
     return code
 
 
-def _explain(error: NodecopyError | typer.TyperException, words: Sequence[str]) -> str:
+def _explain(error: NodecopyError | typer.TyperException) -> str:
     if isinstance(error, NodecopyError):
         return str(error)
     context = getattr(error, "ctx", None)
     hint = f" (see '{context.command_path} --help')" if context is not None else ""
-    return error.format_message() + _got(error, words) + hint
-
-
-def _got(error: typer.TyperException, words: Sequence[str]) -> str:
-    """Return what was given for an option that has a wrong value."""
-    options = getattr(getattr(error, "param", None), "opts", ())
-    for place in reversed(range(len(words))):
-        option, equals, value = words[place].partition("=")
-        if option in options:
-            given = value if equals else "".join(words[place + 1 : place + 2])
-            return f"; got {given!r}"
-    return ""
+    return error.format_message() + hint

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from nodecopy.interrupts import EXIT_INTERRUPTED as EXIT_INTERRUPTED
-
 EXIT_OUR_FAULT = 1
 EXIT_USER_INPUT = 2
+EXIT_INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from nodecopy.cli.app import app
 from nodecopy.cli.reading import PANEL
@@ -17,19 +15,14 @@ if TYPE_CHECKING:
 
 
 @app.command(rich_help_panel=PANEL)
-def datasets(
-    classes: Annotated[bool, typer.Option("--classes", help="List the classes too.")] = False,
-) -> None:
+def datasets() -> None:
     """Show the built-in datasets and their counts."""
     from rich.console import Console
 
     from nodecopy.data import dataset_names, load_dataset
 
     loaded = [load_dataset(name) for name in dataset_names()]
-    console = Console()
-    console.print(_counts_table(loaded))
-    if classes:
-        console.print(_classes_table(loaded))
+    Console().print(_counts_table(loaded))
 
 
 def _counts_table(loaded: Sequence[NodeDataset]) -> Table:
@@ -48,17 +41,4 @@ def _counts_table(loaded: Sequence[NodeDataset]) -> Table:
             f"{dataset.graph.homophily(dataset.labels):.3f}",
             f"{(dataset.labels >= 0).sum():,}",
         )
-    return table
-
-
-def _classes_table(loaded: Sequence[NodeDataset]) -> Table:
-    from rich.table import Table
-
-    table = Table("dataset", "class", "name")
-    table.add_column("nodes", justify="right")
-    for dataset in loaded:
-        for k, name in enumerate(dataset.class_names):
-            first = dataset.name if k == 0 else ""
-            table.add_row(first, str(k), name, f"{(dataset.labels == k).sum():,}")
-        table.add_section()
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,13 +12,13 @@ import typer
 from nodecopy.cli import reading
 from nodecopy.cli.app import app
 from nodecopy.errors import InputError, NodecopyError
-from nodecopy.interrupts import interrupted, working
 
 if TYPE_CHECKING:
-    from nodecopy.annotation import Session
+    from nodecopy.annotate import Session
 
 
 @app.command(rich_help_panel=reading.PANEL)
+@reading.table_options()
 def label(
     run: Annotated[
         str | None,
@@ -33,19 +34,11 @@ def label(
     classes: Annotated[
         str | None, reading.of_tables("Names of classes to choose from: red,blue.")
     ] = None,
-    edge_columns: reading.EdgeColumns = None,
-    label_columns: reading.LabelColumns = None,
-    feature_columns: reading.FeatureColumns = None,
-    repeated_edges: reading.RepeatedEdges = None,
-    missing: reading.Missing = None,
-    encoding: reading.Encoding = None,
-    decimal: reading.Decimal = None,
-    na_values: reading.NaValues = None,
-    preset: Annotated[
+    method: Annotated[
         str | None, reading.of_tables("The method: best, fast or paper. (default: best)")
     ] = None,
-    seed: Annotated[
-        int | None, reading.of_tables("Of all that is random. (default: 0)", min=0)
+    random_state: Annotated[
+        int | None, reading.of_tables("Random seed. (default: 0)", min=0)
     ] = None,
     port: Annotated[
         int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
@@ -54,6 +47,7 @@ def label(
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
     max_memory: reading.MaxMemory = None,
+    **options: Any,
 ) -> None:
     """Label nodes on a page that asks about those that help most, and fits again as you answer.
 
@@ -61,10 +55,11 @@ def label(
 
     nodecopy label --edges edges.csv --features features.csv --classes red,blue --out run
 
-    Every answer is kept in labels.csv in the folder at once. Ctrl-C ends, and writes the results.
+    Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
+    writes the results.
     """
     asked = reading.asked_for(locals())
-    from nodecopy.experiment.threads import prefer_one_thread
+    from nodecopy.machine import prefer_one_thread
 
     prefer_one_thread()  # one for each of the fits, and one for the page
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
@@ -89,8 +84,8 @@ def _asked(run: str | None, out: str | None, tables: dict[str, Any]) -> tuple[st
         )
     from pathlib import Path
 
-    from nodecopy.labelling import FitSettings
-    from nodecopy.report.labelled.folder import LABELS
+    from nodecopy.run import FitSettings
+    from nodecopy.run.folder import LABELS
 
     return out, FitSettings(**({"labels": str(Path(out, LABELS))} | tables))
 
@@ -103,21 +98,19 @@ def _serve(
     browser: bool,
     max_memory: int | None,
 ) -> None:
-    from nodecopy.annotation import open_run
-    from nodecopy.annotation.serving import Served
-    from nodecopy.report.labelled import tidy_folder
+    from nodecopy.annotate import open_run
+    from nodecopy.annotate.server import Served
+    from nodecopy.files import left_over_lines
 
-    working()
-    for left in tidy_folder(folder):
-        print(f"note: {left} was left by a run that was killed; remove it", file=sys.stderr)
-    session = open_run(folder, settings, classes, max_memory)
-    try:
+    for line in left_over_lines(folder):
+        print(f"note: {line}", file=sys.stderr)
+    with closing(open_run(folder, settings, classes, max_memory)) as session:
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:
             try:
                 print(f"Label nodes at {served.url}", flush=True)
-                print(f"Answers are kept in {session.journal.file.path}. Ctrl-C ends.", flush=True)
+                print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
                 if browser:
                     _open(served.url)
                 threading.Event().wait()
@@ -125,13 +118,6 @@ def _serve(
                 print(f"\n{_what_follows(session)}", flush=True)
         if session.unwritten:
             print(_results(session))
-    except KeyboardInterrupt:  # a second one
-        if session.unwritten:
-            print("Left without writing the results; the folder is as it was.", flush=True)
-        raise
-    finally:
-        # After Ctrl-C the program ends whatever its threads do.
-        session.close(wait=not interrupted())
 
 
 def _open(url: str) -> None:
@@ -143,7 +129,7 @@ def _open(url: str) -> None:
 
 def _what_follows(session: Session) -> str:
     """Say what Ctrl-C has written, and what another one does."""
-    count, kept = len(session.journal.labels), session.journal.file.path
+    count, kept = len(session.answers.labels), session.answers.file
     labels = f"{count:,} {'label' if count == 1 else 'labels'}"
     if not session.unwritten:
         return f"Done: {labels} in {kept}."
@@ -154,9 +140,9 @@ def _what_follows(session: Session) -> str:
 
 
 def _results(session: Session) -> str:
-    """Write the results, and return what to say of them."""
+    """Write the results, and return a message."""
     try:
         return f"Done: {session.finish(progress=True)}"
     except NodecopyError as error:
-        kept = f"The labels are in {session.journal.file.path}."
+        kept = f"The labels are in {session.answers.file}."
         raise type(error)(f"{error}. {kept}") from error

@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
+import statistics
 import sys
-from collections.abc import Sequence
+from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, app
-from nodecopy.interrupts import working
+from nodecopy.cli.app import EXIT_OUR_FAULT, app
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nodecopy.experiment.runner import RunState
-    from nodecopy.experiment.status import CellStatus
+    from nodecopy.paper.store import Store
 
 PANEL = "The paper"
 SHOWN_FAILURES = 10
-
-
-@app.command(rich_help_panel=PANEL)
-def report(
-    store: Annotated[str, typer.Argument(help="A store, or rows exported as .jsonl or .jsonl.gz.")],
-    out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None,
-) -> None:
-    """Write tables and figures beside the paper's, as one HTML page and as Markdown."""
-    from nodecopy.experiment.methods import METHODS
-    from nodecopy.report.experiment import write_report
-    from nodecopy.report.source import read_source, report_folder
-
-    working()
-    rows, runs = read_source(store)
-    titles = {name: method.title for name, method in METHODS.items()}
-    print(f"report: {write_report(rows, out or report_folder(store), titles, runs)}")
+Source = Annotated[str, typer.Argument(help="A store, or rows exported as .jsonl or .jsonl.gz.")]
 
 
 @app.command(rich_help_panel=PANEL)
@@ -46,39 +31,35 @@ def reproduce(
     ],
     store: Annotated[str, typer.Option(help="File of the rows.")] = "runs.sqlite",
     executor: Annotated[
-        str | None, typer.Option(help="serial, processes (default) or cluster.")
-    ] = None,
+        str, typer.Option(help="serial, processes, or a Dask scheduler: tcp://host:8786.")
+    ] = "processes",
     workers: Annotated[int | None, typer.Option(help="Trials at a time.", min=1)] = None,
     trials: Annotated[int | None, typer.Option(help="Trials of each cell.", min=1)] = None,
-    cluster: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, tcp://host:8786.")
-    ] = None,
     methods: Annotated[str | None, typer.Option(help="Only these, e.g. gcn,copying.")] = None,
 ) -> None:
     """Run the trials of an experiment, such as the paper's tables, that a store does not hold yet.
 
     A run can be interrupted at any time; the same command goes on from there.
     """
-    from nodecopy.experiment.threads import use_one_thread
+    from nodecopy.machine import prefer_one_thread
 
-    use_one_thread()  # before anything below imports NumPy
+    prefer_one_thread()  # before anything below imports NumPy
 
-    from nodecopy.experiment.executors import make_executor
-    from nodecopy.experiment.reproduce import reproduce as run
-    from nodecopy.experiment.spec import load_experiment
+    from nodecopy.paper.runner import reproduce as run
+    from nodecopy.paper.spec import load_experiment
 
-    working()
-    wanted = load_experiment(experiment)
+    chosen = load_experiment(experiment)
     if trials is not None:
-        wanted = replace(wanted, trials_per_cell=trials)
+        chosen = replace(chosen, trials_per_cell=trials)
     if methods is not None:
-        wanted = replace(wanted, methods=tuple(name.strip() for name in methods.split(",")))
-    kind = executor or ("processes" if cluster is None else "cluster")
-    state = run(wanted, store, make_executor(kind, workers, cluster, wanted.time_limit))
-    _show_end(state, store)
-    if state.interrupted:
-        raise typer.Exit(EXIT_INTERRUPTED)
-    if state.failures:
+        chosen = replace(chosen, methods=tuple(name.strip() for name in methods.split(",")))
+    ended = run(chosen, store, executor, workers, progress=True)
+    stored = ended.total - len(ended.failures)
+    print(f"{stored:,} of {ended.total:,} trials are in {store}, {ended.done:,} of them new")
+    for failure in ended.failures[:SHOWN_FAILURES]:
+        print(f"failed: {failure.headline}", file=sys.stderr)
+    if ended.failures:
+        print(f"{len(ended.failures):,} failed: nodecopy status {store}", file=sys.stderr)
         raise typer.Exit(EXIT_OUR_FAULT)
 
 
@@ -87,74 +68,74 @@ def status(store: Annotated[str, typer.Argument(help="File of the rows.")]) -> N
     """Show what a store holds so far, also while a run goes on."""
     from rich.console import Console
 
-    from nodecopy.experiment.status import cells_of
-    from nodecopy.experiment.store import Store
+    from nodecopy.paper.store import Store
 
     with Store.open(store, create=False) as opened:
-        cells, runs, failures = cells_of(opened), opened.runs(), opened.failures()
-    Console().print(_cells_table(cells))
-    for run in runs:
-        end = f"ended {run.ended}" if run.ended else "not ended: running, or killed"
-        print(f"{run.experiment}: {run.planned:,} trials, {run.executor}, {run.started}, {end}")
-    for failure in failures:
-        print(f"failed: {failure.headline}")
+        Console().print(_cells_table(opened))
+        for failure in opened.failures():
+            print(f"failed: {failure.headline}")
+
+
+@app.command(rich_help_panel=PANEL)
+def report(
+    rows: Source, out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None
+) -> None:
+    """Write tables and figures beside the paper's, as one HTML page."""
+    from nodecopy.paper.report import write_report
+    from nodecopy.paper.rows import read_rows
+
+    source, held = Path(rows), read_rows(rows)
+    folder = out or source.with_name(f"{source.name.partition('.')[0]}-report")
+    print(f"report: {write_report(held, folder)}")
 
 
 @app.command(rich_help_panel=PANEL)
 def export(
-    store: Annotated[str, typer.Argument(help="File of the rows.")],
-    out: Annotated[str, typer.Option(help="File to write; .gz compresses csv and jsonl.")],
-    format: Annotated[str, typer.Option(help="csv, jsonl or parquet.")] = "csv",
+    rows: Source,
+    out: Annotated[str, typer.Option(help="File to write: .csv, .jsonl, .parquet, also .gz.")],
 ) -> None:
     """Write the rows of a store for other programs."""
-    from nodecopy.experiment.export import export_rows
-    from nodecopy.experiment.store import Store
+    from nodecopy.paper.rows import export_rows, read_rows
 
-    working()
-    with Store.open(store, create=False) as opened:
-        rows = opened.rows()
-    export_rows(rows, out, format)
-    print(f"{len(rows):,} rows: {out}")
+    held = read_rows(rows)
+    export_rows(held, out)
+    print(f"{len(held):,} rows: {out}")
 
 
 @app.command(rich_help_panel=PANEL)
 def merge(
     sources: Annotated[list[str], typer.Argument(help="Stores, or rows exported as jsonl.")],
-    out: Annotated[str, typer.Option(help="The new store.")],
+    out: Annotated[str, typer.Option(help="The store to add them to; made if need be.")],
 ) -> None:
-    """Join stores, for example of several machines, into a new one."""
-    from nodecopy.experiment.merge import merge_stores
+    """Join stores, for example of several machines, into one."""
+    from nodecopy.paper.rows import read_rows
+    from nodecopy.paper.store import Store
 
-    working()
-    print(f"{merge_stores(sources, out):,} rows: {out}")
+    rows = [row for source in sources for row in read_rows(source)]
+    with Store.open(out) as store:
+        added = store.add(rows)
+        print(f"{added:,} new rows, {len(store.trials()):,} in all: {out}")
 
 
-def _cells_table(cells: Sequence[CellStatus]) -> Table:
+def _cells_table(store: Store) -> Table:
     from rich.table import Table
 
+    from nodecopy.paper.trial import CellKey, TrialResult
+
+    results: dict[CellKey, list[TrialResult]] = defaultdict(list)
+    for trial, result in store.rows():
+        results[trial.cell].append(result)
+    failed = Counter(failure.trial.cell for failure in store.failures())
     table = Table("dataset", "split")
-    for column in ("labels", "method", "trials", "failed", "accuracy %", "CPU s"):
+    for column in ("method", "labels", "trials", "failed", "accuracy %", "CPU s"):
         side: Literal["left", "right"] = "left" if column == "method" else "right"
         table.add_column(column, justify=side, no_wrap=True)
-    for cell in cells:
-        spread = "" if cell.deviation is None else f" ± {cell.deviation * 100:.1f}"
-        table.add_row(
-            cell.dataset,
-            cell.split,
-            str(cell.labels_per_class),
-            cell.method,
-            str(cell.trials),
-            str(cell.failed),
-            "" if cell.accuracy is None else f"{cell.accuracy * 100:.1f}{spread}",
-            "" if cell.cpu_seconds is None else f"{cell.cpu_seconds:.2f}",
-        )
+    for key in sorted({*results, *failed}):
+        accuracy = [100 * result.accuracy for result in results[key]]
+        mean = f"{statistics.fmean(accuracy):.1f}" if accuracy else ""
+        spread = f" ± {statistics.stdev(accuracy):.1f}" if len(accuracy) > 1 else ""
+        cpu = [result.cpu_seconds for result in results[key]]
+        seconds = f"{statistics.fmean(cpu):.2f}" if cpu else ""
+        counts = str(len(accuracy)), str(failed[key])
+        table.add_row(*map(str, key), *counts, mean + spread, seconds)
     return table
-
-
-def _show_end(state: RunState, store: str) -> None:
-    stored = state.before + state.done
-    print(f"{stored:,} of {state.total:,} trials are in {store}, {state.done:,} of them new")
-    for failure in state.failures[:SHOWN_FAILURES]:
-        print(f"failed: {failure.headline}", file=sys.stderr)
-    if len(state.failures) > SHOWN_FAILURES:
-        print(f"{len(state.failures):,} failed: nodecopy status {store}", file=sys.stderr)

@@ -1,25 +1,32 @@
-"""Options for one's own tables, the same in every command that reads them, and what they become."""
+"""Options for tables, the same in every command that reads them, and what they become.
+
+How tables are read is declared in `TableOptions`; `table_options` makes options of its fields.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+import functools
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from nodecopy.errors import InputError
+from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
-    from nodecopy.data.tables import TableDataset
     from nodecopy.progress import Progress
+    from nodecopy.tables import TableDataset
 
-# Where the commands on a graph stand in the list of commands.
+# Heading of the commands on a graph in the list of commands.
 PANEL = "A graph"
 
 
 def of_tables(help: str, *names: str, **checks: Any) -> Any:
-    """Return an option that stands among those for one's own tables."""
+    """Return an option that is listed among those for tables."""
     panel = "Your own tables"
     return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **checks)
 
@@ -33,31 +40,6 @@ Features = Annotated[
 ]
 GraphFolder = Annotated[
     str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --features.")
-]
-EdgeColumns = Annotated[
-    str | None, of_tables("Names of the columns of --edges to read: id,id or id,id,weight.")
-]
-LabelColumns = Annotated[
-    str | None, of_tables("Names of the columns of the labels to read: id,label.")
-]
-FeatureColumns = Annotated[
-    str | None, of_tables("Names of the columns of --features: the id and, if not all, features.")
-]
-RepeatedEdges = Annotated[
-    str | None, of_tables("Weight of an edge with several rows: largest or sum. (default: largest)")
-]
-Missing = Annotated[
-    str | None, of_tables("Missing numbers of features: impute or refuse. (default: impute)")
-]
-Encoding = Annotated[
-    str | None, of_tables("Of the texts, e.g. cp1252 or mac-roman. (default: found)")
-]
-Decimal = Annotated[
-    str | None, of_tables("Decimal mark of numbers in the texts, . or , (default: found)")
-]
-NaValues = Annotated[
-    str | None,
-    of_tables("Words that mean missing, e.g. k.A.,? (default: NA, n/a, null and others)"),
 ]
 MaxMemory = Annotated[
     str | None,
@@ -73,34 +55,66 @@ Coverage = Annotated[
         show_default=False,
     ),
 ]
-Formulas = Annotated[
-    str | None,
-    typer.Option(
-        help="In CSV, keep or quote (with ') texts that a spreadsheet would run. (default: keep)",
-        show_default=False,
-    ),
-]
-
-_LISTS = ("edge_columns", "label_columns", "feature_columns", "na_values", "classes")
-_OF_TABLES = (
-    *("edges", "features", "edge_columns", "feature_columns"),
-    *("repeated_edges", "missing", "encoding", "decimal", "na_values"),
-)
-_READING = (*_OF_TABLES, "labels", "label_columns", "graph", "max_memory")
+_HINTS = get_type_hints(TableOptions)
+OPTIONS = tuple(field.name for field in fields(TableOptions))
+_LISTS = ("classes", *(name for name in OPTIONS if _HINTS[name] == tuple[str, ...] | None))
+_OF_TABLES = ("edges", "features", *(name for name in OPTIONS if name != "label_columns"))
 
 
-def asked_for(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: lists of names as such, and sizes in bytes."""
-    given = {name: value for name, value in options.items() if value not in (None, [])}
-    for name in given.keys() & _LISTS:
-        given[name] = column_names(given[name])
-    if "max_memory" in given:
+def table_options(
+    *, without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace ``**options`` of a command by one option for each field of `TableOptions`.
+
+    Args:
+        without: fields that the command does not take.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        parameters = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        for field in fields(TableOptions):
+            if field.name not in without:
+                is_flag = _HINTS[field.name] == bool | None
+                hint: Any = bool | None if is_flag else str | None
+                parameters.append(
+                    inspect.Parameter(
+                        field.name,
+                        inspect.Parameter.KEYWORD_ONLY,
+                        default=None,
+                        annotation=Annotated[hint, of_tables(field.metadata["help"])],
+                    )
+                )
+
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> None:
+            command(**given)
+
+        wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {each.name: each.annotation for each in parameters}
+        return wrapped
+
+    return decorate
+
+
+def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: lists of names as such, and sizes in bytes.
+
+    Args:
+        given: the arguments of a command, those for tables in ``options``.
+    """
+    flat = {**given, **given.get("options", {})}
+    asked = {name: value for name, value in flat.items() if value not in (None, [])}
+    asked.pop("options", None)
+    for name in asked.keys() & set(_LISTS):
+        asked[name] = column_names(asked[name])
+    if "max_memory" in asked:
         from nodecopy.machine import memory_size
 
-        given["max_memory"] = memory_size(given["max_memory"])
-    if "labels" in given:
-        given["labels"] = tuple(given["labels"])
-    return given
+        asked["max_memory"] = memory_size(asked["max_memory"])
+    if "labels" in asked:
+        asked["labels"] = tuple(asked["labels"])
+    return asked
 
 
 def refuse(options: Iterable[str], why: str) -> None:
@@ -119,25 +133,22 @@ def check_source(asked: Mapping[str, Any]) -> None:
 
 
 def of_source(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that say what is read, and how: arguments of `read_tables`."""
-    return {name: asked[name] for name in _READING if name in asked}
+    """Return those of the options that are arguments of `read_tables`."""
+    names = ("edges", "features", "labels", "graph", "max_memory", *OPTIONS)
+    return {name: asked[name] for name in names if name in asked}
 
 
 def read_source(asked: Mapping[str, Any], progress: Progress | None) -> TableDataset:
     """Read the tables, or open the graph, that options name."""
-    from nodecopy.data.stored import open_graph
-    from nodecopy.data.tables import read_tables
+    from nodecopy.tables import open_graph, read_tables
 
     given = of_source(asked)
     if "graph" not in given:
         return read_tables(**given, progress=progress)
     given.pop("max_memory", None)
-    return open_graph(given.pop("graph"), **given, verify=True, progress=progress)
+    return open_graph(given.pop("graph"), **given)
 
 
 def column_names(columns: str) -> tuple[str, ...]:
-    """Split names at commas, as a row of a CSV file: one with a comma stands in quotes."""
-    try:
-        return tuple(next(csv.reader([columns], skipinitialspace=True), []))
-    except csv.Error as error:
-        raise InputError(f"names of columns must be one row of CSV; got {columns!r}") from error
+    """Split names at commas, as a row of a CSV file: one with a comma is in quotes."""
+    return tuple(next(csv.reader([columns], skipinitialspace=True), []))

@@ -1,24 +1,30 @@
-"""Graphs of any kind as one value: datasets, tables, SciPy, NetworkX, PyTorch Geometric, edges.
+"""Python objects in: graphs, features and labels of other libraries, in the order of the nodes.
 
-None of these libraries is imported here: an object is known by what it offers.
+Datasets, tables, SciPy and NumPy matrices, NetworkX, PyTorch and PyTorch Geometric, pandas. None of
+these optional libraries is imported before an object of it is read: an object is recognised by its
+attributes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.errors import GraphError
+from nodecopy.data.dataset import NodeDataset, stored_by_density
+from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
+from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import Graph
 
 ACCEPTED = (
-    "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, a SciPy sparse matrix, an "
-    "edge_index array or tensor [2, E], a networkx.Graph, or a PyTorch Geometric Data"
+    "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
+    "[N, N], an edge_index [2, E], a networkx.Graph, or a PyTorch Geometric Data"
 )
+_SHOWN = 3
 
 
 class GraphInput(NamedTuple):
@@ -44,7 +50,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
       training nodes of its public split are learned from, or all where there is none.
     - TableDataset, as `read_tables` and `open_graph` give it: likewise, and ids name the nodes.
-    - SciPy sparse matrix [N, N]: must be symmetric; entries other than one become weights.
+    - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
+      be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up.
@@ -60,8 +67,11 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     """
     if isinstance(source, Graph):
         return GraphInput(source)
-    if sp.issparse(source):
-        return GraphInput(_from_matrix(source, "the sparse matrix"))
+    if hasattr(source, "edge_types"):
+        raise GraphError(
+            f"a {type(source).__name__} has several kinds of nodes or edges; accepted is one kind: "
+            "data.to_homogeneous(), or a Data of one of them"
+        )
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
@@ -70,43 +80,176 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
         return GraphInput(_from_networkx(source), names=list(source))
-    array = _array(source)
-    if array.ndim == 2 and array.shape[0] == 2 and array.dtype.kind in "iu":
-        return GraphInput(_from_edge_index(array, num_nodes, None))
+    matrix = to_matrix(source)
+    if sp.issparse(matrix):
+        return GraphInput(_from_matrix(matrix, "the sparse matrix"))
+    if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
+        return GraphInput(_from_edge_index(matrix, num_nodes, None))
+    if matrix.ndim == 2 and matrix.dtype.kind in "biuf":
+        return GraphInput(_from_matrix(matrix, "the adjacency matrix"))
     raise GraphError(
-        f"cannot read a graph from {type(source).__name__} of shape {list(array.shape)}; "
+        f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
         f"accepted: {ACCEPTED}"
     )
+
+
+def is_graph(value: Any) -> bool:
+    """Tell whether a value is a graph object, and not an array that may be one."""
+    attributes = ("edge_index", "edge_types", "class_values", "is_directed", "ids")
+    return isinstance(value, Graph) or any(hasattr(value, name) for name in attributes)
+
+
+def read_features(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInput:
+    """Return a graph with the features given beside it, or inside it, or None.
+
+    Args:
+        graph: see `read_graph`.
+        X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas DataFrame, whose rows
+            are matched by its index.
+        num_nodes: N, where neither graph nor features say it.
+    """
+    rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+    given = read_graph(graph, rows)
+    features = given.features if X is None else X
+    if features is None:
+        return given
+    if not (X is None and given.checked):
+        features = to_matrix(aligned_rows(features, given.graph.num_nodes, given.names))
+        features = check_features(given.graph, features).features
+    return given._replace(features=stored_by_density(features))
+
+
+def check_features(graph: Graph, X: Any) -> NodeDataset:
+    """Return features and graph as a dataset, which checks one against the other."""
+    return NodeDataset("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
+
+
+def training_labels(given: GraphInput) -> NDArray[Any]:
+    """Return the labels that came with a graph, hidden outside its training mask [N]."""
+    if given.labels is None:
+        raise ModelError(f"y is missing: one label per node, {UNKNOWN_LABELS}")
+    if given.train_mask is None:
+        raise ModelError(
+            "the Data has labels but no train_mask, so which of them may be learned from is not "
+            "known: set data.train_mask, True where they may, or pass y with -1 elsewhere "
+            "(y=data.y learns from all)"
+        )
+    labels, n = one_per_node(given.labels), given.graph.num_nodes
+    if given.train_mask.shape != (n,):
+        raise ModelError(
+            f"train_mask must have one entry per node, [{n}]; got {list(given.train_mask.shape)}: "
+            "of several splits choose one, data.train_mask = data.train_mask[:, 0]"
+        )
+    if labels.shape != (n,):
+        raise ModelError(f"y must have one label per node, [{n}]; got {list(labels.shape)}")
+    return np.where(given.train_mask.astype(bool), labels, -1)
+
+
+def to_matrix(values: Any) -> Any:
+    """Return a SciPy matrix of anything sparse, and a NumPy array of anything else.
+
+    Masked entries of a masked array are NaN, as missing numbers are.
+    """
+    if sp.issparse(values):
+        return values
+    if hasattr(values, "layout") and "sparse" in str(values.layout):
+        coo = values.detach().cpu().to_sparse_coo().coalesce()
+        entries = coo.values().numpy(), tuple(coo.indices().numpy())
+        return sp.csr_array(entries, shape=tuple(coo.shape))
+    if np.ma.is_masked(values):
+        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values)
+
+
+def names_rows(values: Any) -> bool:
+    """Tell whether labels or features go by the names of nodes: a mapping, or a pandas index."""
+    return isinstance(values, Mapping) or (_has_index(values) and not _are_positions(values.index))
+
+
+def aligned_labels(labels: Any, num_nodes: int, names: Sequence[Hashable] | None) -> Any:
+    """Return labels in the order of the nodes; those that an index does not name are unknown.
+
+    Args:
+        labels: any; a mapping goes by its keys, and a pandas object by its index.
+        num_nodes: N.
+        names: of the nodes, where they have others than their numbers [N].
+    """
+    if isinstance(labels, Mapping):
+        places = node_places("y", list(labels), num_nodes, names)
+        aligned = np.full(num_nodes, None, object)
+        for node, label in zip(places, labels.values(), strict=True):
+            aligned[node] = label
+        return aligned
+    if not _has_index(labels):
+        return labels
+    values, rows = labels.to_numpy(), _rows_by_index("y", labels.index, num_nodes, names)
+    if rows is None:
+        return values
+    aligned = np.full((num_nodes, *values.shape[1:]), None, object)
+    aligned[rows] = values
+    return aligned
+
+
+def aligned_rows(rows: Any, num_nodes: int, names: Sequence[Hashable] | None) -> Any:
+    """Return features in the order of the nodes; an index must name every node.
+
+    Args:
+        rows: any; only a pandas object has an index to go by.
+        num_nodes: N.
+        names: of the nodes, where they have others than their numbers [N].
+    """
+    if not _has_index(rows):
+        return rows
+    values, places = rows.to_numpy(), _rows_by_index("X", rows.index, num_nodes, names)
+    if places is None:
+        return values
+    if len(places) < num_nodes:
+        missing = np.setdiff1d(np.arange(num_nodes), places)
+        which = _listed([node if names is None else names[node] for node in missing])
+        raise DatasetError(f"X has no row for {len(missing)} of {num_nodes} nodes: {which}")
+    return values[np.argsort(places)]
+
+
+def node_places(
+    what: str, given: Sequence[Hashable], num_nodes: int, names: Sequence[Hashable] | None
+) -> NDArray[np.int64]:
+    """Return the number of each named node."""
+    nodes = range(num_nodes) if names is None else names
+    number = {name: node for node, name in enumerate(nodes)}
+    unknown = [name for name in given if name not in number]
+    if unknown:
+        known = f"0 to {num_nodes - 1}" if names is None else _listed(names)
+        raise DatasetError(
+            f"{what} does not name nodes of the graph: it has {_listed(unknown)}, the nodes are "
+            f"{known}; if rows are in the order of the nodes, give {what}.to_numpy()"
+        )
+    return np.array([number[name] for name in given], np.int64)
 
 
 def _from_dataset(dataset: Any) -> GraphInput:
     mask = dataset.labels >= 0
     if dataset.public_split is not None:
-        mask = np.isin(np.arange(dataset.num_nodes), dataset.public_split.train) & mask
-    return GraphInput(
-        dataset.graph,
-        dataset.features,
-        dataset.labels,
-        mask,
-        checked=True,
-        classes=dataset.class_values,
-    )
+        mask &= np.isin(np.arange(dataset.num_nodes), dataset.public_split.train)
+    parts = dataset.graph, dataset.features, dataset.labels, mask
+    return GraphInput(*parts, checked=True, classes=dataset.class_values)
 
 
 def _from_matrix(matrix: Any, what: str) -> Graph:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise GraphError(f"an adjacency matrix is square; got {list(matrix.shape)}")
     csr = sp.csr_array(matrix)
-    if csr.shape[0] != csr.shape[1]:
-        raise GraphError(f"an adjacency matrix is square; got {list(csr.shape)}")
     if csr.dtype.kind == "f" and not np.all(np.isfinite(csr.data)):
         raise GraphError(f"{what} has entries that are not finite")
     if csr.dtype.kind != "b" and np.any(csr.data < 0):
         raise GraphError(f"{what} has negative entries; edge weights must not be negative")
-    difference = csr.astype(np.float64) - csr.T.astype(np.float64)
+    difference = sp.coo_array(csr.astype(np.float64) - csr.T.astype(np.float64))
     if np.any(difference.data):
-        row, column = sp.coo_array(difference).coords
-        at = int(np.flatnonzero(sp.coo_array(difference).data)[0])
+        at = int(np.flatnonzero(difference.data)[0])
+        row, column = (ends[at] for ends in difference.coords)
         raise GraphError(
-            f"{what} is directed: entries ({row[at]}, {column[at]}) and its mirror differ; "
+            f"{what} is directed: entries ({row}, {column}) and its mirror differ; "
             "use Graph.from_edges(..., directed=False) or A.maximum(A.T) to count edges both ways"
         )
     return Graph.from_scipy(csr, weighted=bool(np.any(csr.data != 1)))
@@ -115,11 +258,11 @@ def _from_matrix(matrix: Any, what: str) -> Graph:
 def _from_edge_index(
     index: NDArray[np.integer], num_nodes: int | None, weights: NDArray[Any] | None
 ) -> Graph:
-    size = int(index.max()) + 1 if index.size else 0
-    size = size if num_nodes is None else num_nodes
+    if num_nodes is None:
+        num_nodes = int(index.max()) + 1 if index.size else 0
     if weights is not None:
         weights = _edge_weights(weights, index)
-    directed = Graph.from_edges(size, index.T, weights, directed=True)
+    directed = Graph.from_edges(num_nodes, index.T, weights, directed=True)
     mirrored = directed.contains(directed.indices, directed.row_of_entry())
     if not mirrored.all():
         u, v = _first_pair(directed, ~mirrored)
@@ -134,7 +277,7 @@ def _from_edge_index(
 
 def _edge_weights(weights: NDArray[Any], index: NDArray[np.integer]) -> NDArray[Any]:
     """Return one weight per column of an edge_index, which has no pair with two weights."""
-    weights = weights[:, 0] if weights.ndim == 2 and weights.shape[1] == 1 else weights
+    weights = one_per_node(weights)
     if weights.shape != index.shape[1:]:
         raise GraphError(
             f"edge_weight needs one number per column of edge_index, [{index.shape[1]}]; "
@@ -153,18 +296,18 @@ def _edge_weights(weights: NDArray[Any], index: NDArray[np.integer]) -> NDArray[
 
 
 def _check_symmetric(directed: Graph) -> None:
-    other = directed.transpose()
-    assert directed.weights is not None
-    assert other.weights is not None
-    # What was computed twice in 32 bits may differ in its last digits.
-    differs = ~np.isclose(directed.weights, other.weights, rtol=1e-6, atol=0)
+    there, back = directed.weights, directed.transpose().weights
+    assert there is not None
+    assert back is not None
+    # Weights that were computed twice in 32 bits may differ in their last digits.
+    differs = ~np.isclose(there, back, rtol=1e-6, atol=0)
     if differs.any():
         u, v = _first_pair(directed, differs)
-        there, back = directed.weights[differs][0], other.weights[differs][0]
         raise GraphError(
-            f"edge_weight differs by direction: {there} from {u} to {v}, {back} from {v} to {u}; "
-            "an undirected edge has one weight: Graph.from_edges(num_nodes, edge_index.T, "
-            'edge_weight) takes the larger, and duplicates="sum" adds them up'
+            f"edge_weight differs by direction: {there[differs][0]} from {u} to {v}, "
+            f"{back[differs][0]} from {v} to {u}; an undirected edge has one weight: "
+            "Graph.from_edges(num_nodes, edge_index.T, edge_weight) takes the larger, and "
+            'duplicates="sum" adds them up'
         )
 
 
@@ -180,33 +323,51 @@ def _from_networkx(source: Any) -> Graph:
 
     if source.number_of_nodes() == 0:
         return Graph.from_edges(0, [])
+    for u, v, weight in source.edges(data="weight", default=1):
+        if not isinstance(weight, Real):
+            raise GraphError(
+                f"the weight of the edge ({u!r}, {v!r}) of the networkx graph must be a number; "
+                f"got {shown(weight)}"
+            )
     return _from_matrix(networkx.to_scipy_sparse_array(source), "the networkx graph")
 
 
 def _from_pyg(data: Any) -> GraphInput:
-    index = _array(data.edge_index)
-    raw = getattr(data, "edge_weight", None)
-    weights = None if raw is None else _array(raw)
-    graph = _from_edge_index(index, int(data.num_nodes), weights)
-    parts = [getattr(data, name, None) for name in ("x", "y", "train_mask")]
-    labels, mask = (None if part is None else _array(part) for part in parts[1:])
-    return GraphInput(graph, None if parts[0] is None else _matrix(parts[0]), labels, mask)
+    parts = (getattr(data, name, None) for name in ("edge_weight", "x", "y", "train_mask"))
+    weights, x, y, mask = (None if part is None else to_matrix(part) for part in parts)
+    graph = _from_edge_index(to_matrix(data.edge_index), int(data.num_nodes), weights)
+    return GraphInput(graph, x, y, mask)
 
 
-def _matrix(values: Any) -> Any:
-    """Return features as an array, or as a SciPy matrix if the tensor is sparse."""
-    layout = str(getattr(values, "layout", ""))
-    if layout == "torch.sparse_coo":
-        values = values.coalesce()
-        return sp.csr_array((_array(values.values()), _array(values.indices())), values.shape)
-    if layout == "torch.sparse_csr":
-        parts = (values.values(), values.col_indices(), values.crow_indices())
-        return sp.csr_array(tuple(map(_array, parts)), values.shape)
-    return _array(values)
+def _has_index(values: Any) -> bool:
+    """Tell whether these are a pandas Series or DataFrame."""
+    return hasattr(values, "index") and hasattr(values, "iloc")
 
 
-def _array(values: Any) -> NDArray[Any]:
-    """Return a NumPy array of an array, a list or a tensor on any device."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values)
+def _rows_by_index(
+    what: str, index: Any, num_nodes: int, names: Sequence[Hashable] | None
+) -> NDArray[np.int64] | None:
+    """Return the node of each row, by its name; None where rows are in the order of the nodes."""
+    if _are_positions(index):
+        if names is not None and list(names) != list(index) and set(names) == set(index):
+            raise DatasetError(
+                f"{what} has the default index 0 to {len(index) - 1}, and the nodes of the graph "
+                "are these numbers in another order: is a row that of a number or of a place? "
+                f"Give {what}.loc[list(graph)].to_numpy(), or {what}.to_numpy()"
+            )
+        return None
+    if not index.is_unique:
+        twice = _listed(list(index[index.duplicated()])[:1])
+        raise DatasetError(f"the index of {what} has {twice} more than once")
+    return node_places(what, list(index), num_nodes, names)
+
+
+def _are_positions(index: Any) -> bool:
+    """Tell whether an index is 0, 1, 2, …, as pandas makes it by default."""
+    whole = getattr(index, "dtype", np.dtype(object)).kind in "iu"
+    return whole and np.array_equal(np.asarray(index), np.arange(len(index)))
+
+
+def _listed(names: Sequence[Any]) -> str:
+    text = ", ".join(repr(getattr(name, "item", lambda n=name: n)()) for name in names[:_SHOWN])
+    return text + (", …" if len(names) > _SHOWN else "")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.node_sets import NodeSets
+from nodecopy.data.splits import Split
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
 
 Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
-# Features of which a smaller share is not zero count or mark things, and are kept sparse.
+# Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
 DENSE_SHARE = 0.25
 _BLOCK = 1 << 14
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -50,7 +48,7 @@ class NodeDataset:
     features: Features
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
-    public_split: NodeSets | None = None
+    public_split: Split | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together, then freeze them."""
@@ -78,7 +76,7 @@ class NodeDataset:
 
     @property
     def class_values(self) -> list[int] | list[str]:
-        """The classes as whole numbers of 64 bits if all of them are, else as text [K]."""
+        """The classes as 64-bit integers if all of them are, else as strings [K]."""
         try:
             values = [int(name) for name in self.class_names]
         except ValueError:
@@ -138,98 +136,6 @@ class NodeDataset:
         checked = _labels(labels, self.num_nodes, len(names))
         return NodeDataset.trusted(self.name, self.graph, self.features, checked, names)
 
-    @classmethod
-    def from_tables(
-        cls,
-        edges: str | os.PathLike[str],
-        labels: str | os.PathLike[str] | None = None,
-        features: str | os.PathLike[str] | None = None,
-        **reading: Any,
-    ) -> NodeDataset:
-        """Read CSV, TSV, Parquet or NPZ files; see `nodecopy.data.tables.read_tables`.
-
-        That function also gives the ids of the nodes, and notes on what was changed. Without
-        features they are `structural_features`, with a warning.
-
-        Args:
-            edges: file of the edges.
-            labels: file of the labels; None where nothing is known.
-            features: file of the features.
-            reading: further arguments of that function, such as ``edge_columns``.
-        """
-        from nodecopy.data.structural import NO_FEATURES
-        from nodecopy.data.tables import read_tables
-
-        if features is None:
-            warnings.warn(NO_FEATURES, UserWarning, stacklevel=2)
-        return read_tables(edges, labels, features, **reading).dataset
-
-    @classmethod
-    def from_scipy(
-        cls,
-        adjacency: Any,
-        features: Any = None,
-        labels: ArrayLike | None = None,
-        *,
-        class_names: Sequence[str] | None = None,
-        name: str = "scipy",
-    ) -> NodeDataset:
-        """Take a symmetric SciPy sparse matrix [N, N] with features [N, D] and labels [N].
-
-        Args:
-            adjacency: entries other than one become weights; self-loops are dropped.
-            features: dense or sparse; None takes `structural_features`, with a warning.
-            labels: names or numbers; -1, None, NaN or '' where unknown; None where all are.
-            class_names: makes labels the numbers of these classes; None numbers them in order.
-            name: what to call the dataset.
-
-        >>> path = sp.csr_array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-        >>> NodeDataset.from_scipy(path, np.eye(3), ["fig", None, "pear"])
-        NodeDataset('scipy', nodes=3, edges=2, features=3, classes=2)
-        """
-        from nodecopy.data import exchange
-
-        return exchange.from_scipy(adjacency, features, labels, class_names, name)
-
-    @classmethod
-    def from_networkx(
-        cls, graph: Any, features: Any = None, labels: Any = None, *, name: str | None = None
-    ) -> NodeDataset:
-        """Take an undirected networkx.Graph; nodes are numbered in the order of ``graph.nodes``.
-
-        Args:
-            graph: the attribute "weight" of its edges counts.
-            features: the name of a node attribute, a number or a vector; or rows [N, D]. None
-                takes `structural_features`, with a warning.
-            labels: the name of a node attribute, missing where unknown; or one label per node, -1,
-                None, NaN or '' where unknown.
-            name: what to call the dataset; None takes that of the graph.
-        """
-        from nodecopy.data import exchange
-
-        return exchange.from_networkx(graph, features, labels, name)
-
-    @classmethod
-    def from_pyg(cls, data: Any, *, name: str | None = None) -> NodeDataset:
-        """Take a PyTorch Geometric Data: ``edge_index``, ``edge_weight``, ``x`` and ``y``.
-
-        Its three masks, if it has them, become the public split; its ``class_names`` and ``name``,
-        as `to_pyg` writes them, are kept. Without ``x`` the features are `structural_features`,
-        with a warning.
-        """
-        from nodecopy.data import exchange
-
-        return exchange.from_pyg(data, name)
-
-    def to_pyg(self) -> Any:
-        """Return a PyTorch Geometric Data with copies of the arrays; `from_pyg` undoes it.
-
-        Sparse features become a CSR tensor: ``data.x.to_dense()`` where a layer needs it.
-        """
-        from nodecopy.data import exchange
-
-        return exchange.to_pyg(self)
-
     def row_normalised(self) -> Features:
         """Return the features with rows that sum to one [N, D]; zero rows stay zero.
 
@@ -262,8 +168,7 @@ class NodeDataset:
 def stored_by_density(features: Features) -> Features:
     """Return features as CSR if less than a quarter of them is not zero, else dense.
 
-    A network gives the same predictions, but for the order of sums, and its cost goes by the
-    entries that are stored. How features came says nothing of what they are.
+    Predictions are the same up to rounding; the cost depends on the entries that are stored.
     """
     least = DENSE_SHARE * np.prod(features.shape, dtype=float)
     if isinstance(features, np.ndarray):
@@ -272,15 +177,14 @@ def stored_by_density(features: Features) -> Features:
 
 
 def _features(values: Any, num_nodes: int) -> Features:
-    """Return the features as frozen float32, sparse as they came, or say what is wrong."""
+    """Return the features as read-only float32, sparse or dense as given."""
     sparse = sp.issparse(values)
     array = values if sparse else np.asarray(values)
-    if array.ndim != 2 or array.shape[0] != num_nodes:
+    if array.ndim != 2 or array.shape[0] != num_nodes or array.dtype.kind not in "biuf":
         raise DatasetError(
-            f"features must have one row per node, [{num_nodes}, D]; got {list(array.shape)}"
+            f"features must have one row of real numbers per node, [{num_nodes}, D]; got "
+            f"{array.dtype} {list(array.shape)}"
         )
-    if array.dtype.kind not in "biuf":
-        raise DatasetError(f"features must be whole or real numbers; got {array.dtype}")
     if sparse:
         return _sparse_features(array)
     # A number beyond float32 becomes infinite, and is reported as such.
@@ -320,12 +224,11 @@ def _not_finite(row: int, column: int, value: float) -> DatasetError:
 
 def _labels(values: ArrayLike, num_nodes: int, num_classes: int) -> NDArray[np.int64]:
     array = np.asarray(values)
-    if array.shape != (num_nodes,):
+    if array.shape != (num_nodes,) or (array.size and array.dtype.kind not in "iu"):
         raise DatasetError(
-            f"labels must have one entry per node, [{num_nodes}]; got {list(array.shape)}"
+            f"labels must have one integer per node, [{num_nodes}]; got {array.dtype} "
+            f"{list(array.shape)}"
         )
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise DatasetError(f"labels must be whole numbers; got {array.dtype}")
     labels = array.astype(np.int64)
     wrong = np.flatnonzero((labels < -1) | (labels >= num_classes))
     if len(wrong):
@@ -337,10 +240,9 @@ def _labels(values: ArrayLike, num_nodes: int, num_classes: int) -> NDArray[np.i
 
 
 def _class_names(names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise DatasetError(f"class_names must be a sequence of strings; got {names!r}")
-    if not names or len(set(names)) != len(names):
-        raise DatasetError(f"class_names must be one or more different names; got {tuple(names)}")
+    strings = not isinstance(names, str) and all(isinstance(name, str) for name in names)
+    if not strings or not names or len(set(names)) != len(names):
+        raise DatasetError(f"class_names must be one or more different strings; got {names!r}")
     return tuple(names)
 
 

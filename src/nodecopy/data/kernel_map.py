@@ -23,11 +23,11 @@ from nodecopy.data.dataset import DENSE_SHARE
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.rng import stream
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
 Real = TypeVar("Real", np.float32, np.float64)
 
-# Ranks of a skewed column are told from so many of its quantiles.
+# Quantiles that the ranks of a skewed column are computed from.
 _QUANTILES = 1001
 # Beyond this many deviations a value says no more than that it is far out.
 _FARTHEST = 4.0
@@ -109,6 +109,11 @@ class FittedKernelMap:
     quantiles: NDArray[np.float64]
     landmarks: NDArray[np.float64]
     whitening: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Check the columns."""
+        if self.mean.shape != self.deviation.shape or not np.all(self.deviation > 0):
+            raise ModelError("each column needs a mean and a positive deviation")
 
     def apply(self, features: FeatureMatrix, memory: int | None = None) -> NDArray[np.float32]:
         """Return φ of every row [N, r]; ``memory`` bounds what is needed on the way, in bytes."""

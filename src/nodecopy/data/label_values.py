@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nodecopy.errors import DatasetError, ModelError
 
 UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
-_ACCEPTED = f"strings, whole numbers or booleans, with {UNKNOWN_LABELS}"
-# As texts: what NumPy and files make of -1 and NaN. Spaces around them and case do not matter.
+_ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
+# As strings: how NumPy and files write -1 and NaN. Spaces around them and case do not matter.
 UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
 
 
@@ -36,7 +36,7 @@ def encode_labels(
 ) -> EncodedLabels:
     """Number the classes in sorted order; -1, None, NaN and '' are unknown.
 
-    Unknown is also what arrays of texts or of real numbers make of them: "-1", "nan" and -1.0.
+    In arrays of strings or of real numbers, "-1", "nan" and -1.0 are unknown, too.
 
     Args:
         labels: one per node [N], or a column of them [N, 1].
@@ -49,16 +49,17 @@ def encode_labels(
     """
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu().numpy()
-    # A list is read item by item: NumPy would turn 1 and "1" into the same text.
+    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
     y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
     y = one_per_node(np.asarray(y))
     if y.ndim != 1:
         raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
-    known = known_labels(y)
+    known = known_labels(y) & np.logical_not(masked)
     kept = _plain(y[known]) if y.dtype.kind == "O" else y[known]
     if kept.dtype.kind not in "biufU":
         raise DatasetError(f"labels of type {y.dtype} are not understood; accepted: {_ACCEPTED}")
-    if kept.dtype.kind == "f" and np.any(kept % 1 != 0):
+    if kept.dtype.kind == "f" and np.any(np.isinf(kept) | (np.floor(kept) != kept)):
         raise DatasetError("labels look continuous; a classifier needs classes, not real numbers")
     numbers = np.full(len(y), -1, np.int64)
     held, numbers[known] = np.unique(kept, return_inverse=True)
@@ -113,6 +114,8 @@ def _plain(kept: NDArray[Any]) -> NDArray[Any]:
     if all(issubclass(kind, str) for kind in kinds):
         return kept.astype(str)
     if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        if any(not -(2**63) <= value < 2**63 for value in kept):
+            raise DatasetError("a label is an integer beyond 64 bits; give such labels as strings")
         return kept.astype(np.int64)
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
         return kept.astype(float)

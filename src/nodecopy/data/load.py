@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.node_sets import NodeSets
+from nodecopy.data.splits import Split
 from nodecopy.errors import DatasetError, unknown_name
 from nodecopy.graph import Graph
 
@@ -64,5 +64,5 @@ def load_dataset(name: str) -> NodeDataset:
             sp.csr_array((values, columns, starts), shape=shape),
             arrays["y"],
             CLASS_NAMES[name],
-            NodeSets(arrays["train_idx"], arrays["val_idx"], arrays["test_idx"]),
+            Split(arrays["train_idx"], arrays["val_idx"], arrays["test_idx"]),
         )

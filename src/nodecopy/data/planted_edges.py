@@ -68,17 +68,6 @@ class PlantedClasses:
         low, high = np.triu_indices(len(self.sizes), 1)
         return distinct_keys(count, lambda n: self._draw(low, high, n, rng), "between classes")
 
-    def uniform_edges(self, count: int, taken: Keys, rng: Generator) -> Keys:
-        """Draw ``count`` distinct edges anywhere but on the sorted keys ``taken``; sorted keys."""
-        _check_room("outside the graph", count, self.num_pairs - len(taken))
-
-        def draw(n: int) -> Keys:
-            ends = rng.integers(self.num_nodes, size=2 * n, dtype=np.int32)
-            # Sorted keys are looked up many times faster.
-            return _without(np.sort(_keys(ends[:n], ends[n:], self.num_nodes)), taken)
-
-        return distinct_keys(count, draw, "outside the graph")
-
     def _draw(
         self, first: NDArray[np.int64], second: NDArray[np.int64], count: int, rng: Generator
     ) -> Keys:
@@ -90,8 +79,8 @@ class PlantedClasses:
         places = np.argsort(classes, kind="stable")
         stops = np.cumsum(np.bincount(classes, minlength=len(self.sizes)))
         ends = np.empty(2 * count, np.int32)
-        for k, mine in enumerate(np.split(places, stops[:-1])):
-            ends[mine] = self._draw_nodes(k, len(mine), rng)
+        for k, chosen in enumerate(np.split(places, stops[:-1])):
+            ends[chosen] = self._draw_nodes(k, len(chosen), rng)
         return _keys(ends[:count], ends[count:], self.num_nodes)
 
     def _draw_nodes(self, k: int, count: int, rng: Generator) -> NDArray[np.int32]:
@@ -120,21 +109,21 @@ class PlantedClasses:
 
 def distinct_keys(count: int, draw: Callable[[int], Keys], where: str) -> Keys:
     """Call ``draw(n)``, which returns up to n keys, until ``count`` distinct ones are there."""
-    found = np.empty(0, np.int64)
+    keys = np.empty(0, np.int64)
     for _ in range(_MOST_ROUNDS):
-        if len(found) == count:
-            return found
-        fresh = np.sort(draw(count - len(found)))
+        if len(keys) == count:
+            return keys
+        fresh = np.sort(draw(count - len(keys)))
         fresh = fresh[np.diff(fresh, prepend=-1) > 0]
-        found = np.sort(np.concatenate([found, _without(fresh, found)]), kind="stable")
+        keys = np.sort(np.concatenate([keys, _without(fresh, keys)]), kind="stable")
     raise DatasetError(
-        f"only {len(found)} of {count} edges {where} could be placed without repetition; "
+        f"only {len(keys)} of {count} edges {where} could be placed without repetition; "
         "use a lower mean degree or a lighter degree law"
     )
 
 
 def _keys(u: NDArray[np.int32], v: NDArray[np.int32], num_nodes: int) -> Keys:
-    """Return the keys of the pairs that are no self-loops."""
+    """Return the keys of the pairs without self-loops."""
     keys = np.minimum(u, v).astype(np.int64)
     keys *= num_nodes
     keys += np.maximum(u, v)
@@ -152,6 +141,6 @@ def _without(keys: Keys, taken: Keys) -> Keys:
 def _check_room(where: str, count: int, room: int) -> None:
     if count > room:
         raise DatasetError(
-            f"{count} edges {where} were asked for, but only {room} pairs of nodes are there; "
+            f"{count} edges {where} were requested, but only {room} pairs of nodes are there; "
             "use more nodes, a lower mean degree or another homophily"
         )

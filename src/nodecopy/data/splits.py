@@ -8,98 +8,71 @@ is never drawn.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal
+from itertools import combinations
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.node_sets import NodeSets
-from nodecopy.data.planted_settings import check_count
-from nodecopy.data.split_files import SplitRecord, read_split, write_split
-from nodecopy.errors import FormatError, SplitError
+from nodecopy.errors import SplitError, shown
 from nodecopy.rng import stream
+
+if TYPE_CHECKING:
+    from nodecopy.data.dataset import NodeDataset
 
 SplitKind = Literal["fixed", "random"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Split(NodeSets):
-    """Disjoint training, validation and test nodes of one dataset.
+class Split:
+    """Disjoint training, validation and test nodes; every array is read-only.
 
     Args:
         train: nodes whose labels the model sees, int64 [n_train].
-        val: validation nodes, int64 [n_val].
-        test: test nodes, int64 [n_test].
-        dataset_digest: the digest of the dataset it was made for.
-        name: what to call it; not part of the digest.
+        val: nodes for choices made while training, int64 [n_val].
+        test: nodes for the final score only, int64 [n_test].
+        name: shown in messages and names of folders.
+
+    >>> Split([0, 1], [2], [3, 4], "small")
+    Split('small', train=2, val=1, test=2)
     """
 
-    dataset_digest: str
-    name: str
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+    name: str = ""
 
-    @cached_property
-    def digest(self) -> str:
-        """A hash of the three sets and of the dataset's digest."""
-        head = [self.dataset_digest, len(self.train), len(self.val), len(self.test)]
-        content = hashlib.blake2b(json.dumps(head).encode(), digest_size=16)
-        for part in (self.train, self.val, self.test):
-            content.update(part.data)
-        return content.hexdigest()
+    def __post_init__(self) -> None:
+        """Check each set by itself and every pair of sets, then freeze the arrays."""
+        sets = {name: _indices(name, getattr(self, name)) for name in ("train", "val", "test")}
+        for (a, left), (b, right) in combinations(sets.items(), 2):
+            common = np.intersect1d(left, right, assume_unique=True)
+            if len(common):
+                raise SplitError(
+                    f"{a} and {b} must be disjoint; they share {len(common)} nodes, "
+                    f"the first of them {common[0]}"
+                )
+        for name, indices in sets.items():
+            object.__setattr__(self, name, indices)
 
-    def check(self, dataset: NodeDataset) -> None:
-        """Raise SplitError unless this split was made for ``dataset`` and its nodes have labels."""
-        if self.dataset_digest != dataset.digest:
-            raise SplitError(
-                f"the split {self.name!r} belongs to another dataset (digest "
-                f"{self.dataset_digest}); {dataset.name!r} has digest {dataset.digest}"
-            )
-        self.check_range(dataset.num_nodes)
+    def check_range(self, num_nodes: int) -> None:
+        """Raise SplitError unless every node is one of 0 … num_nodes - 1."""
         for name in ("train", "val", "test"):
-            nodes = getattr(self, name)
-            unknown = nodes[dataset.labels[nodes] < 0]
-            if len(unknown):
-                raise SplitError(f"{name} holds node {unknown[0]}, whose label is unknown")
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the split to a ``.json`` or ``.npz`` file, whole or not at all."""
-        sets = {"train": self.train, "val": self.val, "test": self.test}
-        write_split(path, SplitRecord(self.name, self.dataset_digest, self.digest, **sets))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Split:
-        """Read a split that ``save`` wrote; any other file is a FormatError."""
-        record = read_split(path)
-        try:
-            split = cls(record.train, record.val, record.test, record.dataset_digest, record.name)
-        except SplitError as error:
-            raise FormatError(f"{path} holds no valid split: {error}") from error
-        if split.digest != record.digest:
-            raise FormatError(f"{path} was changed after it was written: its digest does not match")
-        return split
-
-    def __eq__(self, other: object) -> bool:
-        """Splits are equal when they have the same sets, in order, the same dataset and name."""
-        if not isinstance(other, Split):
-            return NotImplemented
-        return (self.digest, self.name) == (other.digest, other.name)
-
-    def __hash__(self) -> int:
-        """Hash by content, in agreement with equality."""
-        return hash((self.digest, self.name))
+            indices = getattr(self, name)
+            if len(indices) and indices.max() >= num_nodes:
+                raise SplitError(
+                    f"{name} holds node {indices.max()}; the graph has nodes 0 to {num_nodes - 1}"
+                )
 
     def __repr__(self) -> str:
         """Show the name and the sizes."""
-        return super().__repr__().replace("(", f"({self.name!r}, ", 1)
+        sizes = f"train={len(self.train)}, val={len(self.val)}, test={len(self.test)}"
+        return f"Split({self.name!r}, {sizes})"
 
 
 def chosen_split(dataset: NodeDataset, kind: SplitKind, labels_per_class: int, seed: int) -> Split:
-    """Return a `fixed_split` or a `random_split`; the seed is that of random ones."""
+    """Return a `fixed_split`, or the `random_split` of a seed."""
     if kind == "fixed":
         return fixed_split(dataset, labels_per_class)
     return random_split(dataset, labels_per_class, seed)
@@ -115,10 +88,9 @@ def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:
     public = dataset.public_split
     if public is None:
         raise SplitError(f"{dataset.name!r} has no public split; use random_split")
-    check_count("labels_per_class", labels_per_class, least=1, error=SplitError)
     pools = _by_class(dataset, np.sort(public.train), labels_per_class, "the public training set")
     train = np.sort(np.concatenate([pool[:labels_per_class] for pool in pools]))
-    return Split(train, public.val, public.test, dataset.digest, f"fixed-{labels_per_class}")
+    return Split(train, public.val, public.test, f"fixed-{labels_per_class}")
 
 
 def random_split(
@@ -133,9 +105,6 @@ def random_split(
     >>> random_split(load_dataset("citeseer"), labels_per_class=5, seed=0)
     Split('random-5-seed-0', train=30, val=500, test=1000)
     """
-    check_count("labels_per_class", labels_per_class, least=1, error=SplitError)
-    check_count("n_test", n_test, least=0, error=SplitError)
-    check_count("n_val", n_val, least=0, error=SplitError)
     rng = stream(seed, "split", labels_per_class)
     labelled = np.flatnonzero(dataset.labels >= 0)
     pools = _by_class(dataset, labelled, labels_per_class, "the dataset")
@@ -144,26 +113,41 @@ def random_split(
     rest = np.setdiff1d(labelled, train, assume_unique=True)
     if len(rest) < n_test + n_val:
         raise SplitError(
-            f"{n_test} test and {n_val} validation nodes were asked for, but only {len(rest)} "
+            f"{n_test} test and {n_val} validation nodes were requested, but only {len(rest)} "
             f"labelled nodes of {dataset.name!r} remain beside the {len(train)} training nodes"
         )
     test = np.sort(rng.choice(rest, n_test, replace=False))
     rest = np.setdiff1d(rest, test, assume_unique=True)
     val = np.sort(rng.choice(rest, n_val, replace=False))
-    return Split(train, val, test, dataset.digest, f"random-{labels_per_class}-seed-{seed}")
+    return Split(train, val, test, f"random-{labels_per_class}-seed-{seed}")
 
 
 def _by_class(
-    dataset: NodeDataset, nodes: NDArray[np.int64], least: int, where: str
+    dataset: NodeDataset, nodes: NDArray[np.int64], labels_per_class: int, where: str
 ) -> list[NDArray[np.int64]]:
     """Return the ``nodes`` of each class, in their order; a class with too few is an error."""
+    if labels_per_class < 1:
+        raise SplitError(f"labels_per_class must be at least 1; got {labels_per_class}")
     labels = dataset.labels[nodes]
     ends = np.cumsum(np.bincount(labels, minlength=dataset.num_classes))
     pools = np.split(nodes[np.argsort(labels, kind="stable")], ends[:-1])
     for name, pool in zip(dataset.class_names, pools, strict=True):
-        if len(pool) < least:
+        if len(pool) < labels_per_class:
             raise SplitError(
-                f"{least} labels per class were asked for, but {where} has "
+                f"{labels_per_class} labels per class were requested, but {where} has "
                 f"{len(pool)} nodes of class {name!r}"
             )
     return pools
+
+
+def _indices(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """Return node indices as a read-only int64 array."""
+    array = np.asarray(values)
+    numbers = array.size == 0 or array.dtype.kind in "iu"
+    if array.ndim != 1 or not numbers or np.any(array < 0) or len(np.unique(array)) < len(array):
+        raise SplitError(
+            f"{name} must hold node indices [n], integers from 0, each once; got {shown(values)}"
+        )
+    indices = array.astype(np.int64)
+    indices.flags.writeable = False
+    return indices

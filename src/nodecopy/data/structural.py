@@ -1,4 +1,4 @@
-"""Features for a graph that has none: which well-connected nodes a node is tied to."""
+"""Features for a graph that has none: the well-connected nodes among its neighbours."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import one_per_node
-from nodecopy.data.node_sets import NodeSets
 from nodecopy.data.splits import Split
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
@@ -77,15 +76,15 @@ class Task:
                 f"the features have no column, {list(features.shape)}; where there are none, leave "
                 "them out"
             )
-        nodes = NodeSets(np.asarray(train), np.asarray(val), np.zeros(0, np.int64))
+        nodes = Split(np.asarray(train), np.asarray(val), np.zeros(0, np.int64))
         nodes.check_range(graph.num_nodes)
-        if len(nodes.train) == 0:
-            raise ModelError("no labelled node: at least one label per class is needed")
         seen = np.concatenate([nodes.train, nodes.val])
         shown = np.full(len(y), -1, np.int64)
         shown[seen] = y[seen]
-        if np.any(shown[seen] < 0):
-            raise ModelError("a training or validation node has no label (-1)")
+        if len(nodes.train) == 0 or np.any(shown[seen] < 0):
+            raise ModelError(
+                "there must be training nodes, and every training and validation node needs a label"
+            )
         largest = int(shown.max())
         classes = largest + 1 if num_classes is None else num_classes
         if classes < 2:
@@ -116,7 +115,6 @@ class Task:
         >>> len(task.train), int((task.labels >= 0).sum())
         (35, 535)
         """
-        split.check(dataset)
         features = stored_by_density(dataset.row_normalised())
         k = dataset.num_classes
         return cls.of(
@@ -125,11 +123,11 @@ class Task:
 
 
 def _class_numbers(labels: ArrayLike) -> NDArray[np.int64]:
-    """Return labels as whole numbers [N], or say what they are instead."""
+    """Return labels as integers [N]; raise an error where they are not."""
     y = one_per_node(np.asarray(labels))
-    if y.ndim != 1:
-        raise ModelError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
     whole = y.dtype.kind in "iu" or (y.dtype.kind == "f" and bool(np.all(np.floor(y) == y)))
-    if y.size and not whole:
-        raise ModelError(f"labels must be class numbers, -1 where unknown; got {y.dtype}")
+    if y.ndim != 1 or (y.size and not whole):
+        raise ModelError(
+            f"labels must be class numbers [N], -1 where unknown; got {y.dtype} {list(y.shape)}"
+        )
     return y.astype(np.int64)

@@ -1,6 +1,5 @@
-"""The scikit-learn face of the method."""
+"""The estimator: inputs, fit, predict, assess, save and load."""
 
 from nodecopy.estimator.classifier import NodeCopyClassifier
-from nodecopy.estimator.search import on_nodes
 
-__all__ = ["NodeCopyClassifier", "on_nodes"]
+__all__ = ["NodeCopyClassifier"]

@@ -1,4 +1,4 @@
-"""Assessment: what a fitted model says of itself, from labels that were held out while it was made.
+"""Assessment: sets, accuracy and suspect labels of a fitted model, from labels it held out.
 
 Nothing is fitted here, and nothing needs the graph: held-out predictions and probabilities are part
 of a calibrated model, so that one from a file says the same. How near each of the answers comes to
@@ -7,7 +7,7 @@ the truth: docs/decisions/0025-honest-outputs.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nodecopy.calibration import (
     ClassShares,
     EstimatedAccuracy,
-    FittedStack,
+    HeldOut,
     PredictionSets,
     SuspectLabels,
     estimate_accuracy,
@@ -63,27 +63,30 @@ class Validation:
         truth: their known labels [n].
         probabilities: what was predicted, pooled as the final predictions are [n, K].
         folds: parts of the labels; each fit learned from all but one of them.
+        single: labelled nodes that were never held out, each the only one of its class [m].
     """
 
     nodes: NDArray[np.int64]
     truth: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     folds: int
+    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, model: Fitted) -> Validation | None:
         """Return what a fitted model predicted for labels held out; None where none were."""
-        if not isinstance(model, FittedStack) or not len(model.held_out.nodes):
+        held: HeldOut | None = getattr(model, "held_out", None)
+        if held is None or not len(held.nodes):
             return None
-        held = model.held_out
-        predicted = model.pool.apply(held.probabilities)
-        return cls(held.nodes, held.truth, predicted, int(held.folds.max()) + 1)
+        predicted = model.held_out_probabilities  # type: ignore[attr-defined]
+        folds = int(held.folds.max()) + 1
+        return cls(held.nodes, held.truth, predicted, folds, held.single)
 
     @property
     def right(self) -> NDArray[np.bool_]:
         """Whether each hidden label was predicted [n]."""
-        said: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
-        return said
+        correct: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return correct
 
     @property
     def scores(self) -> Scores:
@@ -139,5 +142,5 @@ class Assessment:
     def _others(self) -> NDArray[np.float64]:
         """Probabilities of the nodes without a label; of all, where there are no others."""
         others = np.ones(len(self.probabilities), bool)
-        others[self.validation.nodes] = False
+        others[self.validation.nodes] = others[self.validation.single] = False
         return self.probabilities[others] if others.any() else self.probabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -43,17 +43,6 @@ def progress_bar(
             yield move
     else:
         yield _lines(title, _PAUSE if pause is None else pause)
-
-
-def lines_on_stderr(wanted: bool | None = None) -> Callable[[str], None]:
-    """Return what shows a line where `progress_bar` shows progress, and nothing elsewhere."""
-
-    def write(line: str) -> None:
-        if wanted or (wanted is None and sys.stderr.isatty()):
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
-
-    return write
 
 
 def _lines(title: str, pause: float) -> Progress:

@@ -1,26 +1,24 @@
-"""Scaling: features of any unit, made comparable, and in the same way ever after."""
+"""Scaling of features, as fitted: by rows, by columns, or none."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.data.convert import check_features
 from nodecopy.data.kernel_map import has_units
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
-from nodecopy.estimator.inputs import checked
-from nodecopy.executors.origin import Origin, empty_from, origin_of
+from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import Graph
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
-Normalise = bool | Literal["auto", "rows", "columns"]
+Normalise = Literal["auto", "rows", "columns", "none"]
 
 # Rows that are scaled at a time.
 _BLOCK = 2**16
-_ACCEPTED = "'auto', 'rows', 'columns', True or False"
 
 
 @savable
@@ -38,41 +36,24 @@ class Scaling:
     shift: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
 
+    def __post_init__(self) -> None:
+        """Check that columns are divided by positive numbers."""
+        if (self.shift is None) != (self.scale is None) or (
+            self.scale is not None and not np.all(self.scale > 0)
+        ):
+            raise ModelError("shift and scale belong together, and scale must be positive")
+
     def apply(self, graph: Graph, features: FeatureMatrix) -> FeatureMatrix:
         """Return features on the scale that a model was fitted to [N, D]."""
         if self.rows:
-            return checked(graph, features).row_normalised()
+            return check_features(graph, features).row_normalised()
         if self.shift is None or self.scale is None:
             return features
         values = features if isinstance(features, np.ndarray) else features.toarray()
-        origin = origin_of(values)
-        made_of = None if origin is None else ScaledArray(self, origin)
-        scaled = empty_from(values.shape, np.float32, made_of)
+        scaled = np.empty(values.shape, np.float32)
         for block in _blocks(values):
             scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
         return scaled
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledArray:
-    """Dense features that were scaled: another process may do so itself, see `Origin`.
-
-    Attributes:
-        scaling: by columns.
-        features: where they are from.
-    """
-
-    scaling: Scaling
-    features: Origin
-
-    def seen(self) -> bool:
-        """Tell whether the features are seen here."""
-        return self.features.seen()
-
-    def array(self) -> NDArray[np.float32]:
-        """Scale them again."""
-        scaled = self.scaling.apply(Graph.from_edges(0, []), self.features.array())
-        return np.asarray(scaled, np.float32)
 
 
 def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
@@ -80,18 +61,17 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
 
     Args:
         features: [N, D].
-        normalise: "rows", or True, divides each row by its sum; "columns" brings each column to
-            mean 0 and standard deviation 1 (one that never changes is only shifted); False does
-            nothing. "auto" takes columns for dense features, which may be in any units, and rows
-            for those that count or mark things: sparse ones, or all 0 or 1; rows with negative
-            values are left as they are.
+        normalise: "rows" divides each row by its sum; "columns" brings each column to mean 0 and
+            standard deviation 1 (one that never changes is only shifted); "none" does nothing.
+            "auto" is "columns" for dense features, which may be in any units, and "rows" for counts
+            and indicators (sparse, or all 0 or 1), unless some are negative.
 
-    >>> found = scaling_of(np.array([[1000.0, 0.1], [3000.0, 0.3]]), "auto")
-    >>> found.apply(Graph.from_edges(1, []), np.array([[2000.0, 0.3]])).round(3).tolist()
+    >>> scaling = scaling_of(np.array([[1000.0, 0.1], [3000.0, 0.3]]), "auto")
+    >>> scaling.apply(Graph.from_edges(1, []), np.array([[2000.0, 0.3]])).round(3).tolist()
     [[0.0, 1.0]]
     """
-    if normalise not in (True, False, "auto", "rows", "columns"):
-        raise ModelError(f"normalise must be {_ACCEPTED}; got {normalise!r}")
+    if normalise not in get_args(Normalise):
+        raise ModelError(unknown_name("normalise", normalise, get_args(Normalise)))
     if normalise == "columns" or (normalise == "auto" and has_units(features)):
         values = features if isinstance(features, np.ndarray) else features.toarray()
         mean = values.mean(0, dtype=np.float64)
@@ -101,7 +81,7 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     if normalise == "auto":
         stored = features if isinstance(features, np.ndarray) else features.data
         return Scaling(rows=not bool(np.any(stored < 0)))
-    return Scaling(rows=bool(normalise))
+    return Scaling(rows=normalise == "rows")
 
 
 def _blocks(values: NDArray[np.floating]) -> list[slice]:

@@ -1,70 +1,43 @@
-"""Arrays that make up a graph: what is accepted, and sorting and counting without objects."""
+"""Arrays that make up a graph: checks of input, sorting and counting."""
 
 from __future__ import annotations
 
-import operator
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.errors import GraphError, unknown_name
+from nodecopy.errors import GraphError
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.floating[Any]]
 
 MAX_INT32 = 2**31 - 1
-# So many weights of this size add up to a finite number, even in 32 bits.
+# 10⁸ such weights add up to a finite number even in 32 bits.
 MAX_WEIGHT = 1e30
 
 
-def whole(name: str, values: ArrayLike) -> IntArray:
-    """Return an integer array, or say what was found instead."""
+def integers(name: str, values: ArrayLike) -> IntArray:
+    """Return an integer array; floating-point numbers are accepted if they are integers."""
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise GraphError(f"{name} must be a rectangular array of whole numbers: {error}") from error
+        raise GraphError(f"{name} must be a rectangular array of integers: {error}") from error
     if array.size == 0:
         return np.zeros(array.shape, np.int64)
-    if np.issubdtype(array.dtype, np.floating):
+    if array.dtype.kind == "f":
         numbers = array.astype(np.float64)
-        exact = np.abs(numbers) <= 2**53  # false for NaN and infinity too
-        if not np.all(exact & (numbers == np.floor(numbers))):
-            raise GraphError(f"{name} must hold whole numbers; got fractions, NaN or infinity")
-        array = numbers.astype(np.int64)
-    if not np.issubdtype(array.dtype, np.integer):
-        raise GraphError(f"{name} must hold whole numbers; got {array.dtype}")
+        # False for NaN and infinity, too.
+        if np.all((np.abs(numbers) <= 2**53) & (numbers == np.floor(numbers))):
+            return numbers.astype(np.int64)
+        raise GraphError(f"{name} must hold integers; got fractions, NaN or infinity")
+    if array.dtype.kind not in "iu":
+        raise GraphError(f"{name} must hold integers; got {array.dtype}")
     return array
-
-
-def node_list(name: str, values: ArrayLike, num_nodes: int) -> IntArray:
-    """Return a one-dimensional array of nodes that exist."""
-    array = whole(name, values)
-    if array.ndim != 1:
-        raise GraphError(f"{name} must be one-dimensional; got shape {list(array.shape)}")
-    check_range(array, num_nodes)
-    return array
-
-
-def check_choice(kind: str, name: str, choices: Any) -> None:
-    """Refuse a name that is not among the choices of a Literal type."""
-    if name not in get_args(choices):
-        raise GraphError(unknown_name(kind, name, get_args(choices)))
-
-
-def check_size(num_nodes: int) -> int:
-    """Return a number of nodes that a graph can have."""
-    try:
-        size = operator.index(num_nodes)
-    except TypeError:
-        raise GraphError(f"a number of nodes is an integer; got {num_nodes!r}") from None
-    if not 0 <= size <= MAX_INT32:
-        raise GraphError(f"a graph has 0 to {MAX_INT32} nodes; got {size}")
-    return size
 
 
 def check_range(indices: IntArray, num_nodes: int) -> None:
-    """Refuse a node that is not in the graph."""
+    """Raise an error for a node that is not in the graph."""
     if indices.size == 0:
         return
     low, high = int(indices.min()), int(indices.max())
@@ -75,7 +48,7 @@ def check_range(indices: IntArray, num_nodes: int) -> None:
 
 
 def check_weights(weights: ArrayLike, expected: int) -> FloatArray:
-    """Return the weights as an array of their own: float32 stays, all else becomes float64."""
+    """Return a copy of the weights: float32 stays, all else becomes float64."""
     given = np.asarray(weights)
     if given.shape != (expected,):
         raise GraphError(f"weights need one number per edge: {expected}; got {list(given.shape)}")
@@ -93,18 +66,14 @@ def check_weights(weights: ArrayLike, expected: int) -> FloatArray:
 
 
 def distinct(
-    keys: NDArray[np.int64], values: FloatArray | None, duplicates: str, num_nodes: int
+    keys: NDArray[np.int64], values: FloatArray | None, merge: np.ufunc
 ) -> tuple[NDArray[np.int64], FloatArray | None]:
     """Sort the keys and merge equal ones (a sort and a mask; ``np.unique`` is far slower)."""
     order = None if values is None else np.argsort(keys, kind="stable")
     keys = np.sort(keys) if order is None else keys[order]
     first = is_first(keys)
-    if duplicates == "error" and not first.all():
-        u, v = divmod(int(keys[~first][0]), num_nodes)
-        raise GraphError(f"edge ({u}, {v}) is repeated ({np.count_nonzero(~first)} repeats in all)")
     if values is None or order is None or len(keys) == 0:
         return keys[first], values
-    merge = np.add if duplicates == "sum" else np.maximum
     return keys[first], merge.reduceat(values[order], np.flatnonzero(first))
 
 

@@ -15,34 +15,30 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import GraphError
 from nodecopy.graph.arrays import (
     MAX_INT32,
     FloatArray,
     IntArray,
-    check_choice,
     check_range,
-    check_size,
     check_weights,
     distinct,
     frozen,
+    integers,
     is_first,
     keys_both_ways,
-    node_list,
     offsets,
-    sorted_distinct,
     unpacked,
-    whole,
 )
 from nodecopy.graph.rows import Rows
 
-# Rows that are looked at together where all at once would take much memory.
+# Rows per block, where all at once would take much memory.
 _BLOCK = 1 << 16
 
-SelfLoops = Literal["drop", "keep", "error"]
-Duplicates = Literal["merge", "sum", "error"]
+SelfLoops = Literal["drop", "keep"]
+Duplicates = Literal["merge", "sum"]
 Combine = Literal["union", "sum"]
 
 
@@ -72,13 +68,14 @@ class Graph:
     def __post_init__(self) -> None:
         """Check every promise of the class docstring, then freeze copies of the arrays."""
         # Copies, so that a caller who later writes into an array does not change the graph.
-        indptr = np.array(whole("indptr", self.indptr), np.int64)
+        indptr = np.array(integers("indptr", self.indptr), np.int64)
         if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
             raise GraphError("indptr must be one-dimensional, start at 0 and never decrease")
-        num_nodes = check_size(len(indptr) - 1)
-        indices = np.array(node_list("indices", self.indices, num_nodes), np.int32)
-        if indptr[-1] != len(indices):
-            raise GraphError(f"indptr ends at {indptr[-1]} but there are {len(indices)} indices")
+        given = integers("indices", self.indices)
+        check_range(given, len(indptr) - 1)
+        indices = np.array(given, np.int32)
+        if indices.shape != (indptr[-1],):
+            raise GraphError(f"indptr ends at {indptr[-1]}; got indices {list(indices.shape)}")
         weights = None if self.weights is None else check_weights(self.weights, len(indices))
         self._set(indptr, indices, weights)
         rows = self.row_of_entry()
@@ -111,17 +108,14 @@ class Graph:
             weights: one number per pair [E], or None.
             directed: whether (u, v) and (v, u) are different edges.
             self_loops: what to do with pairs (u, u).
-            duplicates: repeated pairs count once and keep the largest weight ("merge"), add up
-                their weights, one each where none are given ("sum"), or are refused ("error").
-                In an undirected graph (u, v) and (v, u) repeat each other.
+            duplicates: repeated pairs count once and keep the largest weight ("merge"), or add up
+                their weights, one each where none are given ("sum"). In an undirected graph
+                (u, v) and (v, u) repeat each other.
 
         >>> Graph.from_edges(3, [(0, 1), (1, 0), (1, 2)], duplicates="sum").weights.tolist()
         [2.0, 2.0, 1.0, 1.0]
         """
-        check_choice("self_loops", self_loops, SelfLoops)
-        check_choice("duplicates", duplicates, Duplicates)
-        num_nodes = check_size(num_nodes)
-        pairs = whole("edges", edges)
+        pairs = integers("edges", edges)
         pairs = pairs.reshape(0, 2) if pairs.size == 0 else pairs
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise GraphError(f"edges must have shape [E, 2]; got {list(pairs.shape)}")
@@ -130,15 +124,13 @@ class Graph:
         pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
         source, target = pairs[:, 0], pairs[:, 1]
         loops = source == target
-        if self_loops == "error" and loops.any():
-            raise GraphError(f"self-loop at node {source[loops][0]} ({loops.sum()} in all)")
         if self_loops == "drop" and loops.any():
             source, target = source[~loops], target[~loops]
             values = None if values is None else values[~loops]
         if not directed and values is None and duplicates == "merge":
             # The common case, with a single sort and the least memory.
             keys = keys_both_ways(source, target)
-            return cls._trusted(*unpacked(keys[is_first(keys)], num_nodes), None, directed)
+            return cls.trusted(*unpacked(keys[is_first(keys)], num_nodes))
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
         return cls._merged(num_nodes, source, target, values, duplicates, directed=directed)
@@ -158,7 +150,8 @@ class Graph:
         source, target = source.astype(np.int64), target.astype(np.int64)
         if not directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
-        keys, values = distinct(source * num_nodes + target, values, duplicates, num_nodes)
+        merge = {"merge": np.maximum, "sum": np.add}
+        keys, values = distinct(source * num_nodes + target, values, merge[duplicates])
         if not directed:
             low, high = np.divmod(keys, max(num_nodes, 1))
             mirrored = low != high
@@ -169,7 +162,7 @@ class Graph:
                 order = np.argsort(keys)
                 keys, values = keys[order], np.concatenate([values, values[mirrored]])[order]
         rows, columns = np.divmod(keys, max(num_nodes, 1))
-        return cls._trusted(offsets(rows, num_nodes), columns, values, directed)
+        return cls.trusted(offsets(rows, num_nodes), columns, values, directed)
 
     @classmethod
     def from_scipy(
@@ -177,13 +170,15 @@ class Graph:
         matrix: sp.sparray | sp.spmatrix,
         *,
         directed: bool = False,
-        self_loops: SelfLoops = "drop",
         weighted: bool = False,
     ) -> Graph:
-        """Build a graph from a square SciPy sparse matrix; explicit zeros are not edges."""
-        check_choice("self_loops", self_loops, SelfLoops)
-        if not sp.issparse(matrix):
-            raise GraphError(f"from_scipy takes a SciPy sparse matrix; got {type(matrix).__name__}")
+        """Build a graph from a square sparse matrix; zeros and the diagonal are not edges.
+
+        Args:
+            matrix: in any format of SciPy.
+            directed: False promises that the matrix is symmetric; the promise is checked.
+            weighted: whether its entries are the weights.
+        """
         csr: Any = sp.csr_array(cast(Any, matrix))  # SciPy's stubs leave the scalar type open
         if csr.ndim != 2 or csr.shape[0] != csr.shape[1]:
             raise GraphError(f"an adjacency matrix is square; got {list(csr.shape)}")
@@ -192,26 +187,17 @@ class Graph:
             csr.sum_duplicates()
             csr.eliminate_zeros()
         graph = cls(csr.indptr, csr.indices, csr.data if weighted else None, directed)
-        if self_loops == "error" and graph.num_self_loops:
-            looped = graph.indices[graph.indices == graph.row_of_entry()]
-            raise GraphError(f"self-loop at node {looped[0]} ({len(looped)} in all)")
-        return graph.without_self_loops() if self_loops == "drop" else graph
+        return graph.without_self_loops()
 
     @classmethod
     def trusted(
-        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None = None
+        cls,
+        indptr: IntArray,
+        indices: IntArray,
+        weights: FloatArray | None = None,
+        directed: bool = False,
     ) -> Graph:
-        """Build from arrays that an undirected graph had, without reading or copying them.
-
-        For arrays that were checked before, such as those of a file that is mapped into memory.
-        """
-        return cls._trusted(indptr, indices, weights, directed=False)
-
-    @classmethod
-    def _trusted(
-        cls, indptr: IntArray, indices: IntArray, weights: FloatArray | None, directed: bool
-    ) -> Graph:
-        """Build from arrays that are right by construction, without checking them again."""
+        """Build from arrays that are known to be right, without checking or copying them."""
         graph = object.__new__(cls)
         graph._set(indptr, indices, weights)
         object.__setattr__(graph, "directed", directed)
@@ -225,7 +211,7 @@ class Graph:
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]:
         """Copy and pickle by content: NumPy alone would bring back writable arrays."""
-        return Graph._trusted, (self.indptr, self.indices, self.weights, self.directed)
+        return Graph.trusted, (self.indptr, self.indices, self.weights, self.directed)
 
     @property
     def num_nodes(self) -> int:
@@ -256,10 +242,8 @@ class Graph:
 
     def strengths(self, rows: ArrayLike | None = None) -> NDArray[np.float64]:
         """Sum of the weights in each row [N], or in some rows; the degrees without weights."""
-        chosen = slice(None) if rows is None else node_list("rows", rows, self.num_nodes)
-        if self.weights is None:
-            return self.degrees[chosen].astype(np.float64)
-        return self._weight_sums[chosen].copy()
+        sums = self.degrees if self.weights is None else self._weight_sums
+        return (sums if rows is None else sums[np.asarray(rows, np.int64)]).astype(np.float64)
 
     @cached_property
     def _weight_sums(self) -> NDArray[np.float64]:
@@ -283,8 +267,6 @@ class Graph:
 
     def neighbours(self, node: int) -> NDArray[np.int32]:
         """Return the sorted neighbours of one node."""
-        if not 0 <= node < self.num_nodes:
-            raise GraphError(f"node {node} is out of range; the graph has {self.num_nodes} nodes")
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def row_of_entry(self) -> NDArray[np.int64]:
@@ -299,10 +281,8 @@ class Graph:
 
     def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
-        rows, columns = whole("sources", sources), whole("targets", targets)
-        check_range(rows, self.num_nodes)
-        check_range(columns, self.num_nodes)
-        keys = rows.astype(np.int64) * self.num_nodes + columns.astype(np.int64)
+        rows, columns = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
+        keys = rows * self.num_nodes + columns
         if len(self._keys) == 0:
             return np.zeros(keys.shape, bool)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
@@ -314,20 +294,15 @@ class Graph:
         Edges with a label < 0 (unknown) and self-loops are left out; NaN when no edge is left.
         """
         y = np.asarray(labels)
-        if y.shape != (self.num_nodes,):
-            raise GraphError(f"labels need one per node: {self.num_nodes}; got {list(y.shape)}")
         source, target = self.edges().T
         known = (y[source] >= 0) & (y[target] >= 0) & (source != target)
         same = y[source[known]] == y[target[known]]
         return float(same.mean()) if len(same) else float("nan")
 
-    def to_scipy(self, dtype: DTypeLike | None = None) -> sp.csr_array:
-        """Return the adjacency matrix as a SciPy CSR array [N, N], of the weights' type or another.
-
-        Where there are no weights, it holds ones, in double precision unless told otherwise.
-        """
-        data = np.ones(len(self.indices), dtype) if self.weights is None else self.weights
-        arrays = data if dtype is None else data.astype(dtype), self.indices, self._narrow_indptr
+    def to_scipy(self) -> sp.csr_array:
+        """Return the adjacency matrix as a SciPy CSR array [N, N]; ones where it has no weights."""
+        data = np.ones(len(self.indices)) if self.weights is None else self.weights
+        arrays = data, self.indices, self._narrow_indptr
         # A copy: the caller may write into it.
         return sp.csr_array(arrays, shape=(self.num_nodes,) * 2, copy=True)
 
@@ -363,10 +338,8 @@ class Graph:
 
     def take_rows(self, rows: ArrayLike) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
-        return self._gather(node_list("rows", rows, self.num_nodes))
-
-    def _gather(self, rows: IntArray) -> Rows:
-        # The exact sum is a gather of its own: it is needed only where a bound does not do.
+        rows = np.asarray(rows, np.int64)
+        # The exact sum costs another gather: it is computed only where a bound does not suffice.
         most = len(rows) * int(self.degrees.max(initial=0))
         wide = most > MAX_INT32 and int(self.degrees[rows].sum()) > MAX_INT32
         # SciPy copies whole rows; NumPy would need the place of every entry, at twice the time and
@@ -379,12 +352,7 @@ class Graph:
 
     def with_rows(self, source: ArrayLike) -> Graph:
         """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""
-        picked = node_list("source", source, self.num_nodes)
-        if len(picked) != self.num_nodes:
-            raise GraphError(
-                f"source needs {self.num_nodes} entries, one per node; got {len(picked)}"
-            )
-        return Graph._trusted(*self._gather(picked), directed=True)
+        return Graph.trusted(*self.take_rows(source), directed=True)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""
@@ -392,7 +360,7 @@ class Graph:
             return self
         flipped = self._matrix().T.tocsr()
         weights = None if self.weights is None else flipped.data
-        return Graph._trusted(flipped.indptr, flipped.indices, weights, directed=True)
+        return Graph.trusted(flipped.indptr, flipped.indices, weights, directed=True)
 
     def symmetrise(self, combine: Combine = "union") -> Graph:
         """Return the undirected graph with an edge wherever either direction has one.
@@ -400,7 +368,6 @@ class Graph:
         "union" gives an edge present in both directions the larger weight (none without weights);
         "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2, loops 2.
         """
-        check_choice("combine", combine, Combine)
         if combine == "union" and not self.directed:
             return self
         if self.weights is None:
@@ -408,13 +375,12 @@ class Graph:
             first = is_first(keys)
             counts = np.diff(np.flatnonzero(first), append=len(keys)) if combine == "sum" else None
             weights = None if counts is None else counts.astype(np.float64)
-            return Graph._trusted(*unpacked(keys[first], self.num_nodes), weights, directed=False)
+            return Graph.trusted(*unpacked(keys[first], self.num_nodes), weights, directed=False)
         source, target = self.row_of_entry(), self.indices
-        duplicates: Duplicates
-        if combine == "union":
-            duplicates, values = "merge", self.weights
-        else:
-            duplicates, values = "sum", np.where(source == target, 2 * self.weights, self.weights)
+        duplicates: Duplicates = "merge" if combine == "union" else "sum"
+        values = self.weights
+        if combine == "sum":
+            values = np.where(source == target, 2 * values, values)
         # Not by `from_edges`: a sum may be larger than what is accepted of a single weight.
         return Graph._merged(self.num_nodes, source, target, values, duplicates, directed=False)
 
@@ -425,11 +391,11 @@ class Graph:
             return self
         weights = None if self.weights is None else np.delete(self.weights, loops)
         indptr = self.indptr - np.searchsorted(loops, self.indptr)
-        return Graph._trusted(indptr, np.delete(self.indices, loops), weights, self.directed)
+        return Graph.trusted(indptr, np.delete(self.indices, loops), weights, self.directed)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
-        picked = node_list("nodes", nodes, self.num_nodes)
+        picked = np.asarray(nodes, np.int64)
         block = self.take_rows(picked)
         place = np.full(self.num_nodes, -1, np.int32)
         place[picked] = np.arange(len(picked))
@@ -441,32 +407,7 @@ class Graph:
         columns = columns[keep]
         order = np.argsort(rows * len(picked) + columns)
         weights = None if block.weights is None else block.weights[keep][order]
-        return Graph._trusted(offsets(rows, len(picked)), columns[order], weights, self.directed)
-
-    def permuted(self, order: ArrayLike) -> Graph:
-        """Rename the nodes: node i of the answer is this graph's node ``order[i]``."""
-        picked = node_list("order", order, self.num_nodes)
-        if len(picked) != self.num_nodes:
-            raise GraphError(f"a permutation needs {self.num_nodes} entries; got {len(picked)}")
-        return self.induced(picked)
-
-    def k_hop(self, nodes: ArrayLike, hops: int) -> NDArray[np.int64]:
-        """Return the sorted nodes within ``hops`` steps of ``nodes``, themselves included.
-
-        Steps go from a row to its entries: along the edges, when directed.
-        """
-        frontier = node_list("nodes", nodes, self.num_nodes)
-        if hops < 0:
-            raise GraphError(f"hops must be 0 or more; got {hops}")
-        seen = np.zeros(self.num_nodes, bool)
-        seen[frontier] = True
-        for _ in range(hops):
-            reached = self.take_rows(frontier).indices
-            frontier = sorted_distinct(reached[~seen[reached]])
-            if len(frontier) == 0:
-                break
-            seen[frontier] = True
-        return np.flatnonzero(seen)
+        return Graph.trusted(offsets(rows, len(picked)), columns[order], weights, self.directed)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.

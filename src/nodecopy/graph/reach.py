@@ -1,10 +1,10 @@
-"""The part of a graph that walks from some of its nodes reach.
+"""The part of a graph in which most random walks from some of its nodes end.
 
 What is learnt from labels depends on rows Π_i = Σ_t c_t Âᵗ_i of the labelled nodes, that is, on
-where walks from them end: at each step a walk goes on to one of the neighbours, or stays, by
-P = D⁻¹ (A + I), and Âᵗ_ij = √(d_i / d_j) Pᵗ_ij. Walks are followed as a vector of probabilities,
-of which small entries are dropped, as Andersen, Chung and Lang (2006), "Local graph partitioning
-using PageRank vectors", do: the cost is that of the nodes reached, however large the graph is.
+where walks from them end: with each hop a walk goes on to one of the neighbours, or stays, by
+P = D⁻¹ (A + I), and Âᵗ_ij = √(d_i / d_j) Pᵗ_ij. Walks are followed as a vector of probabilities
+with small entries dropped: Andersen, Chung and Lang (2006), "Local graph partitioning using
+PageRank vectors". The cost depends on the nodes visited, not on the size of the graph.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nodecopy.graph.rows import RowGraph, Rows
 
-# So many times as many nodes are followed as are wanted in the end.
+# Nodes that are followed, as a multiple of the nodes that are returned.
 _FOLLOWED = 4
 
 
@@ -24,8 +24,8 @@ class Reach(NamedTuple):
     """Where most walks end.
 
     Attributes:
-        nodes: the nodes, ascending [n].
-        escaped: the share of walks, weighted like Π, that leave these nodes at some step. The row
+        nodes: in ascending order [n].
+        escaped: the fraction of walks, weighted like Π, that leave these nodes at some hop. The row
             of a start within the part, averaged over starts, differs from that in the whole graph
             by at most twice this in sum (walks by P).
     """
@@ -42,7 +42,7 @@ def reach(
     Args:
         graph: which edges there are.
         starts: nodes that walks start from, each equally often.
-        lengths: c_t, how many walks are of t steps [T + 1]; they add up to one.
+        lengths: c_t, the fraction of walks of t hops [T + 1]; they add up to one.
         most: nodes at most, but never fewer than starts.
     """
     starts = np.unique(starts)
@@ -50,36 +50,36 @@ def reach(
     nodes, mass = starts, np.full(len(starts), 1.0 / len(starts))
     ended[nodes] = lengths[0] * mass
     for share in lengths[1:]:
-        nodes, mass = _step(graph, nodes, mass)
+        nodes, mass = _hop(graph, nodes, mass)
         if len(nodes) > _FOLLOWED * most:
             followed = np.sort(np.argpartition(-mass, _FOLLOWED * most)[: _FOLLOWED * most])
             nodes, mass = nodes[followed], mass[followed]
         ended[nodes] += share * mass
     ended[starts] = np.inf
-    reached = np.flatnonzero(ended)
-    if len(reached) > max(most, len(starts)):
-        # Of nodes reached alike the first; a stable order, so that the same part is found again.
-        order = np.argsort(-ended[reached], kind="stable")
-        reached = np.sort(reached[order[: max(most, len(starts))]])
-    return Reach(reached, _escaped(graph, reached, starts, lengths))
+    part = np.flatnonzero(ended)
+    if len(part) > max(most, len(starts)):
+        # A stable order: of equal nodes the first, so that the part is always the same.
+        order = np.argsort(-ended[part], kind="stable")
+        part = np.sort(part[order[: max(most, len(starts))]])
+    return Reach(part, _escaped(graph, part, starts, lengths))
 
 
-def _step(
+def _hop(
     graph: RowGraph, nodes: NDArray[np.int64], mass: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Let every walk take one step by P."""
+    """Move every walk by one hop of P."""
     rows = graph.take_rows(nodes)
     targets, arriving = _arriving(rows, mass)
     stayed = mass / (rows.strengths() + 1.0)
-    reached, place = np.unique(np.concatenate([targets, nodes]), return_inverse=True)
-    total = np.bincount(place, np.concatenate([arriving, stayed]), len(reached))
-    return reached, total.astype(np.float64, copy=False)
+    visited, place = np.unique(np.concatenate([targets, nodes]), return_inverse=True)
+    total = np.bincount(place, np.concatenate([arriving, stayed]), len(visited))
+    return visited, total.astype(np.float64, copy=False)
 
 
 def _arriving(
     rows: Rows, mass: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return where walks from some rows go, entry by entry, and how many."""
+    """Return where walks from some rows go, entry by entry, and their mass."""
     leaving = np.repeat(mass / (rows.strengths() + 1.0), np.diff(rows.indptr))
     return rows.indices.astype(np.int64), (
         leaving if rows.weights is None else leaving * rows.weights
@@ -92,7 +92,7 @@ def _escaped(
     starts: NDArray[np.int64],
     lengths: NDArray[np.float64],
 ) -> float:
-    """Return the share of walks that leave some nodes before they end."""
+    """Return the fraction of walks that leave some nodes before they end."""
     rows = graph.take_rows(nodes)
     place = np.full(graph.num_nodes, -1, np.int64)
     place[nodes] = np.arange(len(nodes))

@@ -1,8 +1,13 @@
-"""The assortative mixed-membership stochastic block model: the graph model of Zhang et al. (2019).
+"""The assortative mixed-membership stochastic block model, the compared method of the paper.
 
-A parametric model in the place of node copying, the compared Bayesian GCN of the paper's tables.
-Communities are classes. The equations are in `mmsbm_gradients`, the iterations in
-`mmsbm_inference`, the draw of a graph in `block_draw`.
+Zhang, Pal, Coates and Üstebay (2019), "Bayesian graph convolutional neural networks for
+semi-supervised classification". A parametric model replaces node copying; communities are classes:
+
+    y_ab ~ Bern(β_k) if a and b are both in community k, else Bern(δ)
+
+Inference is in `mmsbm_inference`. A graph is drawn in O(E): the pairs of one block are alike, so
+their number of edges is binomial, and given the number every set of that many pairs is equally
+likely. The pairs of a block are numbered, and numbers are drawn.
 """
 
 from __future__ import annotations
@@ -11,12 +16,14 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.data.planted_edges import distinct_keys
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.graph_models.block_draw import block_draw
+from nodecopy.graph_models.donors import ClassSets, class_sets
 from nodecopy.graph_models.mmsbm_inference import (
     COLD,
     WARM,
@@ -26,52 +33,31 @@ from nodecopy.graph_models.mmsbm_inference import (
     warm_start,
 )
 from nodecopy.rng import stream
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Count, Probability, Settings
+
+Numbers = NDArray[np.int64]
+Pairs = tuple[Numbers, Numbers]
 
 
 @savable
 @dataclass(frozen=True)
-class MMSBM:
+class MMSBM(Settings):
     """Memberships π and strengths β by MAP inference; a graph is drawn from the fitted blocks.
 
     A cold run from random parameters finds their scale, a warm run starts from the base
-    classifier's probabilities. The defaults are those of the authors' program. Edge weights play no
-    part, and fitting warns of it: the model is of which edges there are.
+    classifier's probabilities. The defaults are those of the authors' program. Edge weights are
+    ignored, with a warning: the model is of which edges there are.
 
     Args:
         delta: δ, the probability of an edge between different communities.
-        prior_rate: ρ, the rate of the Gamma(1, ρ) priors of φ and θ.
         cold_iterations: length of the cold run.
         warm_iterations: length of a warm run.
-        batch_nodes: nodes whose φ an iteration updates; all, where there are fewer.
-        batch_partners: random nodes that each of them is compared with, besides its neighbours;
-            all, where there are fewer.
-        non_edge_share: share of all pairs that an update of θ sees, besides the edges; 10,000 pairs
-            at least, or all.
     """
 
-    delta: float = 1e-4
-    prior_rate: float = 0.001
-    cold_iterations: int = 1000
-    warm_iterations: int = 200
-    batch_nodes: int = 500
-    batch_partners: int = 500
-    non_edge_share: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not 0 < self.delta < 1:
-            raise ModelError(f"delta must lie strictly between 0 and 1; got {self.delta}")
-        if not 0 <= self.prior_rate < np.inf:
-            raise ModelError(f"prior_rate must be 0 or more; got {self.prior_rate}")
-        if not 0 < self.non_edge_share <= 1:
-            raise ModelError(
-                f"non_edge_share must be above 0 and at most 1; got {self.non_edge_share}"
-            )
-        least = {"cold_iterations": 0, "warm_iterations": 0, "batch_nodes": 1, "batch_partners": 1}
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise ModelError(f"{name} must be at least {value}; got {getattr(self, name)}")
+    delta: Probability = 1e-4
+    cold_iterations: Count = 1000
+    warm_iterations: Count = 200
 
     def fit(self, task: Task, probabilities: NDArray[np.floating], seed: int) -> MMSBMPosterior:
         """Make the cold run, then a warm run from the base classifier's probabilities [N, K]."""
@@ -90,14 +76,7 @@ class MMSBM:
 
     def inference(self, graph: Graph) -> MAPInference:
         """Return the updates that these settings ask for."""
-        return MAPInference(
-            graph,
-            self.delta,
-            self.prior_rate,
-            self.batch_nodes,
-            self.batch_partners,
-            self.non_edge_share,
-        )
+        return MAPInference(graph, self.delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +106,7 @@ class MMSBMPosterior:
         return self.parameters.strengths
 
     def graph(self, seed: int, v: int, i: int) -> Graph:
-        """Draw G_{i,v}, undirected and simple: each node belongs to its likeliest community."""
+        """Draw G_{i,v}, undirected and simple: each node belongs to its most probable community."""
         communities = self.memberships.argmax(1)
         rng = stream(seed, "graph", v, i)
         return block_draw(communities, self.strengths, self.model.delta, rng)
@@ -141,8 +120,79 @@ class MMSBMPosterior:
         return replace(self, parameters=parameters, warm_runs=self.warm_runs + 1)
 
 
+def block_draw(communities: ArrayLike, strengths: ArrayLike, delta: float, rng: Generator) -> Graph:
+    """Draw an undirected simple graph: y_ab ~ Bern(β_k) if a and b are both in k, else Bern(δ).
+
+    Args:
+        communities: the community of each node [N], 0 to K-1.
+        strengths: β [K].
+        delta: δ.
+        rng: draws the counts, then the pairs.
+
+    >>> block_draw([0, 0, 1, 1], [1.0, 0.0], 0.0, np.random.default_rng(0)).edges().tolist()
+    [[0, 1]]
+    """
+    beta = np.asarray(strengths, np.float64)
+    sets = class_sets(communities, len(beta))
+    sizes, num_nodes = sets.sizes, len(sets.labels)
+    within = sizes * (sizes - 1) // 2
+    across = num_nodes * (num_nodes - 1) // 2 - within.sum()
+    counts = rng.binomial(within, beta)
+    places = [
+        _shifted(pair_within(int(n), distinct_numbers(int(pairs), int(count), rng)), int(start))
+        for n, pairs, count, start in zip(sizes, within, counts, sets.starts[:-1], strict=True)
+    ]
+    count = int(rng.binomial(across, delta))
+    places.append(pair_across(sets, distinct_numbers(int(across), count, rng)))
+    edges = np.stack([np.concatenate(ends) for ends in zip(*places, strict=True)], axis=1)
+    return Graph.from_edges(num_nodes, sets.nodes[edges])
+
+
+def distinct_numbers(size: int, count: int, rng: Generator) -> Numbers:
+    """Draw a uniformly random set of ``count`` numbers below ``size``; sorted, O(count) memory."""
+    if 2 * count > size:  # what is left out is fewer
+        kept = np.ones(size, bool)
+        kept[distinct_numbers(size, size - count, rng)] = False
+        return np.flatnonzero(kept)
+    return distinct_keys(count, lambda n: rng.integers(size, size=n), "in a block")
+
+
+def pair_within(size: int, numbers: Numbers) -> Pairs:
+    """Return the pairs of ``size`` nodes that have these numbers, 0 to size (size - 1) / 2 - 1.
+
+    On a ring, pair ``i + size * s`` joins place i and the place s + 1 further on. An even ring's
+    last distance, size / 2, meets each pair twice: there the numbers end after the first half.
+
+    >>> low, high = pair_within(4, np.arange(6))
+    >>> list(zip(low.tolist(), high.tolist()))
+    [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+    """
+    distance, first = np.divmod(numbers, max(size, 1))
+    return first, (first + distance + 1) % max(size, 1)
+
+
+def pair_across(sets: ClassSets, numbers: Numbers) -> Pairs:
+    """Return the places in ``sets.nodes`` of the pairs of different classes with these numbers.
+
+    Class after class, each of its nodes is paired with every node of the later classes.
+
+    >>> low, high = pair_across(class_sets([0, 0, 1], 2), np.arange(2))
+    >>> list(zip(low.tolist(), high.tolist()))
+    [(0, 2), (1, 2)]
+    """
+    later = len(sets.nodes) - sets.starts[1:]
+    begins = np.concatenate([[0], np.cumsum(sets.sizes * later)])
+    k = np.searchsorted(begins, numbers, side="right") - 1
+    place, partner = np.divmod(numbers - begins[k], later[k])
+    return sets.starts[k] + place, sets.starts[k + 1] + partner
+
+
+def _shifted(pairs: Pairs, by: int) -> Pairs:
+    return pairs[0] + by, pairs[1] + by
+
+
 def _modelled_graph(task: Task) -> Graph:
-    """Return G_obs without self-loops, or say why the model cannot be fitted to it."""
+    """Return G_obs without self-loops; raise an error where the model cannot be fitted to it."""
     if task.num_classes < 2:
         raise ModelError(f"a block model needs at least two classes; got {task.num_classes}")
     if task.graph.directed:
@@ -157,19 +207,12 @@ def _modelled_graph(task: Task) -> Graph:
 
 
 def _checked(probabilities: NDArray[np.floating], task: Task) -> NDArray[np.float64]:
-    """Return the class probabilities [N, K] if they are such and every class is predicted."""
-    given = np.asarray(probabilities, np.float64)
-    wanted = task.graph.num_nodes, task.num_classes
-    if given.shape != wanted:
-        raise ModelError(f"probabilities must have shape {list(wanted)}; got {list(given.shape)}")
-    # Not a number compares false, so it is refused too.
-    if not (np.all(given >= 0) and np.all(np.abs(given.sum(1) - 1) < 1e-3)):
-        raise ModelError("probabilities must be 0 or more, and those of each node must add up to 1")
-    sizes = np.bincount(given.argmax(1), minlength=task.num_classes)
+    """Return the class probabilities [N, K] if every class is predicted."""
+    sizes = np.bincount(probabilities.argmax(1), minlength=task.num_classes)
     if not sizes.all():
         empty = ", ".join(map(str, np.flatnonzero(sizes == 0)))
         raise ModelError(
             f"no node is predicted to be of class {empty}: its block cannot be fitted; "
             "use a better base classifier or fewer classes"
         )
-    return given
+    return np.asarray(probabilities, np.float64)

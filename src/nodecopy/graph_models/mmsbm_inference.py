@@ -1,9 +1,18 @@
-"""Maximum a posteriori inference of the mixed-membership block model by mini-batches.
+"""Likelihood and maximum a posteriori inference of the mixed-membership block model.
 
-An iteration updates φ of a batch of nodes, then θ (Li, Ahn and Welling, 2016; Zhang et al., 2019).
-Both samples come from a random ring of all nodes: the partners of a node are those that follow a
-random place on it, and pairs are the nodes at a few random distances. Every pair has the same
-chance, no partner is repeated, each node has partners of its own, and memory is read in order.
+Node a belongs to community k with probability π_ak. For each pair of nodes z_ab ~ Cat(π_a) and
+z_ba ~ Cat(π_b); there is an edge, y_ab = 1, with probability β_k if both are k, else with δ.
+Expanded mean: π_ak = φ_ak / Φ_a with Φ_a = Σ_l φ_al, and β_k = θ_k1 / S_k with S_k = θ_k0 + θ_k1.
+An iteration updates φ of a batch of nodes, then θ, each by a preconditioned gradient step
+(`map_update`): Li, Ahn and Welling (2016), "Scalable MCMC for mixed membership stochastic
+blockmodels"; Zhang, Pal, Coates and Üstebay (2019), "Bayesian graph convolutional neural networks
+for semi-supervised classification".
+
+A sum over non-edges is the sum over all pairs, each as if it were a non-edge, less the same terms
+of the edges. The first is estimated from a sample of all pairs, the second is exact: non-edges are
+neither listed nor looked up. Both samples come from a random ring of all nodes: the partners of a
+node are those that follow a random place on it, and pairs are the nodes at a few random distances.
+Every pair has the same probability, no partner is repeated, and memory is read in order.
 
 A departure: the authors' program draws 500 - degree non-neighbours for each node and a hundredth of
 a list of all non-edges. The estimates here have the same mean; on Cora their variance is 0.92 to
@@ -15,34 +24,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.mmsbm_gradients import (
-    Floats,
-    community_weight,
-    map_update,
-    phi_gradient,
-    slope_over_neighbours,
-    slope_over_partners,
-    theta_gradient,
-)
 
-# No denominator vanishes while parameters stay above the one and strengths the other away from 0
-# and 1: in float32 Z_ab is exact to 6e-8.
+Floats = NDArray[np.floating[Any]]
+Edge = Literal[0, 1]
+
+# No denominator vanishes while parameters stay above the first and strengths this far from 0 and 1:
+# in float32 Z_ab is exact to 6e-8.
 _LEAST_PARAMETER = 1e-10
 _LEAST_STRENGTH = 1e-6
 
-# So many pairs at least enter an update of θ, so that little is left to chance on a small graph.
+# Least number of pairs in an update of θ, so that its variance is small on a small graph, too.
 _LEAST_PAIRS = 10_000
 
 
-# The partners of so many nodes at once stay in a processor's cache.
+# The partners of this many nodes stay in a processor's cache.
 _NODES_AT_ONCE = 25
 
 
@@ -122,23 +126,25 @@ def warm_start(graph: Graph, probabilities: Floats, previous: BlockParameters) -
 
 @dataclass(frozen=True, eq=False)
 class MAPInference:
-    """Stochastic MAP updates for one observed graph.
+    """Stochastic MAP updates for one observed graph; the defaults are the authors' program's.
 
     Args:
         graph: an undirected graph without self-loops.
         delta: δ.
-        prior_rate: ρ.
-        batch_nodes: nodes whose φ an iteration updates.
-        batch_partners: partners that each of them is compared with.
-        pair_share: share of all pairs that an update of θ sees, besides the edges.
+        prior_rate: ρ, the rate of the Gamma(1, ρ) priors of φ and θ.
+        batch_nodes: nodes whose φ an iteration updates; all, where there are fewer.
+        batch_partners: random nodes that each of them is compared with, besides its neighbours;
+            all, where there are fewer.
+        pair_share: fraction of all pairs in an update of θ, besides the edges; 10,000 pairs at
+            least, or all.
     """
 
     graph: Graph
     delta: float
-    prior_rate: float
-    batch_nodes: int
-    batch_partners: int
-    pair_share: float
+    prior_rate: float = 0.001
+    batch_nodes: int = 500
+    batch_partners: int = 500
+    pair_share: float = 0.01
 
     def run(
         self, start: BlockParameters, iterations: int, steps: StepSize, rng: Generator
@@ -166,7 +172,7 @@ class MAPInference:
         places = rng.integers(len(pi), size=len(nodes))
         sampled = [
             slope_over_partners(pi[nodes[few]], windows[places[few]], len(pi), beta, self.delta)
-            for few in _slices(len(nodes), _NODES_AT_ONCE)
+            for few in _blocks(len(nodes), _NODES_AT_ONCE)
         ]
         return np.concatenate(sampled) + slope_over_neighbours(
             self.graph, pi, nodes, beta, self.delta
@@ -186,6 +192,117 @@ class MAPInference:
         return linked, everywhere * (len(pi) - 1) / 2 / len(pairs) - as_unlinked
 
 
+def likelihood_terms(y: Edge, beta: Floats, delta: float) -> tuple[float, Floats]:
+    """Return B(y; δ) and B(y; β_k) - B(y; δ) [K], where B(1; p) = p and B(0; p) = 1 - p."""
+    return (delta, beta - delta) if y == 1 else (1 - delta, delta - beta)
+
+
+def pair_likelihood(overlap: Floats, y: Edge, beta: Floats, delta: float) -> Floats:
+    """Return Z_ab = B(y; δ) + Σ_k [B(y; β_k) - B(y; δ)] π_ak π_bk of n pairs [n].
+
+    Args:
+        overlap: π_ak π_bk [K, n].
+        y: whether the pairs are edges.
+        beta: β [K].
+        delta: δ.
+
+    >>> overlap = np.array([[1.0, 0.0], [0.0, 0.0]])  # both in community 0; in different ones
+    >>> pair_likelihood(overlap, 1, np.array([0.5, 0.25]), 0.125).tolist()
+    [0.5, 0.125]
+    """
+    background, gain = likelihood_terms(y, beta, delta)
+    return gain.astype(overlap.dtype) @ overlap + background
+
+
+def phi_gradient(phi: Floats, slope: Floats) -> Floats:
+    """Return G_ak = Σ_b g_φ(a, b, k) [B, K], given the derivatives u_ak with respect to π_ak.
+
+    g_φ(a, b, k) = f_ab(k) / (Z_ab φ_ak) - 1 / Φ_a, where
+    f_ab(k) = π_ak [B(y; β_k) π_bk + B(y; δ) (1 - π_bk)], is the chain rule through π = φ / Φ:
+    G_ak = (u_ak - Σ_l π_al u_al) / Φ_a. This form neither divides by φ nor cancels near 1.
+    """
+    total: Floats = phi.sum(1, keepdims=True)
+    mean: Floats = (phi * slope).sum(1, keepdims=True) / total
+    return (slope - mean) / total
+
+
+def slope_over_partners(
+    pi: Floats, partners: Floats, num_nodes: int, beta: Floats, delta: float
+) -> Floats:
+    """Estimate Σ_b ∂ log Z_ab / ∂π_ak over all N nodes b, each taken for a non-neighbour [B, K].
+
+    u_ak = N/P Σ_b [B(0; β_k) - B(0; δ)] π_bk / Z_ab over P partners.
+
+    Args:
+        pi: π of the nodes a [B, K].
+        partners: π of the partners of each [B, K, P].
+        num_nodes: N.
+        beta: β [K].
+        delta: δ.
+    """
+    background, gain = likelihood_terms(0, beta, delta)
+    tilted = (pi * gain).astype(pi.dtype)
+    likelihood = (tilted[:, None, :] @ partners)[:, 0] + background  # [B, P], as pair_likelihood
+    summed: Floats = (partners @ (1 / likelihood)[:, :, None])[:, :, 0]  # [B, K]
+    weight: float = num_nodes / partners.shape[2]
+    return weight * gain * summed
+
+
+def slope_over_neighbours(
+    graph: Graph, pi: Floats, nodes: NDArray[np.int64], beta: Floats, delta: float
+) -> Floats:
+    """Return the correction of `slope_over_partners` for edges and for the pair (a, a) [B, K].
+
+    Σ_{b ∈ N(a)} ∂(log Z_ab[y=1] - log Z_ab[y=0]) / ∂π_ak - ∂ log Z_aa[y=0] / ∂π_ak.
+    """
+    rows = graph.take_rows(nodes)
+    own = pi[nodes]  # [B, K]
+    overlap = (np.repeat(own, np.diff(rows.indptr), axis=0) * pi[rows.indices]).T  # [K, entries]
+
+    def slope(y: Edge) -> Floats:
+        inverse = 1 / pair_likelihood(overlap, y, beta, delta)
+        shape = len(nodes), graph.num_nodes
+        summed = sp.csr_array((inverse, rows.indices, rows.indptr), shape=shape) @ pi
+        return np.asarray(likelihood_terms(y, beta, delta)[1] * summed)
+
+    itself = own / pair_likelihood(own.T**2, 0, beta, delta)[:, None]
+    return slope(1) - slope(0) - likelihood_terms(0, beta, delta)[1] * itself
+
+
+def community_weight(first: Floats, second: Floats, y: Edge, beta: Floats, delta: float) -> Floats:
+    """Return Σ w_ab(k) over n pairs [K], w_ab(k) = B(y; β_k) π_ak π_bk / Z_ab: both ends are in k.
+
+    Args:
+        first: π of one end of each pair [K, n].
+        second: π of the other [K, n].
+        y: whether the pairs are edges.
+        beta: β [K].
+        delta: δ.
+    """
+    overlap = first * second
+    summed = overlap @ (1 / pair_likelihood(overlap, y, beta, delta))
+    return summed * (beta if y == 1 else 1 - beta)
+
+
+def theta_gradient(theta: Floats, linked: Floats, unlinked: Floats) -> Floats:
+    """Return H [K, 2], given the sums of w_ab(k) over edges and over non-edges [K].
+
+    An edge adds w (1/θ_k1 - 1/S_k) to H_k1 and -w/S_k to H_k0; a non-edge adds
+    w (1/θ_k0 - 1/S_k) to H_k0 and -w/S_k to H_k1.
+    """
+    counts: Floats = np.stack([unlinked, linked], axis=1)
+    total: Floats = theta.sum(1)
+    return counts / theta - ((linked + unlinked) / total)[:, None]
+
+
+def map_update(parameter: Floats, gradient: Floats, step: float, prior_rate: float) -> Floats:
+    """Return |x + ε_t/2 (-ρ x + x ⊙ gradient)|: a preconditioned step up the log-posterior.
+
+    The prior of each parameter x is Gamma(1, rate ρ), and the preconditioner is x itself.
+    """
+    return np.abs(parameter + step / 2 * (-prior_rate * parameter + parameter * gradient))
+
+
 def ring_windows(pi: Floats, length: int, rng: Generator) -> Floats:
     """Put all nodes on a random ring; return π of the P that follow each place, a view [N, K, P].
 
@@ -202,16 +319,17 @@ def ring_windows(pi: Floats, length: int, rng: Generator) -> Floats:
 def ring_pairs(pi: Floats, share: float, rng: Generator) -> Iterator[tuple[Floats, Floats]]:
     """Draw a share of all pairs, N at a time: π of one end and of the other, [K, N] each.
 
-    Each time all nodes of a random ring meet those at one random distance; no distance comes twice.
+    Each time all nodes of a random ring are paired with those at one random distance, never twice
+    the same.
     """
     num_nodes = len(pi)
-    wanted = max(share * num_nodes * (num_nodes - 1) / 2, _LEAST_PAIRS)
-    times = min(math.ceil(wanted / num_nodes), num_nodes - 1)
+    count = max(share * num_nodes * (num_nodes - 1) / 2, _LEAST_PAIRS)
+    times = min(math.ceil(count / num_nodes), num_nodes - 1)
     ring = rng.permutation(num_nodes)
     unrolled = np.ascontiguousarray(pi[np.concatenate([ring, ring])].T)  # [K, 2 N]
     for distance in 1 + rng.permutation(num_nodes - 1)[:times]:
         yield unrolled[:, :num_nodes], unrolled[:, distance : distance + num_nodes]
 
 
-def _slices(length: int, step: int) -> list[slice]:
-    return [slice(start, start + step) for start in range(0, length, step)]
+def _blocks(length: int, size: int) -> list[slice]:
+    return [slice(start, start + size) for start in range(0, length, size)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
 
 @savable

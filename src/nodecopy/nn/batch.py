@@ -1,4 +1,4 @@
-"""A batch: everything a forward pass reads, for M members laid side by side.
+"""A batch: everything a forward pass reads, for M members side by side.
 
 Member m has its own receptive field. Levels are padded to the largest member, so hidden rows are
 plain tensors [M, n, F]; the operators of all members form one block-diagonal sparse matrix, so one
@@ -66,16 +66,11 @@ class Batch:
 
     def transform_inputs(self, weight: Tensor, key: int | None, rate: float) -> Tensor:
         """Return dropout(X) W for every member: weight [M, D, F] -> [M, n, F], outermost level."""
-        dropping = key is not None and rate > 0
         if self._dense is not None:
-            x = self._dense
-            if dropping:
-                x = x * self.mask("input", len(self.nodes) - 1, self.num_features, key, rate)
-            return x @ weight
+            return self.dropout(self._dense, "input", len(self.nodes) - 1, key, rate) @ weight
         assert self._sparse is not None
         values = self._sparse.values
-        if dropping:
-            assert key is not None
+        if key is not None and rate > 0:
             values = keep_mask(self._input_names(), key, rate).mul_(values)
         flat = weight.reshape(self.size * self.num_features, -1)
         return self._sparse.matmul(flat, values).view(self.size, -1, flat.shape[1])
@@ -85,9 +80,16 @@ class Batch:
         flat = hidden.reshape(-1, hidden.shape[-1])
         return self.operators[hop].matmul(flat).view(self.size, -1, hidden.shape[-1])
 
-    def mask(self, place: str, level: int, width: int, key: int | None, rate: float) -> Tensor:
+    def dropout(
+        self, hidden: Tensor, place: str, level: int, key: int | None, rate: float
+    ) -> Tensor:
+        """Drop entries of hidden rows [M, n_level, F] at a named place; ``key`` None keeps all."""
+        if key is None or rate == 0:
+            return hidden
+        return hidden * self._mask(place, level, hidden.shape[-1], key, rate)
+
+    def _mask(self, place: str, level: int, width: int, key: int, rate: float) -> Tensor:
         """Return the dropout mask of hidden rows [M, n_level, width] at a named place."""
-        assert key is not None
         if (place, width) not in self._names:
             rows = row_names(self._keys(place)[:, None], self.nodes[level])
             names = np.stack([entry_names(r[:, None], np.arange(width)) for r in rows])
@@ -116,9 +118,9 @@ class Batch:
             # A member at a time: the 64-bit hashing takes many times the memory of its result.
             for m, start in enumerate(range(0, rows.size, rows.shape[1])):
                 begins = indptr[start : start + rows.shape[1] + 1]
-                mine = slice(begins[0], begins[-1])
-                column = columns[mine].astype(np.int64) - m * self.num_features
-                names[mine] = entry_names(np.repeat(rows[m], np.diff(begins)), column)
+                entries = slice(begins[0], begins[-1])
+                column = columns[entries].astype(np.int64) - m * self.num_features
+                names[entries] = entry_names(np.repeat(rows[m], np.diff(begins)), column)
             self._names["input", -1] = torch.as_tensor(names, device=self.device)
         return self._names["input", -1]
 

@@ -1,4 +1,8 @@
-"""ChebyNet (Defferrard et al. 2016): layers that are Chebyshev polynomials of the Laplacian."""
+"""ChebyNet: layers that are Chebyshev polynomials of the Laplacian.
+
+Defferrard, Bresson and Vandergheynst (2016), "Convolutional neural networks on graphs with fast
+localized spectral filtering".
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nodecopy.errors import ModelError
 from nodecopy.nn.batch import Batch
-from nodecopy.nn.layered import Layered
-from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.layered import DropoutRate, Layered
+from nodecopy.nn.network import Weights, glorot
 from nodecopy.nn.propagation import OperatorKind
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Count
 
 
 @savable
@@ -29,17 +33,10 @@ class ChebNet(Layered):
         dropout: rate on the input entries and on every hidden layer.
     """
 
-    hidden: tuple[int, ...] = (16,)
-    degree: int = 3
-    dropout: float = 0.5
+    hidden: tuple[Count, ...] = (16,)
+    degree: Count = 3
+    dropout: DropoutRate = 0.5
     operator: ClassVar[OperatorKind] = "laplacian"
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_sizes("hidden", self.hidden)
-        check_rate("dropout", self.dropout)
-        if self.degree < 1:
-            raise ModelError(f"degree must be at least 1; got {self.degree}")
 
     @property
     def hops(self) -> int:
@@ -73,9 +70,7 @@ class ChebNet(Layered):
         for layer in range(len(self.hidden) + 1):
             if layer > 0:
                 h = torch.relu(h)
-                if key is not None and self.dropout > 0:
-                    width = h.shape[-1]
-                    h = h * inputs.mask(f"hidden{layer}", level, width, key, self.dropout)
+                h = inputs.dropout(h, f"hidden{layer}", level, key, self.dropout)
                 h = h @ weights[f"w{layer}"]  # [M, n, (degree + 1) out]
             h = self._polynomial(inputs, level, h)
             level -= self.degree
@@ -84,7 +79,7 @@ class ChebNet(Layered):
     def _polynomial(self, inputs: Batch, level: int, h: Tensor) -> Tensor:
         """Evaluate Σ_k T_k(L̃) h_k from level ``level`` inwards by Clenshaw's recurrence.
 
-        b_k = h_k + 2 L̃ b_{k+1} - b_{k+2}; the sum is h_0 + L̃ b_1 - b_2. One product a degree, on
+        b_k = h_k + 2 L̃ b_{k+1} - b_{k+2}; the sum is h_0 + L̃ b_1 - b_2. One product per degree, on
         ever fewer rows: a level is a prefix of the one outside it.
         """
         terms = h.split(h.shape[-1] // (self.degree + 1), dim=-1)

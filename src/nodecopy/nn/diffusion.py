@@ -14,32 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.data.kernel_map import MappedRows
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.memory import chunks_within
-from nodecopy.nn.network import Computing, Reading, Weights
+from nodecopy.nn.features import Features, Identity
+from nodecopy.nn.network import Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
-# Features above this have squares that single precision may not hold.
-_SQUARABLE = 1e15
-# Dense features of more rows than this are read so many rows at a time. A block that is kept takes
-# so many bytes a number while it is made and scaled.
-_WHOLE_ROWS, _BLOCK_ROWS, _KEPT_BYTES = 2**16, 2**14, 12
-# Walks are followed from so few nodes at a time that their columns stay in the processor's cache:
-# entries of these columns, and the width of its vectors.
+# Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
+# these columns, and a multiple of its vector width.
 _ENTRIES, _WIDTH = 2**18, 16
+
+_MOST_HOPS = 10_000
 
 
 @savable
@@ -48,26 +42,24 @@ class Diffusion:
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.
 
     Args:
-        alpha: α, the chance that a walk stops at each step; of several, Π is the mean. With 0 all
-            walks are of full length: Π = Âᵀ, T = 2 for instance, as in simplified graph
-            convolution.
-        steps: T, the longest walk.
-        unit_rows: whether rows of X are scaled to length one (L2) first.
-        features: False puts X = I, each node a word of its own, whatever features there are: Π Πᵀ
-            is then the kernel, and the graph alone decides.
+        alpha: α, the probability that a walk stops at each node; of several, Π is the mean. With 0
+            all walks are of full length: Π = Âᵀ, as in simplified graph convolution.
+        hops: T, the length of the longest walk.
+        features: False replaces X by I: Π Πᵀ is then the kernel, and the graph alone decides.
+
+    Rows of X are scaled to unit length (L2) first.
     """
 
     alpha: float | tuple[float, ...] = (0.05, 0.1)
-    steps: int = 10
-    unit_rows: bool = True
+    hops: int = 10
     features: bool = True
 
     def __post_init__(self) -> None:
         """Check the settings."""
         if not self.alphas or not all(0.0 <= alpha <= 1.0 for alpha in self.alphas):
             raise ModelError(f"alpha must be from 0 to 1; got {self.alpha}")
-        if self.steps < 0:
-            raise ModelError(f"steps must not be negative; got {self.steps}")
+        if not 0 <= self.hops <= _MOST_HOPS:
+            raise ModelError(f"hops must be from 0 to {_MOST_HOPS:,}; got {self.hops}")
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -78,13 +70,13 @@ class Diffusion:
     def coefficients(self) -> NDArray[np.float64]:
         """c_t, which add up to one [T + 1].
 
-        >>> Diffusion(alpha=0.5, steps=2).coefficients.tolist()
+        >>> Diffusion(alpha=0.5, hops=2).coefficients.tolist()
         [0.5, 0.25, 0.25]
         """
         walks = []
         for alpha in self.alphas:
-            lengths = alpha * (1 - alpha) ** np.arange(self.steps + 1)
-            lengths[-1] = (1 - alpha) ** self.steps  # the longest walk takes all that is left
+            lengths = alpha * (1 - alpha) ** np.arange(self.hops + 1)
+            lengths[-1] = (1 - alpha) ** self.hops  # the longest walk takes all that is left
             walks.append(lengths)
         mean: NDArray[np.float64] = np.mean(walks, axis=0)
         return mean
@@ -98,10 +90,10 @@ class Diffusion:
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
         """Return W = 0 [D, K]: where a convex fit begins does not matter."""
-        return {"w": torch.zeros(num_features, num_classes)}
+        return {"w": torch.zeros(num_features, num_classes, dtype=torch.float32)}
 
     def trained(self, name: str) -> bool:
-        """W is."""
+        """All weights are."""
         return True
 
     def decayed(self, name: str) -> bool:
@@ -109,7 +101,7 @@ class Diffusion:
         return True
 
     def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Â does."""
+        """Yes, in Â."""
         return True
 
     def lay_out(
@@ -125,7 +117,7 @@ class Diffusion:
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(features, device, unit=self.unit_rows)
+            x = Features(features, device, unit=True)
         by_graph = _Shared(self, x, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
@@ -138,9 +130,24 @@ class Diffusion:
         """Return the logits Π X W [M, n, K]; there is no dropout."""
         return inputs.times(weights["w"])
 
+    def design(self, inputs: Diffused) -> Tensor:
+        """Return Π X at the labelled nodes [M, n, D]."""
+        assert inputs.rows is not None
+        return inputs.rows
+
+    def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
+        """Move the rows of W that belong to nodes: where X = I, a node is a feature."""
+        if self.features:
+            return weights
+        w = weights["w"]
+        moved = w.new_zeros(len(w), num_nodes, w.shape[2])
+        inside = nodes < num_nodes
+        moved[:, torch.as_tensor(nodes[inside])] = w[:, torch.as_tensor(inside)]
+        return {"w": moved}
+
 
 class Diffused:
-    """Π X of M members at some nodes, or the means to multiply it by something."""
+    """Π X of M members: its rows at some nodes, or all rows as an operator."""
 
     def __init__(self, rows: Tensor | None, operators: Sequence[Propagator]) -> None:
         self.rows = rows  # [M, n, D]
@@ -189,7 +196,8 @@ class Propagator:
 
     def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return the columns Πᵀ e_i of some nodes [N, n]."""
-        starts = torch.zeros(self._operator.shape[0], len(nodes), device=self._device)
+        shape = self._operator.shape[0], len(nodes)
+        starts = torch.zeros(shape, dtype=torch.float32, device=self._device)
         starts[torch.tensor(nodes), torch.arange(len(nodes))] = 1.0
         return self.spread(starts, self._operator if self._symmetric else self._operator.flipped)
 
@@ -203,116 +211,8 @@ class Propagator:
         return total
 
 
-class Features:
-    """X, sparse or dense, and its products with narrow matrices.
-
-    Many dense rows are read a block at a time, and only then scaled, or made at all
-    (`nodecopy.data.kernel_map.MappedRows`), so that no second X is ever held.
-
-    Args:
-        features: X.
-        device: where the products run.
-        unit: whether rows are scaled to length one.
-    """
-
-    def __init__(
-        self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
-    ) -> None:
-        self.num_columns = int(features.shape[1])
-        self._sparse: SparseOperator | None = None
-        self._mapped: MappedRows | None = None
-        self._blocks: list[_Block] = []
-        self._unit, self._device = unit, device
-        if sp.issparse(features):
-            x: Any = unit_rows(features) if unit else features
-            parts = x.indptr, x.indices, x.data.astype(np.float32)
-            self._sparse = SparseOperator(*parts, x.shape[1], device)
-            return
-        whole = features.shape[0] <= _WHOLE_ROWS and _may_be_kept(features)
-        self._mapped = features if isinstance(features, MappedRows) and not whole else None
-        size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
-        for start in range(0, max(features.shape[0], 1), size):
-            self._blocks.append(_Block(features, slice(start, start + size), unit, device, whole))
-
-    @property
-    def dense(self) -> bool:
-        """Whether zeros are stored, too."""
-        return self._sparse is None
-
-    def times(self, w: Tensor) -> Tensor:
-        """Return X W [N, K]."""
-        if self._sparse is not None:
-            return self._sparse.matmul(w.contiguous())
-        if self._mapped is not None:
-            product = self._mapped.times(w.cpu().numpy(), unit=self._unit)
-            return torch.as_tensor(product, device=self._device)
-        products = [block.rows() @ w for block in self._blocks]
-        return products[0] if len(products) == 1 else torch.cat(products)
-
-    def column_squares(self) -> Tensor:
-        """Return the sum of squares of each column [D]."""
-        if self._sparse is None:
-            return torch.stack([(block.rows() ** 2).sum(0) for block in self._blocks]).sum(0)
-        sums = torch.zeros(self.num_columns, device=self._sparse.device)
-        return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
-
-    def transposed_times(self, h: Tensor) -> Tensor:
-        """Return Xᵀ H [D, n]."""
-        if self._sparse is not None:
-            return self._sparse.flipped.matmul(h)
-        total = self._blocks[0].rows().T @ h[self._blocks[0].place]
-        for block in self._blocks[1:]:
-            total += block.rows().T @ h[block.place]
-        return total
-
-
-def _may_be_kept(features: FeatureMatrix) -> bool:
-    """Tell whether rows that are yet to be made fit in the memory that there is for them."""
-    if not isinstance(features, MappedRows) or features.memory is None:
-        return True
-    return _KEPT_BYTES * features.shape[0] * features.shape[1] <= features.memory
-
-
-class _Block:
-    """Some rows of a dense X."""
-
-    def __init__(
-        self, features: FeatureMatrix, place: slice, unit: bool, device: torch.device, keep: bool
-    ) -> None:
-        self.place = place
-        self._features, self._unit, self._device, self._keep = features, unit, device, keep
-        self._kept: Tensor | None = None
-
-    def rows(self) -> Tensor:
-        """Return them, scaled; a block that is all of X is kept."""
-        if self._kept is not None:
-            return self._kept
-        rows = np.asarray(self._features[self.place], np.float32)
-        made = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
-        self._kept = made if self._keep else None
-        return made
-
-
-class Identity:
-    """X = I [N, N], and its products with narrow matrices."""
-
-    dense = False
-
-    def __init__(self, num_columns: int) -> None:
-        self.num_columns = num_columns
-
-    def times(self, w: Tensor) -> Tensor:
-        """Return W [N, K]; nodes that were not there when W was found have none."""
-        missing = self.num_columns - len(w)
-        return functional.pad(w, (0, 0, 0, max(missing, 0)))[: self.num_columns]
-
-    def transposed_times(self, h: Tensor) -> Tensor:
-        """Return H [N, n]."""
-        return h
-
-
 class _Shared:
-    """What members have in common: X, and the propagator of a graph that several of them read."""
+    """What members share: X, and the propagator of a graph that several of them read."""
 
     def __init__(self, network: Diffusion, x: Features | Identity, device: torch.device) -> None:
         self._coefficients, self._device = network.coefficients, device
@@ -326,11 +226,11 @@ class _Shared:
         if any(chosen is None for chosen in nodes):
             alike = all(graph is graphs[0] for graph in graphs)
             return Diffused(None, [self._of(graph) for graph in (graphs[:1] if alike else graphs)])
-        wanted = [chosen for chosen in nodes if chosen is not None]
-        longest = max(map(len, wanted))
+        outputs = [chosen for chosen in nodes if chosen is not None]
+        longest = max(map(len, outputs))
         rows = [
-            functional.pad(mine, (0, 0, 0, longest - len(mine)))
-            for mine in self._rows(graphs, wanted)
+            functional.pad(member, (0, 0, 0, longest - len(member)))  # [n, D]
+            for member in self._rows(graphs, outputs)
         ]
         return Diffused(torch.stack(rows), [])
 
@@ -351,24 +251,8 @@ class _Shared:
         return self._last[1]
 
 
-def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
-    """Scale rows to length one; rows of zeros stay."""
-    stored = features if isinstance(features, np.ndarray) else features.data
-    largest = float(np.abs(stored).max(initial=0.0))
-    if largest > _SQUARABLE:
-        features = features / np.float32(largest)
-    if sp.issparse(features):
-        squares = np.asarray(features.multiply(features).sum(1)).ravel()
-        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-        data = features.data * np.repeat(scale, np.diff(features.indptr))
-        parts = data.astype(np.float32), features.indices, features.indptr
-        return sp.csr_array(parts, shape=features.shape)
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-
-
 def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
-    """Return a generous estimate of what one member takes: rows of Π and Π X, or its scores."""
+    """Return an upper estimate of what one member takes: rows of Π and Π X, or its scores."""
     size = 0
     for nodes in reading.nodes:
         size += score_bytes(n, k) if nodes is None else row_bytes(len(nodes), n, d)

@@ -20,8 +20,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 # Multipliers of a low-bias 32-bit hash, as the signed integers that torch computes with.
-_STEP_1 = 0x7FEB352D
-_STEP_2 = 0x846CA68B - 2**32
+_MULTIPLIER_1 = 0x7FEB352D
+_MULTIPLIER_2 = 0x846CA68B - 2**32
 
 
 def row_names(keys: NDArray[np.uint64], nodes: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -42,13 +42,13 @@ def keep_mask(names: Tensor, key: int, rate: float) -> Tensor:
 
     Args:
         names: what `entry_names` gave, int32, any shape.
-        key: of the mask, 32 bits: one per gradient step or posterior draw.
+        key: of the mask, 32 bits: one per epoch or posterior draw.
         rate: the probability of dropping an entry, 0 <= rate < 1.
     """
     words = torch.bitwise_xor(names, _signed(key))
-    words.mul_(_STEP_1)
+    words.mul_(_MULTIPLIER_1)
     words.bitwise_xor_(torch.bitwise_right_shift(words, 15).bitwise_and_(0x1FFFF))
-    words.mul_(_STEP_2)
+    words.mul_(_MULTIPLIER_2)
     # Uniform on [-2^30, 2^30): below the threshold means keep. The sign, spread over the word,
     # then selects the bits of 1 / (1 - rate): a comparison would cost five times as much.
     words.bitwise_right_shift_(1).sub_(round((1.0 - rate) * 2**31) - 2**30)

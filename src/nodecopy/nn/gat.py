@@ -1,4 +1,7 @@
-"""The graph attention network of Veličković et al. (2018)."""
+"""The graph attention network.
+
+Veličković, Cucurull, Casanova, Romero, Liò and Bengio (2018), "Graph attention networks".
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.nn.batch import Batch
-from nodecopy.nn.layered import Layered
-from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.layered import DropoutRate, Layered
+from nodecopy.nn.network import Weights, glorot
 from nodecopy.nn.propagation import OperatorKind
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Count
 
 
 @savable
@@ -23,7 +27,7 @@ class GAT(Layered):
     """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).
 
     The sums run over the neighbours of i and i itself. The last layer averages its heads. Edge
-    weights play no part, as in the paper: classifiers warn of it.
+    weights are ignored, as in the paper, and classifiers warn of it.
 
     Args:
         hidden: units per head of each hidden layer.
@@ -31,22 +35,14 @@ class GAT(Layered):
         output_heads: attention heads of the last layer (8 on PubMed, else 1).
         dropout: rate on the input entries and on every hidden layer.
         attention_dropout: rate on the attention coefficients.
-        negative_slope: of the LeakyReLU.
     """
 
-    hidden: tuple[int, ...] = (8,)
-    heads: int = 8
-    output_heads: int = 1
-    dropout: float = 0.6
-    attention_dropout: float = 0.6
-    negative_slope: float = 0.2
+    hidden: tuple[Count, ...] = (8,)
+    heads: Count = 8
+    output_heads: Count = 1
+    dropout: DropoutRate = 0.6
+    attention_dropout: DropoutRate = 0.6
     operator: ClassVar[OperatorKind] = "attention"
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_sizes("hidden and heads", (*self.hidden, self.heads, self.output_heads))
-        check_rate("dropout", self.dropout)
-        check_rate("attention_dropout", self.attention_dropout)
 
     @property
     def hops(self) -> int:
@@ -70,7 +66,7 @@ class GAT(Layered):
             weights[f"w{layer}"] = glorot(fan_in, heads * units, rng)
             weights[f"target{layer}"] = glorot(heads, units, rng)
             weights[f"source{layer}"] = glorot(heads, units, rng)
-            weights[f"b{layer}"] = torch.zeros(1, width)
+            weights[f"b{layer}"] = torch.zeros(1, width, dtype=torch.float32)
             fan_in = width
         return weights
 
@@ -85,9 +81,7 @@ class GAT(Layered):
             level = self.hops - 1 - layer
             if layer > 0:
                 h = functional.elu(h)
-                if key is not None and self.dropout > 0:
-                    width = h.shape[-1]
-                    h = h * inputs.mask(f"hidden{layer}", level + 1, width, key, self.dropout)
+                h = inputs.dropout(h, f"hidden{layer}", level + 1, key, self.dropout)
                 h = h @ weights[f"w{layer}"]
             heads = self._heads(layer)
             h = h.unflatten(-1, (heads, -1))  # [M, n, heads, F]
@@ -109,20 +103,20 @@ class GAT(Layered):
         sources = (h * weights[f"source{layer}"][:, None]).sum(-1)  # [M, n', heads]
         row, column = operator.rows, operator.columns.long()
         scores = targets.flatten(0, 1)[row] + sources.flatten(0, 1)[column]  # [E, heads]
-        scores = functional.leaky_relu(scores, self.negative_slope)
+        scores = functional.leaky_relu(scores, 0.2)
         alpha = _softmax_over_rows(scores, row, operator.shape[0])
         if key is not None and self.attention_dropout > 0:
             place, heads = f"attention{layer}", alpha.shape[-1]
             alpha = alpha * inputs.edge_mask(place, level, heads, key, self.attention_dropout)
         messages = h.flatten(0, 1)[column] * alpha.unsqueeze(-1)  # [E, heads, F]
-        total = torch.zeros(operator.shape[0], *h.shape[2:], device=h.device)
+        total = h.new_zeros(operator.shape[0], *h.shape[2:])
         return total.index_add(0, row, messages).unflatten(0, (inputs.size, -1))
 
 
 def _softmax_over_rows(scores: Tensor, row: Tensor, num_rows: int) -> Tensor:
     """Normalise exp(scores) [E, heads] to sum to one within each row."""
     index = row.unsqueeze(-1).expand_as(scores)
-    largest = torch.zeros(num_rows, scores.shape[1], device=scores.device)
+    largest = scores.new_zeros(num_rows, scores.shape[1])
     largest = largest.scatter_reduce(0, index, scores.detach(), "amax", include_self=False)
     exponentials = torch.exp(scores - largest[row])
     sums = torch.zeros_like(largest).index_add(0, row, exponentials)

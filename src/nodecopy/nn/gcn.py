@@ -1,4 +1,7 @@
-"""The graph convolutional network of Kipf and Welling (2017): equations 1 and 2 of the paper."""
+"""The graph convolutional network: equations 1 and 2 of the paper.
+
+Kipf and Welling (2017), "Semi-supervised classification with graph convolutional networks".
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ import torch
 from torch import Tensor
 
 from nodecopy.nn.batch import Batch
-from nodecopy.nn.layered import Layered
-from nodecopy.nn.network import Weights, check_rate, check_sizes, glorot
+from nodecopy.nn.layered import DropoutRate, Layered
+from nodecopy.nn.network import Weights, glorot
 from nodecopy.nn.propagation import OperatorKind
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Count
 
 
 @savable
@@ -28,15 +32,10 @@ class GCN(Layered):
         bias: whether each layer adds a bias (the paper's does not).
     """
 
-    hidden: tuple[int, ...] = (16,)
-    dropout: float = 0.5
+    hidden: tuple[Count, ...] = (16,)
+    dropout: DropoutRate = 0.5
     bias: bool = False
     operator: ClassVar[OperatorKind] = "adjacency"
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_sizes("hidden", self.hidden)
-        check_rate("dropout", self.dropout)
 
     @property
     def hops(self) -> int:
@@ -57,7 +56,7 @@ class GCN(Layered):
         for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
             weights[f"w{layer}"] = glorot(fan_in, fan_out, rng)
             if self.bias:
-                weights[f"b{layer}"] = torch.zeros(1, fan_out)
+                weights[f"b{layer}"] = torch.zeros(1, fan_out, dtype=torch.float32)
         return weights
 
     def decayed(self, name: str) -> bool:
@@ -72,9 +71,7 @@ class GCN(Layered):
             level = last - layer
             if layer > 0:
                 h = torch.relu(h)
-                if key is not None and self.dropout > 0:
-                    width = h.shape[-1]
-                    h = h * inputs.mask(f"hidden{layer}", level + 1, width, key, self.dropout)
+                h = inputs.dropout(h, f"hidden{layer}", level + 1, key, self.dropout)
                 h = h @ weights[f"w{layer}"]  # [M, n, out]
             h = inputs.propagate(level, h)
             if self.bias:

@@ -1,24 +1,40 @@
-"""Layered networks: a fixed number of propagation steps over one operator of the graph."""
+"""Layered networks: a fixed number of hops over one operator of the graph."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.batch import Batch
-from nodecopy.nn.memory import chunks_within, field_bytes
-from nodecopy.nn.network import Computing, Reading, Weights
+from nodecopy.nn.network import Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import OperatorKind
 from nodecopy.nn.receptive import ReceptiveField, receptive_field
+from nodecopy.typed import Limits, Settings
+
+# Upper bounds of measured peaks, as (inference, training).
+# Bytes per entry of features and operators: 32-bit columns, values and dropout names, the fields
+# they are laid out from, temporary arrays; when training also the transpose.
+_ENTRY = (32, 44)
+# Copies of a row of the widest layer: activations, masks and their names, gradients; with attention
+# every edge has such rows, too.
+_ROW_COPIES = (2, 4)
+_EDGE_COPIES = (3, 6)
+# Weights, and when training their gradient, two Adam moments and a scratch copy.
+_WEIGHT_COPIES = (1, 5)
 
 
-class Layered:
+# Dropout of all entries would leave nothing to divide by.
+DropoutRate = Annotated[float, Limits(0, 0.99)]
+
+
+class Layered(Settings):
     """How GCN, ChebNet and GAT read a graph: the receptive field of some nodes, M side by side."""
 
     operator: ClassVar[OperatorKind]
@@ -26,7 +42,7 @@ class Layered:
 
     @property
     def hops(self) -> int:
-        """How many propagation steps lie between inputs and outputs."""
+        """How many edges lie between inputs and outputs: one per product with the operator."""
         raise NotImplementedError
 
     def trained(self, name: str) -> bool:
@@ -36,6 +52,10 @@ class Layered:
     def uses_weights(self, num_features: int, num_classes: int) -> bool:
         """Attention weighs the neighbours by itself; the other operators use the edge weights."""
         return self.operator != "attention"
+
+    def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
+        """Return the same weights: none belongs to a node."""
+        return weights
 
     def lay_out(
         self,
@@ -75,20 +95,35 @@ class Layered:
             if last is None or not _same(last, reading):
                 fields = [self._field(reading.graph, nodes, prune) for nodes in reading.nodes]
                 size = sum(
-                    field_bytes(field, features, self.operator, weights, training=trained)
-                    for field, trained in zip(
-                        fields, [gradients] + [False] * len(fields), strict=False
-                    )
+                    self._bytes(field, features, weights, training=gradients and place == 0)
+                    for place, field in enumerate(fields)
                 )
             last = reading
             yield (reading.seed, fields), size
 
+    def _bytes(
+        self, field: ReceptiveField, features: FeatureMatrix, weights: Weights, *, training: bool
+    ) -> int:
+        """Return an upper estimate of what one member takes in a batch."""
+        outermost = field.levels[-1]
+        if sp.issparse(features):
+            entries = int(np.diff(features.indptr)[outermost].sum())
+        else:
+            entries = len(outermost) * features.shape[1]
+        edges = sum(len(operator.columns) for operator in field.operators)
+        rows = sum(len(level) for level in field.levels) * _ROW_COPIES[training]
+        if self.operator == "attention":
+            rows += edges * _EDGE_COPIES[training]
+        row_bytes = 4 * max(w.shape[-1] for w in weights.values())
+        size = 4 * sum(w.numel() for w in weights.values()) * _WEIGHT_COPIES[training]
+        return (entries + edges) * _ENTRY[training] + rows * row_bytes + size
+
     def _field(
         self, graph: RowGraph, nodes: NDArray[np.int64] | None, prune: bool
     ) -> ReceptiveField:
-        wanted = np.arange(graph.num_nodes) if nodes is None else nodes
+        outputs = np.arange(graph.num_nodes) if nodes is None else nodes
         pruned = prune and nodes is not None
-        return receptive_field(graph, wanted, self.hops, self.operator, prune=pruned)
+        return receptive_field(graph, outputs, self.hops, self.operator, prune=pruned)
 
 
 def _same(one: Reading, other: Reading) -> bool:

@@ -1,11 +1,15 @@
-"""What a network is: how it reads a graph, the shapes of its weights, and a forward pass."""
+"""What a network is: how it reads a graph, the shapes of its weights, and a forward pass.
+
+A new architecture is one file: subclass `nodecopy.nn.layered.Layered` where a layer is a product
+with one sparse operator of the graph, or implement `Network`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -13,11 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import RowGraph
-from nodecopy.savable import savable
+from nodecopy.machine import usable_memory
+from nodecopy.saving import savable
 
 Weights = dict[str, Tensor]
+Item = TypeVar("Item")
 
 
 @savable
@@ -35,27 +40,11 @@ class Computing:
     memory: int | None = None
     prune: bool = True
 
-    def __post_init__(self) -> None:
-        """Check the device."""
-        check_device(self.device)
-
     def within(self, memory: int | None) -> Computing:
         """Return the same within a bound on memory, if that is the smaller one."""
         if memory is None or (self.memory is not None and self.memory <= memory):
             return self
         return replace(self, memory=memory)
-
-
-def check_device(device: object) -> None:
-    """Refuse a device that PyTorch does not find on this machine."""
-    if device == "cpu":
-        return
-    found = ["cpu"]
-    counts = {"cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
-    for kind, count in (counts | {"xpu": torch.xpu.device_count()}).items():
-        found += [kind, *(f"{kind}:{number}" for number in range(count))] if count else []
-    if str(device) not in found:
-        raise ModelError(unknown_name("device", device, found))
 
 
 class Reading(NamedTuple):
@@ -64,7 +53,7 @@ class Reading(NamedTuple):
     Attributes:
         graph: what it propagates over.
         seed: names its dropout masks.
-        nodes: sets of nodes, each of which becomes inputs of their own; None is all, in order.
+        nodes: sets of nodes, each of which becomes separate inputs; None is all, in order.
     """
 
     graph: RowGraph
@@ -72,6 +61,7 @@ class Reading(NamedTuple):
     nodes: tuple[NDArray[np.int64] | None, ...]
 
 
+@runtime_checkable
 class Network(Protocol):
     """An architecture: a frozen value that holds settings, never weights.
 
@@ -126,20 +116,46 @@ class Network(Protocol):
         """Return the logits [M, n, K]; ``key`` names the dropout masks, None turns dropout off."""
         ...
 
+    def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
+        """Return the weights for a graph of N nodes in which node i is ``nodes[i]``.
+
+        They are the same, unless some belong to nodes.
+        """
+        ...
+
+
+@runtime_checkable
+class LinearNetwork(Network, Protocol):
+    """A network with logits F W: a convex loss, and one maximum of the posterior."""
+
+    def design(self, inputs: Any) -> Tensor:
+        """Return F of the nodes that inputs were laid out for, rows of padding zero [M, n, D]."""
+        ...
+
+
+def chunks_within(
+    items: Iterable[tuple[Item, int]], memory: int | None
+) -> Iterator[tuple[slice, list[Item]]]:
+    """Group consecutive items so that each group takes at most ``memory`` bytes, or is one.
+
+    Args:
+        items: members, each with an estimate of the bytes that it takes.
+        memory: the bound; None is a quarter of what this process may use.
+    """
+    start, used, group = 0, 0, list[Item]()
+    for item, size in items:
+        if group and memory is None:  # not asked of the system for a single member
+            memory = usable_memory() // 4
+        if group and memory is not None and used + size > memory:
+            yield slice(start, start + len(group)), group
+            start, used, group = start + len(group), 0, []
+        group.append(item)
+        used += size
+    if group:
+        yield slice(start, start + len(group)), group
+
 
 def glorot(fan_in: int, fan_out: int, rng: np.random.Generator) -> Tensor:
     """Draw a matrix [fan_in, fan_out], uniform within ±sqrt(6 / (fan_in + fan_out))."""
     limit = math.sqrt(6.0 / (fan_in + fan_out))
     return torch.as_tensor(rng.uniform(-limit, limit, (fan_in, fan_out)).astype(np.float32))
-
-
-def check_rate(name: str, rate: float) -> None:
-    """Refuse a dropout rate outside [0, 1)."""
-    if not 0.0 <= rate < 1.0:
-        raise ModelError(f"{name} must be at least 0 and below 1; got {rate}")
-
-
-def check_sizes(name: str, sizes: tuple[int, ...]) -> None:
-    """Refuse a layer without units."""
-    if any(size < 1 for size in sizes):
-        raise ModelError(f"{name} needs positive sizes; got {sizes}")

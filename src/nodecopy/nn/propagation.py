@@ -2,7 +2,7 @@
 
 A layer multiplies hidden rows by a sparse operator built from the graph (Â in eqs. 1-2). Here is
 how the entries of each operator follow from the graph, and a sparse product that keeps the
-transpose at hand for the backward pass instead of sorting it again at every step.
+transpose for the backward pass instead of sorting it again in every epoch.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from nodecopy.errors import GraphError
 from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
 from nodecopy.graph.arrays import MAX_INT32
 
-# Rows of a whole operator that are made at a time.
+# Rows of a whole operator that are computed at a time.
 _BLOCK = 2**19
 
-OperatorKind = Literal["adjacency", "laplacian", "attention"]
+OperatorKind = Literal["adjacency", "laplacian", "attention", "plain"]
 
 
 class OperatorRows(NamedTuple):
@@ -84,10 +84,17 @@ def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     )
 
 
+def plain_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
+    """Return rows of A: what a PyTorch module reads, which normalises by itself."""
+    block = graph.take_rows(nodes)
+    return _scaled(block, np.ones(len(nodes)), np.ones(len(block.indices)))
+
+
 OPERATORS = {
     "adjacency": adjacency_rows,
     "laplacian": laplacian_rows,
     "attention": attention_rows,
+    "plain": plain_rows,
 }
 
 
@@ -138,7 +145,7 @@ class SparseOperator:
 
     @cached_property
     def flipped(self) -> SparseOperator:
-        """The transpose [C, R] as an operator of its own."""
+        """The transpose [C, R] as another operator."""
         indptr, columns, entry = (part.cpu().numpy() for part in self.transposed)
         values = self.values.cpu().numpy()[entry]
         return SparseOperator(indptr, columns, values, self.shape[0], self.device)
@@ -171,7 +178,7 @@ def _product(
     indptr: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int], dense: Tensor
 ) -> Tensor:
     matrix = torch.sparse_csr_tensor(indptr, columns, values, size=shape, check_invariants=False)
-    # `matrix @ dense` would first fill a result with zeros and copy it: a fifth of a large step.
+    # `matrix @ dense` would first fill a result with zeros and copy it: a fifth of the time.
     result = dense.new_empty(shape[0], dense.shape[1])
     return torch.addmm(result, matrix, dense, beta=0, out=result)
 
@@ -185,7 +192,7 @@ def _suppress_beta_warning() -> None:
 
 
 def check_index(*sizes: int) -> None:
-    """Refuse numbers of entries, rows or columns that indices of 32 bits cannot tell apart."""
+    """Raise an error for more entries, rows or columns than indices of 32 bits can number."""
     if max(sizes) > MAX_INT32:
         raise GraphError(
             f"a batch of {max(sizes):,} entries, rows or columns is too large for its 32-bit "
@@ -217,7 +224,7 @@ def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
 
 
 def _scaled(block: Rows, left: FloatArray, right: FloatArray) -> OperatorRows:
-    """Multiply each entry by a factor of its row [R] and one of its own [nnz]."""
+    """Multiply each entry by a factor of its row [R] and one per entry [nnz]."""
     weights = np.ones(len(block.indices)) if block.weights is None else block.weights
     values = np.repeat(left, np.diff(block.indptr)) * weights * right
     return OperatorRows(block.indptr, block.indices.astype(np.int64), values.astype(np.float32))

@@ -6,7 +6,7 @@ Carlo average and what it tells about uncertainty, ``explained`` the same of any
 
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
-from nodecopy.posterior.explained import Explained, posterior_of, predicted_by, within
+from nodecopy.posterior.explained import Explained, posterior_of, predicted_by
 from nodecopy.posterior.online import OnlineSchedule
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "average",
     "posterior_of",
     "predicted_by",
-    "within",
 ]

@@ -7,9 +7,9 @@ With p_ms the prediction of draw s of member m, p_m the mean over its draws and 
     total =  expected      +  within members                +  between members
 
 and each bracket is a mutual information, so never negative. But the entropy of a mean of few draws
-is too small on average, so that the second bracket takes for a difference between members what is
-only the noise of their means. To second order (Miller 1955, "Note on the bias of information
-estimates", for means of any draws),
+is too small on average, so that the second bracket counts the noise of the means of members as a
+difference between them. To second order (Miller 1955, "Note on the bias of information estimates",
+for means of any draws),
 
     E H(p_m)  =  H(E p_m) - 1/2S Σ_k Var_s(p_msk) / E p_mk
     E H(p)    =  H(E p)   - 1/2M Σ_k Var_m(p_mk) / E p_k
@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
-from nodecopy.savable import savable
+from nodecopy.saving import savable
 
-# Numbers that are averaged at a time: temporary arrays then stay in memory that is there already.
+# Numbers that are averaged at a time, so that temporary arrays stay in the processor's cache.
 _BLOCK = 2**15
 
 
@@ -41,8 +41,8 @@ class Posterior:
     The parts are estimates for infinitely many members and draws, scaled to add up to the entropy
     of the mean. Members differ in their graph, and where training starts from random weights, as
     that of a GCN does, in these, too: their disagreement is then about both (on Cora with 5 labels
-    a class, half of it is there with the graph held fixed). Members with one answer for each graph
-    (`MaximumPosterior`) differ in the graph alone.
+    per class, half of it remains with the graph held fixed). Members whose weights are determined
+    by the graph (`MaximumPosterior`) differ in the graph alone.
 
     Attributes:
         probabilities: the mean over all draws [N, K] (eq. 7).
@@ -67,9 +67,20 @@ class Posterior:
     model_information: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        """Put zeros where no method is told from another."""
+        """Default `model_information` to zeros, and check the shapes."""
+        n = len(self.probabilities)
         if self.model_information.shape == (0,):
-            object.__setattr__(self, "model_information", np.zeros(len(self.expected_entropy)))
+            object.__setattr__(self, "model_information", np.zeros(n))
+        parts = (
+            self.expected_entropy,
+            self.graph_information,
+            self.weight_information,
+            self.model_information,
+        )
+        if self.probabilities.ndim != 2 or any(part.shape != (n,) for part in parts):
+            raise ModelError(f"a posterior of {n} nodes has parts of another shape")
+        if self.num_members < 1 or self.num_draws < 1:
+            raise ModelError("a posterior has at least one member and one draw")
 
     @classmethod
     def undivided(cls, probabilities: NDArray[np.floating]) -> Posterior:
@@ -102,18 +113,10 @@ def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws:
         num_draws: S.
     """
     sums: _Sums | None = None
-    awaited = 0
-    for chosen, s, drawn in draws:
-        if s != awaited:
-            first, last = chosen.start, chosen.stop - 1
-            raise ModelError(
-                f"draw {s} of members {first} to {last} came where draw {awaited} was due"
-            )
+    for _, s, drawn in draws:
         sums = _Sums(drawn.shape, num_draws) if sums is None else sums
         sums.add(drawn, s)
-        awaited = (s + 1) % num_draws
-    if sums is None or awaited != 0:
-        raise ModelError("an average needs at least one member, with all of its draws")
+    assert sums is not None  # there is at least one member
     return sums.posterior()
 
 
@@ -126,7 +129,7 @@ class _Sums:
         self._total = np.zeros((nodes, classes))  # Σ_m p_m
         self._squares = np.zeros((nodes, classes))  # Σ_m p_m²
         self._single, self._member = np.zeros(nodes), np.zeros(nodes)  # Σ H(p_ms), Σ H(p_m)
-        self._noise = np.zeros(nodes)  # Σ_m of what H(p_m) lacks
+        self._noise = np.zeros(nodes)  # Σ_m of the bias of H(p_m)
         self._within = self._within_squares = np.zeros((0, 0, 0))  # Σ_s p_ms, Σ_s p_ms²
 
     def add(self, drawn: NDArray[np.floating], s: int) -> None:
@@ -159,7 +162,7 @@ class _Sums:
         self._member[block] += entropies
         if self._num_draws > 1:
             squares = self._within_squares[:, block]
-            self._noise[block] += _lacking(mean, squares, self._num_draws).sum(0)
+            self._noise[block] += _bias(mean, squares, self._num_draws).sum(0)
 
     def posterior(self) -> Posterior:
         """Return the average and the parts of its entropy, a block of nodes at a time."""
@@ -176,11 +179,11 @@ class _Sums:
         members, draws = self._members, self._num_draws
         mean = self._total[block] / members
         squares = self._squares[block]
-        lacking = _lacking(mean, squares, members) if members > 1 else np.zeros(len(mean))
+        bias = _bias(mean, squares, members) if members > 1 else np.zeros(len(mean))
         probabilities = mean / mean.sum(1, keepdims=True)
         total = entropy(probabilities)
         expected = self._single[block] / (members * draws)
-        information = np.maximum(total + lacking - expected, 0.0)
+        information = np.maximum(total + bias - expected, 0.0)
         within = (self._member[block] + self._noise[block]) / members - expected
         within = np.clip(within, 0.0, information)
         # What members and draws would add up to without end, made to add up to the total here.
@@ -189,7 +192,7 @@ class _Sums:
         return probabilities, [scale * expected, scale * (information - within), scale * within]
 
 
-def _lacking(
+def _bias(
     mean: NDArray[np.float64], squares: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
     """Return by how much the entropy of a mean of ``count`` draws is too small on average.

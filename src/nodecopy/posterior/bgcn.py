@@ -4,60 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import (
+    HERE,
     DiffusionClassifier,
     NetworkClassifier,
     NodeClassifier,
+    Placement,
+    check_classifier,
     fit_many,
     warn_of_unused_weights,
 )
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, unknown_name
+from nodecopy.errors import ModelError, shown
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
-from nodecopy.posterior.parts import check_parts
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed
-from nodecopy.savable import NOT_SAVED, savable
+from nodecopy.saving import NOT_SAVED, savable
+from nodecopy.typed import Count, Settings
 from nodecopy.weights import (
-    MaximumPosterior,
     MCDropout,
     PointEstimate,
-    TrainConfig,
+    TrainedPosterior,
     WeightPosterior,
     WeightSamples,
 )
 
 PredictOn = Literal["observed", "sampled"]
 
+# What the parts are, and an example of each.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "graph_model": (GraphModel, "NodeCopying() or MMSBM()"),
+    "weights": (WeightPosterior, "MCDropout() or PointEstimate()"),
+    "network": (Network, "GCN() or TorchNetwork(…)"),
+}
+
 
 @savable
 @dataclass(frozen=True)
-class BayesianGCN:
+class BayesianGCN(Settings):
     """Networks fitted to graphs drawn from a random graph model, averaged (Algorithm 1).
 
     It satisfies `NodeClassifier`, so it can be its own base.
 
     Args:
-        base: gives ĉ (line 3); None is the network trained on the observed graph, like the members.
+        base: gives ĉ (line 3); None is the network fitted to the observed graph, like the members.
         graph_model: `NodeCopying()` is the paper's; `ObservedGraph()` the ablation without it.
-        weights: p(W | Y, X, G); None is `MCDropout()` for "algorithm1" and `PointEstimate()` for
+        weights: p(W | Y, X, G); None is `MCDropout()` for Algorithm 1 and `PointEstimate()` for
             the online schedule, as its authors do.
         n_zeta: V, draws of ζ.
         n_graphs: N_G, graphs for each ζ.
         n_weights: S, weight draws for each graph.
         network: the architecture fitted to each graph.
-        schedule: "algorithm1", or an `OnlineSchedule`: one network, a fresh graph at every step;
-            it has epochs of its own and uses neither V, N_G nor those of ``weights``.
+        schedule: None is Algorithm 1; an `OnlineSchedule` trains one network, on a new graph at
+            every epoch: it defines its epochs and ignores V, N_G and the epochs of ``weights``.
         predict_on: the graph that predictions are made on: "observed" (eq. 7), or "sampled", each
             network's own graph.
     """
@@ -65,32 +75,30 @@ class BayesianGCN:
     base: NodeClassifier | None = None
     graph_model: GraphModel = field(default_factory=NodeCopying)
     weights: WeightPosterior | None = None
-    n_zeta: int = 10
-    n_graphs: int = 1
-    n_weights: int = 10
+    n_zeta: Count = 10
+    n_graphs: Count = 1
+    n_weights: Count = 10
     network: Network = field(default_factory=GCN)
-    schedule: Literal["algorithm1"] | OnlineSchedule = "algorithm1"
+    schedule: OnlineSchedule | None = None
     predict_on: PredictOn = "observed"
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        check_parts(self.base, self.graph_model, self.weights, self.network)
-        for name in ("n_zeta", "n_graphs", "n_weights"):
-            count = getattr(self, name)
-            if not isinstance(count, (int, np.integer)) or count < 1:
-                raise ModelError(f"{name} must be a whole number, at least 1; got {count!r}")
-        if self.predict_on not in get_args(PredictOn):
-            raise ModelError(unknown_name("predict_on", self.predict_on, get_args(PredictOn)))
-        if self.schedule != "algorithm1" and not isinstance(self.schedule, OnlineSchedule):
-            raise ModelError(
-                f"schedule must be 'algorithm1' or an OnlineSchedule; got {self.schedule!r}"
+        """Check that the parts are of their kinds, before anything is trained."""
+        if self.base is not None:
+            check_classifier(
+                "base", self.base, "a node classifier such as GCNClassifier(), or None"
             )
+        for name, (kind, example) in _KINDS.items():
+            part = getattr(self, name)
+            if part is not None and (isinstance(part, type) or not isinstance(part, kind)):
+                raise ModelError(f"{name} must be a value such as {example}; got {shown(part)}")
+        super().__post_init__()
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
         """Run Algorithm 1, or the online schedule, on a task."""
-        if self.base is not None or self.schedule != "algorithm1":  # else the base does it
+        if self.base is not None or self.schedule is not None:  # else the base does it
             warn_of_unused_weights(self.network, task)
-        if isinstance(self.schedule, OnlineSchedule):
+        if self.schedule is not None:
             return self._fit_online(self.schedule, task, seed, progress)
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])
         weights = self.weight_posterior()
@@ -104,7 +112,7 @@ class BayesianGCN:
 
     def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBayesianGCN]:
         """Run Algorithm 1 on tasks that differ in their labels only, all members in one batch."""
-        if isinstance(self.schedule, OnlineSchedule):
+        if self.schedule is not None:
             return [self.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
         bases = fit_many(self.base_classifier(), tasks, [child_seed(s, "base") for s in seeds])
         sampled = []
@@ -129,11 +137,12 @@ class BayesianGCN:
             for i, task in enumerate(tasks)
         ]
 
+    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
     def _fit_online(
         self, schedule: OnlineSchedule, task: Task, seed: int, progress: Progress | None
     ) -> FittedBayesianGCN:
         weights = self.weight_posterior()
-        if not isinstance(weights, (MCDropout, PointEstimate)):
+        if not isinstance(weights, TrainedPosterior):
             raise ModelError(
                 "the online schedule averages the iterates of gradient descent: weights must be "
                 f"PointEstimate() or MCDropout(); got {weights!r}"
@@ -151,48 +160,28 @@ class BayesianGCN:
         graphs: Sequence[RowGraph],
         samples: WeightSamples,
     ) -> FittedBayesianGCN:
-        on = task.graph if self.predict_on == "observed" else graphs
-        posterior = self.average(samples, on, task.features, task.memory)
+        choices: dict[PredictOn, RowGraph | Sequence[RowGraph]]
+        choices = {"observed": task.graph, "sampled": graphs}
         computing = self.weight_posterior().computing
+        bounded = computing.within(task.memory)
+        draws = samples.predictions(choices[self.predict_on], task.features, computing=bounded)
+        posterior = average(draws, samples.num_draws)  # eq. 7
         return FittedBayesianGCN(base, samples, posterior, computing, graphs)
-
-    def average(
-        self,
-        samples: WeightSamples,
-        graphs: RowGraph | Sequence[RowGraph],
-        features: FeatureMatrix,
-        memory: int | None = None,
-    ) -> Posterior:
-        """Average the members' predictions over their weight draws (eq. 7).
-
-        Args:
-            samples: the weights of the members.
-            graphs: the graph to predict on, or one for each member.
-            features: X of that graph.
-            memory: bytes that members may take at a time, if fewer than the weights say.
-        """
-        computing = self.weight_posterior().computing.within(memory)
-        draws = samples.predictions(graphs, features, computing=computing)
-        return average(draws, samples.num_draws)
 
     def weight_posterior(self) -> WeightPosterior:
         """Return the weight posterior, None resolved."""
         if self.weights is not None:
             return self.weights
-        return MCDropout() if self.schedule == "algorithm1" else PointEstimate()
+        return MCDropout() if self.schedule is None else PointEstimate()
 
     def base_classifier(self) -> NodeClassifier:
         """Return the base classifier, None resolved."""
         if self.base is not None:
             return self.base
-        weights = self.weight_posterior()
-        if isinstance(weights, MaximumPosterior):
-            return DiffusionClassifier(self.network, weights)
-        training = getattr(weights, "training", None)
-        if training is None:  # trained as usual, where the members are fitted
-            place = weights.computing
-            training = TrainConfig(device=place.device, memory=place.memory, prune=place.prune)
-        return NetworkClassifier(self.network, training)
+        weights = self.weight_posterior().point()
+        if isinstance(weights, TrainedPosterior):
+            return NetworkClassifier(self.network, weights.training)
+        return DiffusionClassifier(self.network, weights)
 
 
 @savable
@@ -206,7 +195,6 @@ class FittedBayesianGCN:
         posterior: p(Z | Y, X, G_obs) on the nodes of the task (eq. 7).
         computing: where to predict.
         graphs: the graphs of the members, drawn on demand; a file does not hold them.
-        nodes: what its nodes are called where it is applied [N]; None leaves their numbers.
     """
 
     base_probabilities: NDArray[np.floating]
@@ -214,23 +202,35 @@ class FittedBayesianGCN:
     posterior: Posterior
     computing: Computing
     graphs: Sequence[RowGraph] = field(default=(), metadata=NOT_SAVED)
-    nodes: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.base_probabilities.shape != self.probabilities.shape:
+            raise ModelError(
+                f"base and posterior must have the same nodes and classes; got "
+                f"{self.base_probabilities.shape}, {self.probabilities.shape}"
+            )
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The mean over all draws [N, K]."""
         return self.posterior.probabilities
 
-    def predict(self, graph: RowGraph | Sequence[RowGraph], features: FeatureMatrix) -> Posterior:
+    def predict(
+        self, graph: RowGraph | Sequence[RowGraph], features: FeatureMatrix, at: Placement = HERE
+    ) -> Posterior:
         """Apply the fitted members to any graph with the same features, or each to its own."""
-        samples = self.samples.placed(self.nodes, features.shape[0])
-        draws = samples.predictions(graph, features, computing=self.computing)
+        samples = self.samples.placed(at.nodes, features.shape[0])
+        computing = self.computing.within(at.memory)
+        draws = samples.predictions(graph, features, computing=computing)
         return average(draws, samples.num_draws)
 
-    def placed(self, nodes: NDArray[np.int64]) -> FittedBayesianGCN:
-        """Return the fit with other numbers for its nodes."""
-        return replace(self, nodes=nodes)
-
-    def predict_proba(self, graph: RowGraph, features: FeatureMatrix) -> NDArray[np.float64]:
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
-        return self.predict(graph, features).probabilities
+        return self.predict(graph, features, at).probabilities
+
+    def reduced(self) -> FittedBayesianGCN:
+        """Return the fit without the graphs of its members, which predictions do not need."""
+        return replace(self, graphs=())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
-from nodecopy.classifiers import Applicable, Fitted, FittedNetwork
+from nodecopy.classifiers import HERE, Applicable, Fitted, Placement
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.posterior.averaging import Posterior
-from nodecopy.posterior.bgcn import FittedBayesianGCN
 
 
 @runtime_checkable
@@ -22,8 +20,8 @@ class Explained(Protocol):
         """Of every node of the task."""
         ...
 
-    def predict(self, graph: RowGraph, features: FeatureMatrix) -> Posterior:
-        """Return that of the nodes of another graph, see `nodecopy.classifiers.Applicable`."""
+    def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
+        """Return the posterior of the nodes of another graph, as `Applicable.predict_proba`."""
         ...
 
 
@@ -34,19 +32,14 @@ def posterior_of(fitted: Fitted) -> Posterior:
     return Posterior.undivided(fitted.probabilities)
 
 
-def within(fitted: Fitted, memory: int | None) -> Fitted:
-    """Return a fit whose members take at most so many bytes at a time when it is applied."""
-    if isinstance(fitted, (FittedNetwork, FittedBayesianGCN)):
-        return replace(fitted, computing=fitted.computing.within(memory))
-    return fitted
-
-
-def predicted_by(fitted: Fitted, graph: RowGraph, features: FeatureMatrix) -> Posterior:
-    """Apply a fit to another graph, on which nodes that it knows keep their numbers."""
+def predicted_by(
+    fitted: Fitted, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+) -> Posterior:
+    """Apply a fit to another graph, see `Applicable.predict_proba`."""
     if isinstance(fitted, Explained):
-        return fitted.predict(graph, features)
+        return fitted.predict(graph, features, at)
     if isinstance(fitted, Applicable):
-        return Posterior.undivided(fitted.predict_proba(graph, features))
+        return Posterior.undivided(fitted.predict_proba(graph, features, at))
     raise ModelError(
         f"{type(fitted).__name__} cannot be applied to another graph: it has no "
         "predict_proba(graph, features)"

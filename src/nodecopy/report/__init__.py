@@ -1,1 +1,5 @@
-"""Reports: what was found, written for people. Nothing here fits a model."""
+"""The report of a run: its page, and its lines for the terminal."""
+
+from nodecopy.report.page import report_page
+
+__all__ = ["report_page"]

@@ -1,12 +1,11 @@
 """Weight posteriors: p(W | Y, X, G), the second factor of equation 6.
 
-Reading order: ``base`` (what a weight posterior is), ``samples`` (what it gives), ``objective``;
-``descent`` (gradient descent, and its settings) with ``mc_dropout`` and ``point``, which train by
-it; ``maximum`` of a convex network; then ``log_posterior`` and those that explore it: ``sgld``,
-``mean_field``, ``laplace``.
+One file per posterior, one contract. Reading order: ``base`` (the contract), ``objective``;
+``descent`` (gradient descent and its settings) with ``point`` and ``mc_dropout``; ``maximum`` of a
+convex network; ``log_posterior`` and its samplers: ``sgld``, ``mean_field``, ``laplace``.
 """
 
-from nodecopy.weights.base import WeightPosterior
+from nodecopy.weights.base import Draws, TrainedPosterior, WeightPosterior, WeightSamples
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.laplace import Laplace
 from nodecopy.weights.maximum import MaximumPosterior
@@ -14,7 +13,6 @@ from nodecopy.weights.mc_dropout import MCDropout
 from nodecopy.weights.mean_field import MeanField
 from nodecopy.weights.objective import CrossEntropy, Objective, SquaredError
 from nodecopy.weights.point import PointEstimate
-from nodecopy.weights.samples import Draws, WeightSamples
 from nodecopy.weights.sgld import SGLD
 
 __all__ = [
@@ -29,6 +27,7 @@ __all__ = [
     "PointEstimate",
     "SquaredError",
     "TrainConfig",
+    "TrainedPosterior",
     "WeightPosterior",
     "WeightSamples",
 ]

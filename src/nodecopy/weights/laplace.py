@@ -7,9 +7,9 @@ Immer, Eschenhagen, Bauer and Hennig (2021), "Laplace redux: effortless Bayesian
     H = Σ_i J_iᵀ Λ_i J_i + τ I,   J_i = ∂z_i/∂W,  Λ_i = ∂²loss/∂z_i²    (generalised Gauss-Newton)
     W ~ N(Ŵ, H⁻¹)
 
-Structures: "full", exact where the log posterior is quadratic, for few weights or few labels;
-"last_layer", the weights in which the logits are linear, all others at their maximum; "diagonal",
-every weight by itself, without correlations.
+Only the weights of the last layer vary, in which the logits are linear; all others stay at their
+maximum (Kristiadi, Hein and Hennig 2020, "Being Bayesian, even just a bit, fixes overconfidence in
+ReLU networks"). Of a network with a single layer those are all weights.
 
 With Λ_i = R_i R_iᵀ the sum is one of outer products v vᵀ, v = J_iᵀ R_i[:, c]: one backward pass for
 each i and c, which serves all members at once, since their logits do not depend on each other.
@@ -19,31 +19,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, unknown_name
-from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Network, Weights
-from nodecopy.progress import Progress
+from nodecopy.errors import ModelError
+from nodecopy.nn.network import Computing, Weights
 from nodecopy.rng import stream
-from nodecopy.savable import savable
-from nodecopy.weights.ascent import maximise
+from nodecopy.saving import savable
+from nodecopy.typed import Count, Positive
 from nodecopy.weights.log_posterior import (
     LogPosterior,
     Report,
-    check_counts,
-    check_positive,
-    sample_members,
+    Sampler,
+    maximise,
 )
 from nodecopy.weights.objective import CrossEntropy, Objective
-from nodecopy.weights.samples import WeightSamples
-
-Structure = Literal["full", "last_layer", "diagonal"]
 
 # Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.
 _MOST_ENTRIES = 25_000_000
@@ -51,11 +43,10 @@ _MOST_ENTRIES = 25_000_000
 
 @savable
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(Sampler):
     """Weights from a Gaussian around the maximum of p(W | Y, X, G).
 
     Args:
-        structure: which weights vary, and whether together: "full", "last_layer" or "diagonal".
         prior_precision: τ of the prior N(0, I/τ).
         epochs: gradient steps to the maximum.
         learning_rate: of the first step; later ones shrink linearly to zero.
@@ -64,65 +55,33 @@ class Laplace:
         computing: where to compute, and within what bounds.
     """
 
-    structure: Structure = "last_layer"
-    prior_precision: float = 0.01
-    epochs: int = 300
-    learning_rate: float = 0.02
-    temperature: float = 0.01
+    prior_precision: Positive = 0.01
+    epochs: Count = 300
+    learning_rate: Positive = 0.02
+    temperature: Positive = 0.01
     objective: Objective = field(default_factory=CrossEntropy)
     computing: Computing = field(default_factory=Computing)
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.structure not in get_args(Structure):
-            raise ModelError(unknown_name("structure", self.structure, get_args(Structure)))
-        check_positive(
-            "Laplace",
-            prior_precision=self.prior_precision,
-            learning_rate=self.learning_rate,
-            temperature=self.temperature,
-        )
-        check_counts("Laplace", epochs=self.epochs)
-
-    def fit(
-        self,
-        network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
-        seeds: Sequence[int],
-        n_weights: int,
-        progress: Progress | None = None,
-    ) -> WeightSamples:
+    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
         """Find the maxima and the curvature there, and draw S weights for each member."""
-
-        def draw(density: LogPosterior, report: Report) -> Weights:
-            names = self._varying(density)
-            weights = self._maximum(density, report)
-            if self.structure == "diagonal":
-                spread = _diagonal_draws(density, weights, names, n_weights)
-            else:
-                spread = _dense_draws(density, weights, names, n_weights)
-            return _around(weights, names, spread)
-
-        return sample_members(draw, self, network, tasks, graphs, seeds, progress)
+        names = self._varying(density)
+        weights = self._maximum(density, report)
+        return _around(weights, names, _deviations(density, weights, names, n_weights))
 
     def _varying(self, density: LogPosterior) -> tuple[str, ...]:
-        """Return the names of the weights that vary, or say why the structure cannot be."""
-        names = tuple(density.initial)
-        if self.structure == "last_layer":
-            names = density.network.readout
-            if not names:
-                raise ModelError(
-                    f"{type(density.network).__name__} has no last layer in which its logits are "
-                    "linear; use Laplace('diagonal'), or SGLD()"
-                )
+        """Return the names of the weights that vary."""
+        names = density.network.readout
+        if not names:
+            raise ModelError(
+                f"{type(density.network).__name__} has no last layer in which its logits are "
+                "linear; use SGLD() or MeanField()"
+            )
         count = sum(density.initial[name][0].numel() for name in names)
         factors = density.supervision.targets.shape[1] * density.num_classes
-        if self.structure != "diagonal" and count * factors > _MOST_ENTRIES:
-            other = "'last_layer' or 'diagonal'" if self.structure == "full" else "'diagonal'"
+        if count * factors > _MOST_ENTRIES:
             raise ModelError(
-                f"Laplace('{self.structure}') holds {factors:,} numbers for each of {count:,} "
-                f"weights, more than {_MOST_ENTRIES:,} in all; use {other}"
+                f"Laplace holds {factors:,} numbers for each of {count:,} weights, more than "
+                f"{_MOST_ENTRIES:,} in all; use SGLD() or MeanField()"
             )
         return names
 
@@ -154,11 +113,11 @@ def curvature_factors(
     logits = density.logits(weights)  # [M, n, K]
     roots = _roots(supervision.objective.curvature(logits.detach()))  # [M, n, K, K]
     roots = roots * (supervision.targets >= 0)[..., None, None] / density.temperature**0.5
-    wanted = [weights[name] for name in names]
+    varying = [weights[name] for name in names]
     for i in range(logits.shape[1]):
         for c in range(logits.shape[2]):
             total = (logits[:, i] * roots[:, i, :, c]).sum()
-            parts = torch.autograd.grad(total, wanted, retain_graph=True)
+            parts = torch.autograd.grad(total, varying, retain_graph=True)
             yield torch.cat([part.flatten(1) for part in parts], dim=1)
 
 
@@ -168,7 +127,7 @@ def _roots(curvature: Tensor) -> Tensor:
     return vectors * values.clamp(min=0.0).sqrt().unsqueeze(-2)
 
 
-def _dense_draws(
+def _deviations(
     density: LogPosterior, weights: Weights, names: Sequence[str], n_weights: int
 ) -> Tensor:
     """Return S draws from N(0, H⁻¹) for each member [M, S, P]."""
@@ -200,19 +159,6 @@ def inverse_root(rows: Tensor, tau: float, noise: Tensor) -> Tensor:
     factor = 1.0 / ((tau + s) * (1.0 + root))
     along = (noise @ v.mT @ u * factor) @ u.mT @ v
     return (noise - along) / tau**0.5
-
-
-def _diagonal_draws(
-    density: LogPosterior, weights: Weights, names: Sequence[str], n_weights: int
-) -> Tensor:
-    """Return S draws from N(0, diag(H)⁻¹) for each member [M, S, P]."""
-    size = sum(weights[name][0].numel() for name in names)
-    shape = (len(density.seeds), size)
-    precision = torch.full(shape, density.prior_precision, dtype=torch.float64)  # [M, P]
-    for row in curvature_factors(density, weights, names):
-        precision += row.cpu() ** 2
-    noise = _noise(density.seeds, n_weights, size)
-    return (noise / precision.sqrt()[:, None]).float()
 
 
 def _noise(seeds: Sequence[int], n_weights: int, size: int) -> Tensor:

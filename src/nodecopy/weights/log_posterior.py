@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,18 +26,87 @@ from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
+from nodecopy.rng import stream
+from nodecopy.typed import Positive, Settings
+from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
     Supervision,
+    TrainConfig,
     check_finite,
     each_task,
     initial_weights,
     supervised,
 )
 from nodecopy.weights.objective import Objective
-from nodecopy.weights.samples import WeightSamples
+from nodecopy.weights.point import PointEstimate
+
+Report = Callable[[int, int], None]
+"""Called with (steps done, steps in all) of the members at hand."""
 
 # How torch names what batch norm learns without a gradient.
 _STATISTICS = ("running_mean", "running_var")
+
+
+class Sampler(Settings):
+    """Weight posteriors that draw from the log posterior.
+
+    A subclass is a frozen dataclass with the four settings below among its own, and has `draw`.
+    """
+
+    prior_precision: Positive  # τ of the prior N(0, I/τ)
+    temperature: Positive  # T; 1 is the posterior, less is sharper
+    objective: Objective  # the loss of a node, -log p(y | z)
+    computing: Computing  # where to compute, and within what bounds
+
+    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+        """Return S draws for each of some members [m · S, …], those of a member in sequence."""
+        raise NotImplementedError
+
+    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
+    def fit(
+        self,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
+        n_weights: int,
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Draw S weights for each member, as many members at a time as fit in memory."""
+        members = each_task(tasks, graphs, seeds)
+        sets = [(task.train,) for task in members]
+        layout = supervised(network, members, graphs, seeds, sets, self.computing, self.objective)
+        parts = []
+        for chosen, (supervision,) in layout:
+
+            def report(done: int, steps: int, chosen: slice = chosen) -> None:
+                if progress is not None:
+                    size = chosen.stop - chosen.start
+                    progress(steps * chosen.start + done * size, steps * len(graphs))
+
+            initial, fixed = _start(network, members[0], seeds[chosen], self.computing.device)
+            density = LogPosterior(
+                network,
+                supervision,
+                self.prior_precision / self.temperature,
+                self.temperature,
+                members[0].num_classes,
+                initial,
+                fixed,
+                tuple(seeds[chosen]),
+                chosen.start,
+            )
+            drawn = self.draw(density, n_weights, report)
+            stored = len(next(iter(drawn.values()))) // (chosen.stop - chosen.start)
+            drawn |= {name: w.repeat_interleave(stored, 0) for name, w in fixed.items()}
+            parts.append({name: w.detach().cpu() for name, w in drawn.items()})
+            del density, supervision  # before the next ones are laid out
+        stacked = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        return WeightSamples(network, stacked, tuple(seeds), stored=stored)
+
+    def point(self) -> PointEstimate:
+        """Return a network trained as usual, where the members are fitted."""
+        return PointEstimate(TrainConfig(computing=self.computing))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,112 +153,68 @@ class LogPosterior:
         """Return log p(Y | W, X, G) + log p(W) of each member [M]."""
         return self.log_likelihood(weights) + self.log_prior(weights)
 
-    def check(self, values: Tensor, step: int, rate: str) -> None:
+    def check(self, values: Tensor, epoch: int, rate: str) -> None:
         """Raise an error that names the first member whose value is not finite.
 
         Args:
             values: of each member [M].
-            step: when they were computed.
+            epoch: gradient step at which they were computed.
             rate: the setting that may be too large.
         """
         if not math.isfinite(values.sum().item()):
-            check_finite(-values.detach(), self.first, self.seeds, step, rate)
+            check_finite(-values.detach(), self.first, self.seeds, epoch, rate)
 
 
-class Sampled(Protocol):
-    """What every sampler of this posterior has among its settings."""
+def maximise(
+    values: Callable[[], Tensor],
+    parameters: Sequence[Tensor],
+    epochs: int,
+    learning_rate: float,
+    density: LogPosterior,
+    report: Report,
+) -> None:
+    """Ascend in place by Adam, with a learning rate that falls linearly to zero.
 
-    @property
-    def prior_precision(self) -> float:
-        """τ."""
-        ...
-
-    @property
-    def temperature(self) -> float:
-        """T."""
-        ...
-
-    @property
-    def objective(self) -> Objective:
-        """The loss of a node, -log p(y | z)."""
-        ...
-
-    @property
-    def computing(self) -> Computing:
-        """Where to compute."""
-        ...
-
-
-Report = Callable[[int, int], None]
-"""Called with (steps done, steps in all) of the members at hand."""
-
-
-def sample_members(
-    draw: Callable[[LogPosterior, Report], Weights],
-    settings: Sampled,
-    network: Network,
-    tasks: Task | Sequence[Task],
-    graphs: Sequence[RowGraph],
-    seeds: Sequence[int],
-    progress: Progress | None,
-) -> WeightSamples:
-    """Draw weights for all members, as many at a time as fit in memory.
+    The falling rate makes the end exact: a constant one hovers around a maximum, by as much as the
+    gradients are noisy.
 
     Args:
-        draw: gives the draws of some members [m · S, …], those of a member one after the other.
-        settings: prior, objective and where to compute.
-        network: the architecture.
-        tasks: features and labels; one for all members, or one for each.
-        graphs: one for each member, read once each.
-        seeds: one for each member.
-        progress: called as the work goes on.
+        values: of each member, given the parameters as they are [M]; members do not mix.
+        parameters: tensors that require gradients.
+        epochs: gradient steps.
+        learning_rate: of the first step.
+        density: names the member whose value is not finite.
+        report: called after each step.
     """
-    members = each_task(tasks, graphs, seeds)
-    sets = [(task.train,) for task in members]
-    layout = supervised(
-        network, members, graphs, seeds, sets, settings.computing, settings.objective
-    )
-    parts = []
-    for chosen, (supervision,) in layout:
-
-        def report(done: int, steps: int, chosen: slice = chosen) -> None:
-            if progress is not None:
-                size = chosen.stop - chosen.start
-                progress(steps * chosen.start + done * size, steps * len(graphs))
-
-        initial, fixed = _start(network, members[0], seeds[chosen], settings.computing.device)
-        density = LogPosterior(
-            network,
-            supervision,
-            settings.prior_precision / settings.temperature,
-            settings.temperature,
-            members[0].num_classes,
-            initial,
-            fixed,
-            tuple(seeds[chosen]),
-            chosen.start,
-        )
-        drawn = draw(density, report)
-        stored = len(next(iter(drawn.values()))) // (chosen.stop - chosen.start)
-        drawn |= {name: w.repeat_interleave(stored, 0) for name, w in fixed.items()}
-        parts.append({name: w.detach().cpu() for name, w in drawn.items()})
-        del density, supervision  # before the next ones are laid out
-    stacked = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    return WeightSamples(network, stacked, tuple(seeds), stored=stored)
+    optimiser = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
+    for epoch in range(epochs):
+        optimiser.param_groups[0]["lr"] = learning_rate * (1.0 - epoch / epochs)
+        of_members = values()  # [M]
+        density.check(of_members, epoch, "learning_rate")
+        optimiser.zero_grad(set_to_none=True)
+        (-of_members.sum()).backward()
+        optimiser.step()
+        report(epoch + 1, epochs)
 
 
-def check_positive(kind: str, **values: float) -> None:
-    """Refuse a setting that is not a positive number."""
-    for name, value in values.items():
-        if not (value > 0 and math.isfinite(value)):
-            raise ModelError(f"{name} of {kind} must be a positive number; got {value!r}")
+class MemberNoise:
+    """Standard normal numbers, from a random stream for each member.
 
+    Args:
+        seeds: one for each member.
+        name: of the streams.
+    """
 
-def check_counts(kind: str, **values: int) -> None:
-    """Refuse a setting that is not a whole number of at least one."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ModelError(f"{name} of {kind} must be a whole number, at least 1; got {value!r}")
+    def __init__(self, seeds: Sequence[int], name: str) -> None:
+        self._streams = [stream(seed, name) for seed in seeds]
+
+    def like(self, weights: Weights) -> Weights:
+        """Return the next numbers, of the shapes of these weights [M, …]."""
+        drawn = {name: np.empty(w.shape, np.float32) for name, w in weights.items()}
+        for m, rng in enumerate(self._streams):
+            for numbers in drawn.values():
+                rng.standard_normal(out=numbers[m], dtype=np.float32)
+        return {name: torch.as_tensor(drawn[name]).to(w.device) for name, w in weights.items()}
 
 
 def _start(

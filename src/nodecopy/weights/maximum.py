@@ -21,20 +21,20 @@ from torch.nn import functional
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, TrainingError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.network import Computing, Network
+from nodecopy.nn.network import Computing, LinearNetwork, Network
 from nodecopy.progress import Progress
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Positive, Settings
+from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import each_task, supervised
 from nodecopy.weights.lbfgs import Minimum, minimise
 from nodecopy.weights.objective import CrossEntropy
-from nodecopy.weights.samples import WeightSamples
 
 
 @savable
 @dataclass(frozen=True)
-class MaximumPosterior:
-    """All probability on the one maximum of a convex problem; S plays no part.
+class MaximumPosterior(Settings):
+    """All probability on the one maximum of a convex problem; the number of draws S is ignored.
 
     Args:
         prior_precision: λ, of the Gaussian prior of every weight.
@@ -42,17 +42,9 @@ class MaximumPosterior:
         computing: where to compute, and within what bound on memory.
     """
 
-    prior_precision: float = 0.003
-    tolerance: float = 1e-4
+    prior_precision: Positive = 0.003
+    tolerance: Positive = 1e-4
     computing: Computing = field(default_factory=Computing)
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.prior_precision > 0 or not self.tolerance > 0:
-            raise ModelError(
-                "prior_precision and tolerance must be positive; got "
-                f"{self.prior_precision}, {self.tolerance}"
-            )
 
     def fit(
         self,
@@ -64,7 +56,7 @@ class MaximumPosterior:
         progress: Progress | None = None,
     ) -> WeightSamples:
         """Solve the problem of every member."""
-        if not isinstance(network, Diffusion):
+        if not isinstance(network, LinearNetwork):
             raise ModelError(
                 "MaximumPosterior needs a network that is linear in its weights: Diffusion(); "
                 f"got {type(network).__name__}"
@@ -76,7 +68,7 @@ class MaximumPosterior:
         for chosen, (supervision,) in layout:
             parts.append(
                 softmax_weights(
-                    supervision.inputs.rows,
+                    network.design(supervision.inputs),
                     supervision.targets,
                     members[0].num_classes,
                     self.prior_precision,
@@ -87,6 +79,10 @@ class MaximumPosterior:
                 progress(chosen.stop, len(graphs))
             del supervision
         return WeightSamples(network, {"w": torch.cat(parts)}, tuple(seeds))
+
+    def point(self) -> MaximumPosterior:
+        """Return itself."""
+        return self
 
 
 def softmax_weights(
@@ -104,13 +100,13 @@ def softmax_weights(
     if not bool(torch.isfinite(rows).all()):
         raise TrainingError("the diffused features are not finite; check the scale of the features")
     labelled = (targets >= 0).double().unsqueeze(-1)
-    wanted = labelled * functional.one_hot(targets.clamp(min=0), num_classes)  # [M, n, K]
+    y = labelled * functional.one_hot(targets.clamp(min=0), num_classes)  # [M, n, K]
     reduced, squares = principal_rows(rows.double())
     shape = (len(rows), reduced.shape[2], num_classes)
 
     def residuals(z: Tensor) -> tuple[Tensor, Tensor]:
         logarithms = torch.log_softmax(reduced @ z.view(shape), -1)
-        return -(wanted * logarithms).sum((1, 2)), wanted - labelled * logarithms.exp()
+        return -(y * logarithms).sum((1, 2)), y - labelled * logarithms.exp()
 
     def objective(z: Tensor) -> tuple[Tensor, Tensor]:
         loss, rest = residuals(z)
@@ -129,7 +125,7 @@ def softmax_weights(
 def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     """Return R [M, n, r] with R Rᵀ = F Fᵀ and Rᵀ R diagonal, and that diagonal [M, r].
 
-    The problem is as small as it can be, r = min(n, D), and so is its solution.
+    r = min(n, D) is the smallest number of coordinates in which the problem can be solved.
     """
     if rows.shape[2] <= rows.shape[1]:
         squares, directions = torch.linalg.eigh(rows.mT @ rows)
@@ -143,6 +139,6 @@ def _check_converged(solution: Minimum, tolerance: float) -> None:
     largest = float(solution.gradients.abs().max()) if solution.gradients.numel() else 0.0
     if not largest <= 100 * tolerance:
         raise TrainingError(
-            f"the convex fit did not converge: its gradient is {largest:.2g}, {tolerance:.2g} was "
-            "asked for; check the scale of the features"
+            f"the convex fit did not converge: its gradient is {largest:.2g}, the tolerance "
+            f"{tolerance:.2g}; check the scale of the features"
         )

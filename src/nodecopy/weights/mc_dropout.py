@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nodecopy.savable import savable
-from nodecopy.weights.descent import GradientDescent, draw_key
-from nodecopy.weights.samples import WeightSamples
+from nodecopy.saving import savable
+from nodecopy.weights.base import WeightSamples
+from nodecopy.weights.descent import draw_key
+from nodecopy.weights.point import PointEstimate
 
 
 @savable
 @dataclass(frozen=True)
-class MCDropout(GradientDescent):
+class MCDropout(PointEstimate):
     """Each draw predicts with a fresh dropout mask of the trained network (Algorithm 1, line 9).
 
     Args:

@@ -13,82 +13,53 @@ small where weights are correlated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from nodecopy.data.task import Task
-from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Network, Weights
-from nodecopy.progress import Progress
-from nodecopy.savable import savable
-from nodecopy.weights.ascent import maximise
+from nodecopy.nn.network import Computing, Weights
+from nodecopy.saving import savable
+from nodecopy.typed import Count, Positive
 from nodecopy.weights.log_posterior import (
     LogPosterior,
+    MemberNoise,
     Report,
-    check_counts,
-    check_positive,
-    sample_members,
+    Sampler,
+    maximise,
 )
-from nodecopy.weights.noise import MemberNoise
 from nodecopy.weights.objective import CrossEntropy, Objective
-from nodecopy.weights.samples import WeightSamples
 
 
 @savable
 @dataclass(frozen=True)
-class MeanField:
-    """Weights from the product of Gaussians that comes nearest to p(W | Y, X, G).
+class MeanField(Sampler):
+    """Weights from the product of Gaussians nearest to p(W | Y, X, G) in KL(q ‖ p).
 
     Args:
         prior_precision: τ of the prior N(0, I/τ).
         epochs: gradient steps.
         learning_rate: of the first step; later ones shrink linearly to zero.
-        initial_scale: σ to begin with, as a share of the prior's 1/√τ.
+        initial_scale: initial σ, as a fraction of the prior's 1/√τ.
         temperature: T; 1 is the posterior, less is sharper.
         objective: the loss of a node, -log p(y | z).
         computing: where to compute, and within what bounds.
     """
 
-    prior_precision: float = 0.01
-    epochs: int = 400
-    learning_rate: float = 0.02
-    initial_scale: float = 0.1
-    temperature: float = 0.01
+    prior_precision: Positive = 0.01
+    epochs: Count = 400
+    learning_rate: Positive = 0.02
+    initial_scale: Positive = 0.1
+    temperature: Positive = 0.01
     objective: Objective = field(default_factory=CrossEntropy)
     computing: Computing = field(default_factory=Computing)
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_positive(
-            "MeanField",
-            prior_precision=self.prior_precision,
-            learning_rate=self.learning_rate,
-            initial_scale=self.initial_scale,
-            temperature=self.temperature,
-        )
-        check_counts("MeanField", epochs=self.epochs)
-
-    def fit(
-        self,
-        network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
-        seeds: Sequence[int],
-        n_weights: int,
-        progress: Progress | None = None,
-    ) -> WeightSamples:
-        """Fit the Gaussians of all members and draw S weights from those of each."""
-
-        def draw(density: LogPosterior, report: Report) -> Weights:
-            mean, log_scale = self._fitted(density, report)
-            noise = MemberNoise(density.seeds, "mean field draws")
-            drawn = [_reparametrised(mean, log_scale, noise) for _ in range(n_weights)]
-            return {n: torch.stack([d[n] for d in drawn], dim=1).flatten(0, 1) for n in mean}
-
-        return sample_members(draw, self, network, tasks, graphs, seeds, progress)
+    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+        """Fit the Gaussians of all members and draw S weights from those of each [M · S, …]."""
+        mean, log_scale = self._fitted(density, report)
+        noise = MemberNoise(density.seeds, "mean field draws")
+        drawn = [_reparametrised(mean, log_scale, noise) for _ in range(n_weights)]
+        return {n: torch.stack([d[n] for d in drawn], dim=1).flatten(0, 1) for n in mean}
 
     def _fitted(self, density: LogPosterior, report: Report) -> tuple[Weights, Weights]:
         """Return μ and log σ of every member [M, …]."""
@@ -121,7 +92,9 @@ def divergence(mean: Weights, log_scale: Weights, prior_precision: float) -> Ten
     parts = []
     for name, mu in mean.items():
         double = 2.0 * log_scale[name]
-        ratio = torch.log(torch.as_tensor(prior_precision, device=mu.device)) + double  # log τσ²
+        ratio = (
+            torch.log(torch.as_tensor(prior_precision, dtype=mu.dtype, device=mu.device)) + double
+        )  # log τσ²
         each = prior_precision * mu**2 + torch.exp(ratio) - 1.0 - ratio
         parts.append(0.5 * each.flatten(1).sum(1))
     return torch.stack(parts).sum(0)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.errors import ModelError
-from nodecopy.savable import savable
+from nodecopy.saving import savable
+from nodecopy.typed import Positive, Settings
 
 PADDING = -100
-"""Stands for no label, where members have fewer labelled nodes than others."""
+"""The label of padding rows, where members have fewer labelled nodes than others."""
 
 
 class Objective(Protocol):
@@ -48,7 +48,7 @@ class CrossEntropy:
 
 @savable
 @dataclass(frozen=True)
-class SquaredError:
+class SquaredError(Settings):
     """‖z - onehot(y)‖² / 2σ²: Gaussian noise on the indicators of the classes.
 
     With a linear network the posterior of the weights is then Gaussian and known exactly.
@@ -57,21 +57,18 @@ class SquaredError:
         noise: σ.
     """
 
-    noise: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.noise > 0:
-            raise ModelError(f"noise must be positive; got {self.noise}")
+    noise: Positive = 1.0
 
     def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return half the squared distance of each node, in units of σ² [M, n]."""
         labelled = targets >= 0
-        wanted = functional.one_hot(targets.clamp(min=0), logits.shape[-1])
-        squares = ((logits - wanted) ** 2).sum(-1) / (2.0 * self.noise**2)
+        onehot = functional.one_hot(targets.clamp(min=0), logits.shape[-1])
+        squares = ((logits - onehot) ** 2).sum(-1) / (2.0 * self.noise**2)
         return torch.where(labelled, squares, torch.zeros_like(squares))
 
     def curvature(self, logits: Tensor) -> Tensor:
         """Return I / σ²."""
-        identity = torch.eye(logits.shape[-1], device=logits.device) / self.noise**2
+        identity = (
+            torch.eye(logits.shape[-1], dtype=logits.dtype, device=logits.device) / self.noise**2
+        )
         return identity.expand(*logits.shape, logits.shape[-1])

@@ -1,18 +1,108 @@
-"""The trained weights themselves: one draw per member, dropout off."""
+"""The trained weights themselves: one draw per member, dropout off.
+
+W = Ŵ,   Ŵ = argmin of the loss with dropout
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from nodecopy.savable import savable
-from nodecopy.weights.descent import GradientDescent
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
+from nodecopy.nn.network import Computing, Network
+from nodecopy.progress import Progress
+from nodecopy.saving import savable
+from nodecopy.typed import Settings
+from nodecopy.weights.base import WeightSamples
+from nodecopy.weights.descent import TrainConfig, Trainer, each_task, supervised
+from nodecopy.weights.stopping import Monitor
 
 
 @savable
 @dataclass(frozen=True)
-class PointEstimate(GradientDescent):
-    """All probability on the trained weights: S plays no part, every draw would be the same.
+class PointEstimate(Settings):
+    """All probability on the trained weights; the number of draws S is ignored.
 
     Args:
         training: how the network is trained.
     """
+
+    training: TrainConfig = field(default_factory=TrainConfig)
+
+    @property
+    def computing(self) -> Computing:
+        """Where the members are trained."""
+        return self.training.computing
+
+    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
+    def fit(
+        self,
+        network: Network,
+        tasks: Task | Sequence[Task],
+        graphs: Sequence[RowGraph],
+        seeds: Sequence[int],
+        n_weights: int,
+        progress: Progress | None = None,
+    ) -> WeightSamples:
+        """Train M networks, member m on ``graphs[m]`` with ``seeds[m]``, and return their draws.
+
+        Seeds name the initial weights and the dropout masks. Graphs are read once each, so they may
+        be sampled on demand. ``progress`` gets (member-epochs done, member-epochs in all).
+        """
+        config, members = self.training, each_task(tasks, graphs, seeds)
+        sets = _node_sets(members, config)
+        layout = supervised(
+            network, members, graphs, seeds, sets, config.computing, config.objective
+        )
+        parts = []
+        for chosen, (labelled, *validation) in layout:
+            trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
+            monitor = None
+            if config.patience is not None:
+                monitor = Monitor(config.patience, trainer.snapshot())
+            while trainer.epoch < config.epochs and not (monitor and monitor.all_stopped):
+                trainer.step(labelled)
+                if monitor is not None:
+                    monitor.update(*trainer.evaluate(validation[0]), trainer.weights)
+                _report(progress, chosen, trainer.epoch, config.epochs, len(graphs))
+            _report(progress, chosen, config.epochs, config.epochs, len(graphs))
+            parts.append(monitor.final(trainer.weights) if monitor else trainer.snapshot())
+            # Nothing keeps the inputs or the optimiser of a chunk while the next one is laid out.
+            del trainer, labelled, validation
+        stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
+        return self.draws_of(WeightSamples(network, stacked, tuple(seeds)), n_weights)
+
+    def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
+        """Return the draws of trained weights: here the weights themselves."""
+        return trained
+
+    def point(self) -> PointEstimate:
+        """Return the estimate without any other draw."""
+        return PointEstimate(self.training)
+
+
+def _node_sets(tasks: Sequence[Task], config: TrainConfig) -> list[tuple[NDArray[np.int64], ...]]:
+    """Return the training nodes of each member and, with early stopping, its validation nodes."""
+    if config.patience is None:
+        return [(task.train,) for task in tasks]
+    if any(len(task.val) == 0 for task in tasks):
+        raise ModelError(
+            "early stopping needs validation nodes and the task has none; "
+            "give some, or set patience=None"
+        )
+    return [(task.train, task.val) for task in tasks]
+
+
+def _report(
+    progress: Progress | None, chosen: slice, epoch: int, epochs: int, members: int
+) -> None:
+    """Report how many member-epochs are done, the members of a chunk being at an epoch."""
+    if progress is not None:
+        done = epochs * chosen.start + epoch * (chosen.stop - chosen.start)
+        progress(done, epochs * members)

@@ -18,32 +18,25 @@ draw's variance is too large by the factor 1 / (1 - ε_t P c / 4) along a direct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
-from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Network, Weights
-from nodecopy.progress import Progress
-from nodecopy.savable import savable
+from nodecopy.nn.network import Computing, Weights
+from nodecopy.saving import savable
+from nodecopy.typed import Count, Positive, Probability
 from nodecopy.weights.log_posterior import (
     LogPosterior,
+    MemberNoise,
     Report,
-    check_counts,
-    check_positive,
-    sample_members,
+    Sampler,
 )
-from nodecopy.weights.noise import MemberNoise
 from nodecopy.weights.objective import CrossEntropy, Objective
-from nodecopy.weights.samples import WeightSamples
 
 
 @savable
 @dataclass(frozen=True)
-class SGLD:
+class SGLD(Sampler):
     """Weights along a Markov chain whose stationary distribution is p(W | Y, X, G).
 
     Args:
@@ -58,57 +51,26 @@ class SGLD:
         computing: where to compute, and within what bounds.
     """
 
-    prior_precision: float = 0.01
-    step_size: float = 0.02
-    decay: float = 1 / 3
-    burn_in: int = 300
-    thinning: int = 20
-    smoothing: float = 0.99
-    temperature: float = 0.01
+    prior_precision: Positive = 0.01
+    step_size: Positive = 0.02
+    decay: Probability = 1 / 3
+    burn_in: Count = 300
+    thinning: Count = 20
+    smoothing: Probability = 0.99
+    temperature: Positive = 0.01
     objective: Objective = field(default_factory=CrossEntropy)
     computing: Computing = field(default_factory=Computing)
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        check_positive(
-            "SGLD",
-            prior_precision=self.prior_precision,
-            step_size=self.step_size,
-            temperature=self.temperature,
-        )
-        check_counts("SGLD", burn_in=self.burn_in, thinning=self.thinning)
-        if not 0 <= self.decay <= 1 or not 0 <= self.smoothing < 1:
-            raise ModelError(
-                "decay of SGLD must lie between 0 and 1, smoothing at least 0 and below 1; "
-                f"got {self.decay!r} and {self.smoothing!r}"
-            )
-
-    def fit(
-        self,
-        network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
-        seeds: Sequence[int],
-        n_weights: int,
-        progress: Progress | None = None,
-    ) -> WeightSamples:
-        """Run one chain for each member and keep S of its states."""
-
-        def draw(density: LogPosterior, report: Report) -> Weights:
-            return self._chains(density, n_weights, report)
-
-        return sample_members(draw, self, network, tasks, graphs, seeds, progress)
-
-    def _chains(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
-        """Return S states of the chain of each member [M · S, …]."""
+    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+        """Run one chain for each member and return S of its states [M · S, …]."""
         chain = _Chain(density, self)
         steps = self.burn_in + self.thinning * n_weights
         kept: list[Weights] = []
-        for step in range(1, steps + 1):
+        for t in range(1, steps + 1):
             chain.step()
-            if step > self.burn_in and (step - self.burn_in) % self.thinning == 0:
+            if t > self.burn_in and (t - self.burn_in) % self.thinning == 0:
                 kept.append({name: w.detach().clone() for name, w in chain.weights.items()})
-            report(step, steps)
+            report(t, steps)
         return {
             name: torch.stack([state[name] for state in kept], dim=1).flatten(0, 1)
             for name in kept[0]
@@ -130,13 +92,12 @@ class _Chain:
         """Move every chain by one step."""
         values = self._density.log_density(self.weights)
         self._density.check(values, self._steps, "step_size")
-        names = list(self.weights)
-        found = torch.autograd.grad(values.sum(), [self.weights[name] for name in names])
-        gradients = dict(zip(names, found, strict=True))
+        gradients = torch.autograd.grad(values.sum(), list(self.weights.values()))
+        g = dict(zip(self.weights, gradients, strict=True))  # [M, …]
         with torch.no_grad():
             if self._steps < self._settings.burn_in:
-                self._adapt(gradients)
-            self._move(gradients)
+                self._adapt(g)
+            self._move(g)
         self._steps += 1
 
     def _adapt(self, gradients: Weights) -> None:

@@ -1,0 +1,10 @@
+"""Label, refit, repeat: a page that asks about the node that would help most.
+
+Reading order: ``answers`` (what is kept), ``refit`` (in the background), ``node_view`` (what is
+shown of a node), ``session`` (everything a page needs), ``server`` (the page).
+"""
+
+from nodecopy.annotate.answers import Answers
+from nodecopy.annotate.session import Session, open_run
+
+__all__ = ["Answers", "Session", "open_run"]

@@ -1,0 +1,184 @@
+// What the page and the server say to each other, and the keys.
+
+const SUGGESTED = "This label would help most.";
+const EVERY = 500; // milliseconds between looks at the server
+let state = { stamp: -1, classes: [], next: [], suspects: [], history: [], finish: {} };
+let sending = false;
+const waiting = []; // answers whose fit has not arrived: [version, time of the key]
+
+// Requests that the server refused, and requests that did not arrive.
+class Refused extends Error {}
+class Lost extends Error {}
+
+const get = (path) => request(path, {});
+
+function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  return request(path, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function request(path, how) {
+  let answer;
+  try {
+    answer = await fetch(`api/${path}`, how);
+  } catch {
+    throw new Lost("The server does not answer.");
+  }
+  if (answer.status === 204) return null;
+  if (answer.status === 403) throw new Lost("The server was started again.");
+  const content = await answer.json().catch(() => ({ error: `The server failed: ${answer.status}` }));
+  if (!answer.ok) throw new Refused(content.error);
+  return content;
+}
+
+// One answer at a time: a key that comes before the next node is shown was not meant for it.
+async function send(path, body, words) {
+  if (sending) return;
+  sending = true;
+  const pressed = performance.now();
+  try {
+    const answer = await post(path, body);
+    takeState(answer.state);
+    if (body.do === "label") waiting.push([state.version, pressed]);
+    const why = answer.ask ? "You took its answer back." : SUGGESTED;
+    takeView(answer.view, why);
+    say(answer.note ? `${words} ${answer.note}` : words);
+    byId("node").focus({ preventScroll: true });
+    performance.measure("answer", { start: pressed, end: performance.now() });
+  } catch (problem) {
+    if (problem instanceof Lost) say(lost(words), true);
+    else if (problem instanceof Refused) await refused(problem);
+    else throw problem;
+  } finally {
+    sending = false;
+  }
+}
+
+async function refused(problem) {
+  if (current.id !== null) await ask(current.id, current.why, true);
+  say(problem.message, true);
+}
+
+const lost = (words) =>
+  `Not saved: ${words}. The server does not answer. Run nodecopy label again, and open the address ` +
+  "it prints; what was answered before is kept.";
+
+async function ask(id, why, quietly = false) {
+  try {
+    takeView(await get(`node?id=${encodeURIComponent(id)}`), why);
+    if (!quietly) say("");
+    if (!quietly) byId("node").focus({ preventScroll: true });
+  } catch (problem) {
+    say(told(problem), true);
+  }
+}
+
+// The message of a refused or lost request; any other error is a fault of this page.
+function told(problem) {
+  if (problem instanceof Refused || problem instanceof Lost) return problem.message;
+  throw problem;
+}
+
+function takeView(view, why) {
+  current.view = view;
+  current.id = view?.id ?? null;
+  current.why = view ? why : nothingLeft();
+  if (view) takeAround(view.around);
+  showQuestion();
+}
+
+const isBehind = () => state.fittedVersion < state.version;
+
+function nothingLeft() {
+  if (isBehind()) return "Looking for the node that would help most …";
+  return "There is no node left to ask about. Search one to look at it, or write the results.";
+}
+
+function takeState(fresh) {
+  state = fresh;
+  takeClasses(fresh.classes);
+  if (current.view) takeAround(current.view.around);
+  showAlerts([]);
+  showProgress();
+  while (waiting.length && state.fittedVersion >= waiting[0][0]) {
+    performance.measure("refit", { start: waiting.shift()[1], end: performance.now() });
+  }
+}
+
+function showAlerts(problems) {
+  const all = [...problems, state.problem].filter(Boolean);
+  const box = (text) => make("p", { class: "box warning" }, shown(text));
+  byId("alerts").replaceChildren(...all.map(box));
+}
+
+function say(words, wrong = false) {
+  byId("message").textContent = shown(words);
+  byId("message").className = wrong ? "wrong" : "";
+}
+
+// New fits, other pages and edits by hand: the node stays, what is known of it is brought up to date.
+async function look() {
+  try {
+    const fresh = sending ? null : await get(`state?stamp=${state.stamp}`);
+    if (fresh !== null && !sending) {
+      takeState(fresh);
+      await update();
+    } else if (byId("alerts").dataset.lost) {
+      showAlerts([]);
+    }
+    delete byId("alerts").dataset.lost;
+  } catch (problem) {
+    byId("alerts").dataset.lost = "yes";
+    showAlerts([`${told(problem)} Run nodecopy label again, and open the address it prints.`]);
+  } finally {
+    setTimeout(look, EVERY);
+  }
+}
+
+async function update() {
+  const { id, why, view } = current;
+  if (id === null) {
+    if (state.next.length) await ask(state.next[0], SUGGESTED, true);
+    else takeView(null, "");
+    return;
+  }
+  const fresh = await get(`node?id=${encodeURIComponent(id)}`);
+  if (sending || current.id !== id) return;
+  if (why === SUGGESTED && fresh.label !== view.label) {
+    say(`${shortened(id, 40)} was labelled meanwhile: ${fresh.label}`);
+    if (state.next.length) await ask(state.next[0], SUGGESTED, true);
+    else takeView(null, "");
+    return;
+  }
+  if (JSON.stringify(fresh) !== JSON.stringify(view)) takeView(fresh, why);
+}
+
+function onKey(event) {
+  const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
+  if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  const act = ACTIONS.find(([key]) => key === event.key.toLowerCase())?.[2];
+  if (/^[1-9]$/.test(event.key)) choose(Number(event.key) - 1);
+  else if (act) act();
+  else return;
+  event.preventDefault();
+}
+
+async function finish() {
+  try {
+    takeState((await post("finish", {})).state);
+  } catch (problem) {
+    say(told(problem), true);
+  }
+}
+
+function start() {
+  watchTheme();
+  showActions();
+  prepareDialogs();
+  byId("finish").addEventListener("click", finish);
+  addEventListener("keydown", onKey);
+  takeView(null, "");
+  look();
+}
+
+start();

@@ -1,0 +1,150 @@
+// The node in question: what is known of it, and what can be answered.
+
+const ACTIONS = [
+  ["n", "New class", () => openNaming()],
+  ["s", "Skip", () => putAside("skip")],
+  ["c", "Cannot tell", () => putAside("cannot tell")],
+  ["u", "Undo", () => undo()],
+  ["y", "Confirm", () => confirmLabel()],
+  ["/", "Search", () => openSearch()],
+];
+const current = { id: null, why: "", view: null };
+const LONG = 30; // letters of a value from which it gets a separate line
+let drawingLater = 0;
+
+// The graph around the node, under the names that the drawing of the report knows.
+let classNames = [];
+let nodes = { ids: [], known: [], predicted: [], confidence: [], degree: [] };
+let links = { offsets: [0], targets: [] };
+const suspectLinks = new Set();
+const opened = { hops: 1 };
+const neighboursOf = (i) => links.targets.slice(links.offsets[i], links.offsets[i + 1]);
+const linkKey = (u, v) => Math.min(u, v) * nodes.ids.length + Math.max(u, v);
+const openNode = (i) => ask(nodes.ids[i], "You chose this node.");
+
+// Nodes without a prediction get the first class beyond those there are that is drawn in grey.
+const GREY = COLOURS - 1;
+const NOTHING = "no prediction yet";
+
+function takeClasses(names) {
+  const nothing = names.length + ((GREY - (names.length % COLOURS) + COLOURS) % COLOURS);
+  classNames = Array.from({ length: nothing + 1 }, (_, k) => names[k] ?? NOTHING);
+}
+
+// A class that another page added a moment ago is not known here yet: -1, as without a label.
+function takeAround(around) {
+  const nothing = classNames.length - 1;
+  const named = (k) => (k < state.classes.length ? k : -1);
+  const known = around.known.map(named);
+  const seen = (k, i) => (named(k) >= 0 ? k : known[i] >= 0 ? known[i] : nothing);
+  nodes = { ...around, known, predicted: around.predicted.map(seen) };
+  links = { offsets: around.offsets, targets: around.targets };
+}
+
+function showQuestion() {
+  const { id, why, view } = current;
+  byId("why").textContent = why;
+  byId("node").firstElementChild.textContent = id === null ? "" : shown(id);
+  document.title = id === null ? "Label nodes" : `Label ${shortened(id, 60)}`;
+  byId("known").replaceChildren(...knownWords(view));
+  showChoices(view);
+  for (const button of byId("actions").children) button.disabled = !possible(button.dataset.key);
+  byId("columns").replaceChildren(...columnParts(view));
+  // The answer needs only what is above; the drawing may come a moment later.
+  clearTimeout(drawingLater);
+  drawingLater = setTimeout(showNeighbours, 0, view);
+}
+
+function possible(key) {
+  if (key === "u" || key === "/") return true;
+  if (key === "y") return current.view?.label != null;
+  return current.view !== null;
+}
+
+function knownWords(view) {
+  if (view === null) return [];
+  if (view.label === null) return ["It has no label."];
+  const k = state.classes.indexOf(view.label);
+  return ["Its label is ", className(k), ". Press a number to change it, y to confirm it."];
+}
+
+function showChoices(view) {
+  const rows = state.classes.map((_, k) => {
+    const p = view?.probabilities?.[k];
+    const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
+    const button = make(
+      "button",
+      { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
+      k < 9 ? make("kbd", {}, String(k + 1)) : make("span", {}),
+      className(k),
+      make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
+      make("span", { class: "number" }, p === undefined ? "" : percent(p)),
+    );
+    button.disabled = view === null;
+    button.addEventListener("click", () => choose(k));
+    return make("li", {}, button);
+  });
+  byId("choices").replaceChildren(...rows);
+}
+
+function showActions() {
+  const buttons = ACTIONS.map(([key, name, act]) => {
+    const button = make("button", { type: "button" }, make("kbd", {}, key), name);
+    button.dataset.key = key;
+    button.addEventListener("click", act);
+    return button;
+  });
+  byId("actions").replaceChildren(...buttons);
+}
+
+function columnParts(view) {
+  if (view === null || view.columns.length === 0) return [];
+  // Of words that a node has or has not, the names say everything.
+  const words = view.columns.length > 1 && view.columns.every(([, value]) => value === "1");
+  const cells = view.columns.map(([name, value]) =>
+    make(
+      "div",
+      value.length > LONG ? { class: "long" } : {},
+      make("dt", {}, oneLine(name)),
+      ...(words ? [] : [make("dd", {}, make("bdi", { class: "wrapped" }, shown(value)))]),
+    ),
+  );
+  const list = make("dl", { class: "cells" }, ...cells);
+  const more = view.moreColumns
+    ? [make("p", { class: "quiet" }, `${counted(view.moreColumns, "more column")} not shown.`)]
+    : [];
+  return [make("h3", {}, "Its own columns"), list, ...more];
+}
+
+function showNeighbours(view) {
+  const host = byId("neighbours");
+  const drawing = byId("neighbourhood");
+  if (drawing) forget(drawing);
+  if (view === null) {
+    host.replaceChildren();
+    return;
+  }
+  const inner = make("div", {});
+  host.replaceChildren(make("h3", {}, "Neighbourhood"), inner);
+  fillNeighbourhood(inner, 0);
+}
+
+function choose(k) {
+  const { id, view } = current;
+  if (view === null || k >= state.classes.length) return;
+  const label = state.classes[k];
+  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(id, 40)}: ${label}`);
+}
+
+function putAside(what) {
+  if (current.view === null) return;
+  send("answer", { do: what, id: current.id }, `${shortened(current.id, 40)}: ${what}`);
+}
+
+function confirmLabel() {
+  if (current.view?.label != null) putAside("confirm");
+}
+
+function undo() {
+  send("undo", {}, "The last answer is taken back.");
+}

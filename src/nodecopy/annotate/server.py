@@ -1,0 +1,283 @@
+"""The labelling page and its server, for this machine and this page alone.
+
+Whoever is on the machine could reach it, and so could any page in the same browser. So every
+address begins with a random token; the Host must be the loopback address, which a name that
+somebody else owns is not; and a request that another site made is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import threading
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nodecopy.annotate.session import Session
+from nodecopy.errors import InputError, NodecopyError, RunError
+from nodecopy.report.page import asset, filled, policy
+from nodecopy.run.folder import REPORT
+
+ADDRESS = "127.0.0.1"
+_MAX_REQUEST = 64 * 1024
+_STOP_SECONDS = 30.0
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_NO_TOKEN = "Open the address that nodecopy label printed: this one lacks its token.\n"
+_OTHER_HOST = "This server answers on the loopback address alone.\n"
+_OTHER_SITE = "Requests of other sites are refused.\n"
+_SHARED = ("text", "marks", "charts", "plain_table", "neighbourhood", "node", "theme")
+_OWN = ("question", "progress", "dialogs", "label")
+
+
+class Served:
+    """A session, served as long as the block lasts.
+
+    Args:
+        session: what the page talks to.
+        port: to listen on; 0 takes any that is free.
+
+    Attributes:
+        url: the address of the page, token included.
+    """
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            self._socket.bind((ADDRESS, port))
+            self._socket.listen()
+        except OSError as error:
+            self._socket.close()
+            raise InputError(
+                f"cannot listen on port {port}: {error}; --port 0 takes any"
+            ) from error
+        self.port = int(self._socket.getsockname()[1])
+        token = secrets.token_urlsafe(24)
+        self.url = f"http://{ADDRESS}:{self.port}/{token}/"
+        config = uvicorn.Config(
+            create_app(session, token, self.port),
+            access_log=False,
+            http="h11",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            loop="asyncio",
+            server_header=False,
+            timeout_graceful_shutdown=2,
+            ws="none",
+        )
+        self._server = uvicorn.Server(config)
+        sockets = {"sockets": [self._socket]}
+        self._thread = threading.Thread(target=self._server.run, kwargs=sockets, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()  # connections that come earlier wait in the socket
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(_STOP_SECONDS)
+        self._socket.close()
+
+
+def create_app(session: Session, token: str, port: int) -> ASGIApp:
+    """Return the application.
+
+    Args:
+        session: what the page talks to.
+        token: what every address begins with.
+        port: that the server listens on.
+    """
+
+    def page(request: Request) -> Response:
+        headers = {"Content-Security-Policy": page_policy()}
+        return Response(label_page(), media_type="text/html", headers=headers)
+
+    def report(request: Request) -> Response:
+        file = session.folder / REPORT
+        if not file.is_file():
+            return PlainTextResponse("There is no report yet: finish first.\n", 404)
+        return FileResponse(file, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
+
+    def state(request: Request) -> Response:
+        session.refresh()
+        if request.query_params.get("stamp") == str(session.stamp):
+            return Response(status_code=204)
+        return JSONResponse(session.state())
+
+    def node(request: Request) -> Response:
+        return JSONResponse(session.view(request.query_params.get("id", "")))
+
+    def search(request: Request) -> Response:
+        return JSONResponse({"ids": session.search(request.query_params.get("q", ""))})
+
+    async def change(request: Request) -> Response:
+        body = await _json_body(request)
+        result = await run_in_threadpool(_change, session, request.path_params["change"], body)
+        return JSONResponse(result)
+
+    routes = [
+        Route("/", page),
+        Route("/report", report),
+        Route("/api/state", state),
+        Route("/api/node", node),
+        Route("/api/search", search),
+        Route("/api/{change}", change, methods=["POST"]),
+    ]
+    handlers: dict[Any, Any] = {
+        HTTPException: lambda _, error: _problem(error.status_code, error.detail),
+        ClientDisconnect: lambda _, error: _problem(400, "the request broke off"),
+        NodecopyError: lambda _, error: _problem(409, error),
+        RunError: lambda _, error: _problem(500, error),
+        Exception: lambda _, error: _problem(500, f"the server failed: {error!r}"),
+    }
+    app = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
+    return _Guard(app, token, port)
+
+
+@cache
+def label_page() -> str:
+    """Return the page as HTML; all it shows comes later, as JSON, and is shown as text."""
+    parts = {
+        "style": asset("assets/page.css") + _own("label.css"),
+        "library": asset("vendor/echarts.min.js"),
+        "script": _script(),
+    }
+    return filled(_own("label.html"), parts)
+
+
+@cache
+def page_policy() -> str:
+    """Return the content security policy: the page's two scripts, and this server."""
+    scripts = policy(asset("vendor/echarts.min.js"), _script())
+    return f"{scripts}; connect-src 'self'; frame-ancestors 'none'"
+
+
+class _Guard:
+    """Refuses what does not come from the page, and adds headers to every response."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app, self._token = app, token
+        self._hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
+        self._origins = {f"http://{host}" for host in self._hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                held = {name for name, _ in message["headers"]}
+                headers = [(k.lower().encode(), v.encode()) for k, v in _HEADERS.items()]
+                message["headers"] += [pair for pair in headers if pair[0] not in held]
+            await send(message)
+
+        refusal = self._refusal(Request(scope))
+        app = self._app if refusal is None else PlainTextResponse(refusal, 403)
+        await app(scope, receive, send_with_headers)
+
+    def _refusal(self, request: Request) -> str | None:
+        """Return why a request is refused; None where it is not."""
+        if request.headers.getlist("host") not in [[host] for host in self._hosts]:
+            return _OTHER_HOST
+        given, _, path = request.url.path[1:].partition("/")
+        if not secrets.compare_digest(given.encode(), self._token.encode()):
+            return _NO_TOKEN
+        if request.headers.get("origin") not in (None, *self._origins):
+            return _OTHER_SITE
+        # A link, or an address typed in a new tab, leads a person here and changes nothing.
+        opened = request.headers.get("sec-fetch-dest") == "document" and request.method == "GET"
+        same = request.headers.get("sec-fetch-site", "same-origin") == "same-origin"
+        return None if same or (opened and path in ("", "report")) else _OTHER_SITE
+
+
+def _problem(status: int, error: object) -> Response:
+    return JSONResponse({"error": str(error)}, status)
+
+
+async def _json_body(request: Request) -> dict[str, Any]:
+    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        raise HTTPException(415, "a request must be JSON")
+    raw = b""
+    async for part in request.stream():
+        raw += part
+        if len(raw) > _MAX_REQUEST:
+            raise HTTPException(413, "the request is too large")
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise HTTPException(400, "a request must be a JSON object")
+    return body
+
+
+def _change(session: Session, change: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Do what a page asks for; return that, the state, and what is known of the next node."""
+    result: dict[str, Any] = {}
+    if change == "answer":
+        _answer(session, body)
+    elif change == "undo":
+        result["ask"], result["note"] = session.undo()
+    elif change == "class":
+        result["added"] = session.add_class(_text(body, "name"))
+    elif change == "finish":
+        _finish(session)
+    else:
+        raise HTTPException(404, "there is no such address")
+    state = session.state()
+    following = result.get("ask") or next(iter(state["next"]), None)
+    view = None if following is None else session.view(following)
+    return {**result, "state": state, "view": view}
+
+
+def _answer(session: Session, body: dict[str, Any]) -> None:
+    id, action = _text(body, "id"), _text(body, "do")
+    if action == "label":
+        seen = None if body.get("seen") is None else _text(body, "seen")
+        session.label(id, _text(body, "label"), seen)
+    else:
+        session.put_aside(id, action)
+
+
+def _finish(session: Session) -> None:
+    """Begin to write the folder; the state says when it is done, or why it is not."""
+
+    def write() -> None:
+        try:
+            session.finish()
+        except NodecopyError:
+            return  # the state says why
+
+    if session.state()["finish"]["state"] != "writing":
+        threading.Thread(target=write, name="finish").start()
+
+
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise InputError(f"a request needs the string {name}")
+    return value
+
+
+def _script() -> str:
+    shared = [asset(f"assets/{name}.js") for name in _SHARED]
+    return '"use strict";\n' + "".join([*shared, *(_own(f"{name}.js") for name in _OWN)])
+
+
+def _own(name: str) -> str:
+    return files("nodecopy.annotate").joinpath(f"assets/{name}").read_text(encoding="utf-8")

@@ -1,0 +1,368 @@
+"""A labelling session: tables, answers, the current fit, and what to ask next."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodecopy.annotate.answers import Answers, Estimate
+from nodecopy.annotate.node_view import FeatureRows, neighbourhood
+from nodecopy.annotate.refit import Fit, Labels, Refitter
+from nodecopy.errors import InputError, NodecopyError, shown
+from nodecopy.estimator.progress import progress_bar
+from nodecopy.files import regular_file
+from nodecopy.report import report_page
+from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
+from nodecopy.run.figures import change_line, figures, read_figures
+from nodecopy.run.fit import label_table
+from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
+from nodecopy.run.source import read_source
+from nodecopy.tables import Labelling, TableDataset, read_label_table
+
+_AHEAD = 3  # suggestions that are sent to the page
+_MATCHES = 20
+_SUSPECTS = 20
+
+
+def open_run(
+    folder: str | os.PathLike[str],
+    settings: FitSettings | None = None,
+    classes: Sequence[str] = (),
+    max_memory: int | None = None,
+) -> Session:
+    """Begin or go on labelling in a run folder.
+
+    The labels are those of the folder's labels.csv. Labels that the settings name elsewhere are
+    taken over once. The settings in a folder with results stay those of the results, until
+    `Session.finish` replaces both; then they name labels.csv.
+
+    Args:
+        folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
+        settings: the tables, and how to fit; None takes those of the folder.
+        classes: names of classes that may be chosen before any node has them.
+        max_memory: bytes that tables may take, see `read_tables`.
+    """
+    run = check_folder(folder)
+    if settings is None:
+        if not (run / CONFIG).is_file():
+            raise InputError(
+                f"{run} has no {CONFIG}: name a folder that nodecopy fit wrote, or say "
+                "nodecopy label --edges FILE --out FOLDER to begin a new one"
+            )
+        settings = read_settings(run / CONFIG)
+    table = read_source(
+        replace(settings, max_memory=max_memory or settings.max_memory), labelled=False
+    )
+    given = _given_labels(settings, table, run / LABELS)
+    settings = replace(settings, labels=str(run / LABELS), label_columns=None)
+    begin_folder(run, settings)
+    return Session(settings, table, run, classes, given)
+
+
+class Session:
+    """What a page talks to; every method may be called from any thread.
+
+    Args:
+        settings: how to fit; its labels are those of the folder.
+        table: what was read, without labels.
+        folder: the run folder, which holds the labels and takes the results.
+        classes: names of classes that may be chosen before any node has them.
+        given: labels of another file, by id, to begin with.
+
+    Attributes:
+        answers: everything that was answered.
+        stamp: a number that changes whenever `state` does.
+    """
+
+    def __init__(
+        self,
+        settings: FitSettings,
+        table: TableDataset,
+        folder: Path,
+        classes: Sequence[str] = (),
+        given: Mapping[str, str] | None = None,
+    ) -> None:
+        self.settings, self.table, self.folder = settings, table, folder
+        self._number = {str(id): n for n, id in enumerate(table.ids)}
+        self._lock, self._finishing = threading.RLock(), threading.Lock()
+        self._fit: Fit | None = None
+        self._suspects: Fit | None = None  # the latest fit that could tell
+        self._finish = {"state": "", "message": ""}
+        self.stamp, self._version, self._written = 0, 0, -1
+        utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
+        self.answers = Answers(folder / ANSWERS, folder / LABELS, self._read, mark=not utf8)
+        try:
+            for name in classes:
+                self.add_class(name)
+            self.answers.add_given(given or {})
+            self.answers.sync()
+            if self.answers.problem:
+                raise InputError(self.answers.problem)
+            self._rows = FeatureRows(settings, table)
+        except BaseException:
+            self.answers.close()
+            raise
+        self._refitter = Refitter(settings, table.dataset, self._publish)
+        self._refit()
+
+    def close(self) -> None:
+        """Stop fitting, and let others work in the folder; everything is on the disk already."""
+        self._refitter.stop()
+        with self._lock:
+            self._rows.close()
+            self.answers.close()
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether there are labels of two classes that no results were written for."""
+        return self._written != self._version and len(set(self.answers.labels.values())) > 1
+
+    def label(self, id: str, label: str, seen: str | None) -> None:
+        """Give a node a label.
+
+        Args:
+            id: of the node.
+            label: the name of a class.
+            seen: the label that the node had on the page; one that came meanwhile, from another
+                page for instance, is not overwritten.
+        """
+        with self._lock:
+            self.refresh()
+            self._node(id)
+            held = self.answers.labels.get(id)
+            if held not in (seen, label):
+                raise InputError(f"{shown(id)} was labelled {shown(held)} meanwhile; look again")
+            self.answers.label(id, label)
+            self._changed(refit=held != label)
+
+    def put_aside(self, id: str, action: str) -> None:
+        """Answer "skip", "cannot tell" or "confirm"."""
+        with self._lock:
+            self.refresh()
+            self._node(id)
+            self.answers.put_aside(id, action)
+            self._changed(refit=not self.next_nodes(1))  # all that were suggested are put aside
+
+    def undo(self) -> tuple[str, str]:
+        """Take the latest answer back; return its node and what to know about it."""
+        with self._lock:
+            self.refresh()
+            undone = self.answers.undo()
+            self._changed(refit=True)
+            return undone
+
+    def add_class(self, name: str) -> str:
+        """Add a class, and return its name as it is written."""
+        if name.strip().lower() in (*self.settings.na_words, "-1", "-1.0"):
+            raise InputError(f"a class needs a name, and {shown(name)} means unknown")
+        with self._lock:
+            added = self.answers.add_class(name)
+            self._changed(refit=False)
+            return added
+
+    def refresh(self) -> None:
+        """Look whether somebody edited labels.csv; if so, fit again."""
+        with self._lock:
+            problem = self.answers.problem
+            if self.answers.sync():
+                self._changed(refit=True)
+            elif problem != self.answers.problem:
+                self.stamp += 1
+
+    def next_nodes(self, count: int = _AHEAD) -> list[str]:
+        """Return the nodes to ask about next, the best first."""
+        with self._lock:
+            if self._fit is None:
+                return []
+            aside = self.answers.excluded() | self.answers.labels.keys()
+            ids = (str(self.table.ids[node]) for node in self._fit.suggestions)
+            return [id for id in ids if id not in aside][:count]
+
+    def search(self, text: str) -> list[str]:
+        """Return ids that contain a text, whatever its case; those that begin with it first."""
+        text = text.strip().lower()
+        if not text:
+            return []
+        matches = [id for id in self._number if text in id.lower()]
+        return sorted(matches, key=lambda id: not id.lower().startswith(text))[:_MATCHES]
+
+    def state(self) -> dict[str, Any]:
+        """Return everything that the page shows beside the node in question."""
+        with self._lock:
+            answers, fit = self.answers, self._fit
+            labels = list(answers.labels.values())
+            return {
+                "stamp": self.stamp,
+                "classes": answers.classes,
+                "counts": [labels.count(name) for name in answers.classes],
+                "labels": len(labels),
+                "nodes": len(self._number),
+                "cannotTell": len(answers.set_aside("cannot tell")),
+                "next": self.next_nodes(),
+                "fitted": fit is not None and fit.probabilities is not None,
+                "isQuick": fit is not None and fit.is_quick,
+                "version": self._version,
+                "fittedVersion": -1 if fit is None else fit.labels.version,
+                "busy": self._refitter.busy,
+                "seconds": 0.0 if fit is None else round(fit.seconds, 2),
+                "history": answers.estimates,
+                "suspects": self._suspect_rows(),
+                "problem": answers.problem or (fit.problem if fit else ""),
+                "finish": self._finish,
+                "folder": str(self.folder),
+            }
+
+    def view(self, id: str) -> dict[str, Any]:
+        """Return what is known of a node."""
+        node = self._node(id)
+        cells, more = self._rows.of(node)
+        with self._lock:
+            fit, label = self._fit, self.answers.labels.get(id)
+            place = {name: k for k, name in enumerate(self.answers.classes)}
+            known = {self._number[key]: place[name] for key, name in self.answers.labels.items()}
+        probabilities: list[float] | None = None
+        if fit is not None and fit.probabilities is not None:
+            by_class = np.zeros(len(place))
+            by_class[fit.classes] = fit.probabilities[node]
+            probabilities = by_class.round(4).tolist()
+        nodes, around = neighbourhood(self.table.dataset.graph, node, known, fit)
+        return {
+            "id": id,
+            "label": label,
+            "probabilities": probabilities,
+            "columns": cells,
+            "moreColumns": more,
+            "around": {"ids": [str(self.table.ids[one]) for one in nodes], **around},
+        }
+
+    def finish(self, progress: bool = False) -> str:
+        """Fit once more, and write everything that `nodecopy fit` writes; return a message.
+
+        A second call waits for the first.
+
+        Args:
+            progress: show how far it is, see `progress_bar`.
+        """
+        waits = self._finishing.locked()
+        with self._finishing:
+            if not waits or self.unwritten:
+                self._write_results(progress)
+            return self._finish["message"]
+
+    def _write_results(self, progress: bool) -> None:
+        self._set_finish("writing", "Fitting once more, and writing the folder …")
+        before = read_figures(self.folder)
+        try:
+            with self._lock:
+                self.refresh()
+                if self.answers.problem:
+                    raise InputError(self.answers.problem)
+                version, table = self._version, self._labelled_table()
+            result = label_table(self.settings, table, progress)
+            with progress_bar("writing", progress) as report:
+                page = report_page(result)
+                write_folder(result, self.folder, page, self._exchanging(), report)
+        except NodecopyError as error:
+            self._set_finish("failed", f"{error}. The labels are kept all the same.")
+            raise
+        self._written = version  # more labels may have come meanwhile
+        change = change_line(before, figures(result))
+        holds = f"{self.folder} holds predictions, report, model and settings"
+        self._set_finish("written", f"{holds}; {change}." if change else f"{holds}.")
+
+    def _labelled_table(self) -> TableDataset:
+        """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
+        read = self._read_table(self.answers.file)
+        dataset = self.table.dataset.with_labels(read.labels, read.class_names)
+        return replace(self.table, dataset=dataset, notes=(*self.table.notes, *read.notes))
+
+    @contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        """Take no answers while the folder is replaced: nothing may be written to the old one."""
+        with self._lock, self.answers.closed():
+            yield
+
+    def _set_finish(self, state: str, message: str) -> None:
+        with self._lock:
+            self._finish = {"state": state, "message": message}
+            self.stamp += 1
+
+    def _node(self, id: str) -> int:
+        if id not in self._number:
+            example = shown(next(iter(self._number)))
+            raise InputError(f"no node has the id {shown(id)}; ids look like {example}")
+        return self._number[id]
+
+    def _read(self, file: Path) -> dict[str, str]:
+        """Read the labels of a file by id, as `nodecopy fit` does."""
+        if len(regular_file(file).read_bytes().splitlines()) < 2:
+            return {}
+        return _by_id(self._read_table(file), self.table)
+
+    def _read_table(self, file: Path) -> Labelling:
+        return read_label_table(file, self.table.ids, na_values=self.settings.na_values)
+
+    def _changed(self, *, refit: bool) -> None:
+        self.stamp += 1
+        if self._finish["state"] != "writing":
+            self._finish = {"state": "", "message": ""}
+        if refit:
+            self._version += 1
+            self._refit()
+
+    def _refit(self) -> None:
+        place = {name: k for k, name in enumerate(self.answers.classes)}
+        classes = np.full(len(self._number), -1, np.int64)
+        for id, name in self.answers.labels.items():
+            classes[self._number[id]] = place[name]
+        excluded = [self._number[id] for id in self.answers.excluded()]
+        self._refitter.ask(Labels(self._version, classes, np.array(excluded, np.int64)))
+
+    def _publish(self, fit: Fit) -> None:
+        """Take a new fit."""
+        with self._lock:
+            self._fit = fit
+            self.stamp += 1
+            if fit.accuracy is not None:
+                self._suspects = fit
+                figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
+                rounded = (round(float(value), 4) for value in figures)
+                self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
+
+    def _suspect_rows(self) -> list[list[Any]]:
+        """Return the labels to look at again: node, label, suggestion, probability of an error."""
+        if self._suspects is None:
+            return []
+        names, confirmed = self.answers.classes, self.answers.confirmed()
+        rows = []
+        for one in self._suspects.suspects:
+            id, given = str(self.table.ids[one.node]), names[one.given]
+            if self.answers.labels.get(id) == given and confirmed.get(id) != given:
+                rows.append([id, given, names[one.suggested], round(one.probability, 4)])
+        return rows[:_SUSPECTS]
+
+
+def _given_labels(settings: FitSettings, table: TableDataset, own: Path) -> dict[str, str]:
+    """Return labels of another file than the folder's own, or of the graph or split, by id."""
+    if settings.labels is None:
+        return _by_id(table.dataset, table)
+    one = settings.labels if isinstance(settings.labels, str) else None
+    if one is not None and os.path.realpath(one) == os.path.realpath(own):
+        return {}
+    return _by_id(read_label_table(settings.labels, table.ids, **settings.reading), table)
+
+
+def _by_id(labelled: Any, table: TableDataset) -> dict[str, str]:
+    """Return the known labels of a dataset, or of a table of labels, by id."""
+    known = np.flatnonzero(labelled.labels >= 0)
+    classes = labelled.labels[known].tolist()
+    return {
+        str(id): labelled.class_names[k] for id, k in zip(table.ids[known], classes, strict=True)
+    }

@@ -1,0 +1,165 @@
+"""The components of a stack, and their fits: to all labels, and to all but those of each fold.
+
+A component is fitted to the labels, or refines what came before it. Fitting it to all labels is one
+unit of work, and fitting it to all folds, which share most of it, is another. An executor computes
+the units of all components that do not wait for another at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.calibration.calibrator import Calibrator
+from nodecopy.calibration.held_out import Folds, HeldOut
+from nodecopy.calibration.pool import Pool, fit_pool
+from nodecopy.calibration.temperature import TemperatureScaling
+from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, Refiner, fit_many
+from nodecopy.data.task import Task
+from nodecopy.errors import ModelError, shown
+from nodecopy.executors import Executor
+from nodecopy.rng import child_seed
+from nodecopy.saving import savable
+
+# What a component starts from: in the fit to all labels, and in each fold.
+_Start = tuple[Sequence[Fitted], Sequence[Fitted]]
+
+
+@savable
+@dataclass(frozen=True)
+class Component:
+    """One of several classifiers.
+
+    Args:
+        classifier: fitted to all labels.
+        count: a of the Dirichlet prior of its weight; 0 leaves it out of the pool, for a component
+            that only serves others as their base.
+        in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
+            the classifier itself.
+        calibrator: of its probabilities, before they are pooled.
+        on: for a `Refiner`, what it starts from: the number of an earlier component, or "pool",
+            the calibrated pool of all components before it. In each fold, too, that is the pool
+            fitted to all held-out labels: its weights and calibrators have seen the labels of the
+            fold, the predictions that it pools have not. The effect is small
+            (docs/decisions/0027-the-best-preset.md).
+    """
+
+    classifier: NodeClassifier
+    count: float = 1.0
+    in_folds: NodeClassifier | None = None
+    calibrator: Calibrator = field(default_factory=TemperatureScaling)
+    on: int | Literal["pool"] | None = None
+
+    def check_start(self, earlier: Sequence[Component]) -> None:
+        """Raise ModelError if it starts from what the earlier components do not have."""
+        number = len(earlier)
+        if self.on is None:
+            return
+        if self.on == "pool":
+            possible = any(one.count > 0 for one in earlier)
+        else:
+            possible = isinstance(self.on, int) and 0 <= self.on < number
+        if not possible:
+            raise ModelError(
+                f"component {number} must be on the number of an earlier one, or on the 'pool' of "
+                f"those before it that have a positive count; got {shown(self.on)}"
+            )
+        if not isinstance(self.classifier, Refiner):
+            name = type(self.classifier).__name__
+            raise ModelError(f"component {number}, {name}, cannot start from another's fit")
+
+
+class ComponentFits:
+    """The components so far, each fitted to all labels and to all but those of each fold.
+
+    Args:
+        task: all labels.
+        seed: of the fits to all labels.
+        folds: the labels without those of each fold.
+        calibrator: of the pool.
+        executor: where components are fitted.
+
+    Attributes:
+        full: the fits to all labels.
+    """
+
+    def __init__(
+        self, task: Task, seed: int, folds: Folds, calibrator: Calibrator, executor: Executor
+    ) -> None:
+        self.full: list[Fitted] = []
+        self._in_folds: list[Sequence[Fitted]] = []
+        self._predictions: list[NDArray[np.float64]] = []
+        self._components: list[Component] = []
+        self._labels = _Tasks((task,), (seed,)), _Tasks(folds.tasks, folds.seeds)
+        self._folds, self._calibrator, self._executor = folds, calibrator, executor
+
+    def fit(self, components: Sequence[Component]) -> Iterator[Component]:
+        """Fit components, those from the labels alone side by side; yield each when it is done."""
+        for on, group in groupby(components, lambda component: component.on):
+            if on is None:
+                yield from self._fit(list(group), None)
+            else:  # one by one: the second on the pool starts from another pool than the first
+                for component in group:
+                    yield from self._fit([component], self._start(on))
+
+    def pool(self) -> tuple[HeldOut, Pool]:
+        """Return the held-out predictions of the components so far, and their pool."""
+        held_out = self._folds.held_out(self._predictions)
+        counts = np.array([component.count for component in self._components])
+        calibrators = [component.calibrator for component in self._components]
+        return held_out, fit_pool(held_out, counts, calibrators, self._calibrator)
+
+    def _fit(self, components: Sequence[Component], start: _Start | None) -> Iterator[Component]:
+        units = []
+        for number, component in enumerate(components, len(self.full)):
+            cheap = component.in_folds or component.classifier
+            units += [_Unit(component.classifier, number, 0), _Unit(cheap, number, 1)]
+        fits = self._executor.map(_fit_unit, units, self._labels, start)
+        for component, full, in_folds in zip(components, fits, fits, strict=True):
+            self.full += full
+            self._in_folds.append(in_folds)
+            self._predictions.append(self._folds.predictions(in_folds))
+            self._components.append(component)
+            yield component
+
+    def _start(self, on: int | Literal["pool"]) -> _Start:
+        """Return what a component starts from."""
+        if isinstance(on, int):
+            return [self.full[on]], self._in_folds[on]
+        _, pool = self.pool()
+        folds = zip(*self._in_folds, strict=True)
+        return [_pooled(pool, self.full)], [_pooled(pool, fits) for fits in folds]
+
+
+class _Tasks(NamedTuple):
+    """Tasks that are fitted at once, with the seed of each: that of all labels, or the folds."""
+
+    tasks: tuple[Task, ...]
+    seeds: tuple[int, ...]
+
+
+class _Unit(NamedTuple):
+    """What is fitted at once: a classifier, to all labels (0) or to the folds (1)."""
+
+    classifier: NodeClassifier
+    number: int
+    which: Literal[0, 1]
+
+
+def _fit_unit(unit: _Unit, labels: tuple[_Tasks, _Tasks], start: _Start | None) -> Sequence[Fitted]:
+    tasks, seeds = labels[unit.which]
+    if not tasks:
+        return []
+    if start is not None and isinstance(unit.classifier, Refiner):
+        return unit.classifier.refine_many(tasks, start[unit.which])
+    component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]
+    return fit_many(unit.classifier, tasks, component_seeds)
+
+
+def _pooled(pool: Pool, fits: Sequence[Fitted]) -> GivenProbabilities:
+    return GivenProbabilities(pool.apply(np.stack([fitted.probabilities for fitted in fits])))

@@ -1,0 +1,199 @@
+"""The pool: a weighted mean of several classifiers, weights and calibration by held-out labels.
+
+Wolpert (1992), "Stacked generalization"; the linear pool of Yao, Vehtari, Simpson and Gelman
+(2018), "Using stacking to average Bayesian predictive distributions", with a Dirichlet prior that
+keeps the weights near given ones while labels are few:
+
+    p = g(Σ_c w_c g_c(p_c)),   w = argmax  (1 - 1/m) Σ_i log Σ_c w_c g_c(p_c)(y_i) + Σ_c a_c log w_c
+
+where m is the median number of labels per class: the labels of a small class say less about other
+nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
+from nodecopy.calibration.held_out import HeldOut
+from nodecopy.errors import ModelError
+from nodecopy.posterior import Posterior
+from nodecopy.posterior.averaging import entropy
+from nodecopy.saving import savable
+
+_ITERATIONS = 500
+# Nodes that are pooled at a time.
+_BLOCK = 2**14
+# Smaller entropies have no parts: dividing by them would overflow.
+_LEAST_ENTROPY = 1e-300
+
+
+@savable
+@dataclass(frozen=True)
+class Pool:
+    """How C predictions of a node become one.
+
+    Attributes:
+        weights: w [C], which sum to one.
+        calibrators: g_c, of each classifier [C].
+        calibrator: g, of the pool.
+    """
+
+    weights: tuple[float, ...]
+    calibrators: tuple[FittedCalibrator, ...]
+    calibrator: FittedCalibrator
+
+    def __post_init__(self) -> None:
+        """Check the weights."""
+        if len(self.weights) != len(self.calibrators):
+            raise ModelError(
+                f"a pool needs a calibrator for each weight; got {len(self.weights)} weights and "
+                f"{len(self.calibrators)} calibrators"
+            )
+        if min(self.weights, default=-1) < 0 or not np.isclose(sum(self.weights), 1.0):
+            raise ModelError(f"weights of a pool must sum to one; got {self.weights}")
+
+    def apply(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Pool predictions of C classifiers [C, n, K] -> [n, K]."""
+        return self.calibrator.apply(_mixture(self.weights, self.calibrators, probabilities))
+
+    def posterior(self, parts: Iterable[Posterior]) -> Posterior:
+        """Pool the posteriors of C classifiers, and divide the entropy of the pool.
+
+        With p̃_c = g_c(p_c), p_mix = Σ_c w_c p̃_c, and p = g(p_mix),
+
+            H(p_mix) = [H(p_mix) - Σ_c w_c H(p̃_c)]  +  Σ_c w_c H(p̃_c)
+                     =  from the choice of method   +  within the methods
+
+        The parts of H(p_c) that a classifier attributes to graph and weights are taken as the same
+        shares of H(p̃_c). All parts are then scaled by H(p) / H(p_mix), so that they add up to
+        H(p): calibration changes how much uncertainty there is, not what it is made of. The number
+        of members is that of the first classifier that averages any.
+        """
+        sums: _PosteriorSums | None = None
+        for weight, calibrator, part in zip(self.weights, self.calibrators, parts, strict=True):
+            sums = _PosteriorSums(part) if sums is None else sums
+            sums.add(part, weight, calibrator)
+        assert sums is not None  # a pool has components
+        return sums.posterior(self.calibrator)
+
+
+def fit_pool(
+    held_out: HeldOut,
+    counts: NDArray[np.floating],
+    calibrators: Sequence[Calibrator],
+    calibrator: Calibrator,
+) -> Pool:
+    """Fit calibrators and weights to held-out predictions.
+
+    Args:
+        held_out: predictions of C classifiers.
+        counts: a [C] of the Dirichlet prior: as if so many labels had chosen each classifier.
+        calibrators: of each classifier.
+        calibrator: of the pool.
+    """
+    truth, predictions = held_out.truth, held_out.probabilities
+    fitted = tuple(one.fit(p, truth) for one, p in zip(calibrators, predictions, strict=True))
+    likelihoods = np.array(
+        [
+            one.apply(p)[np.arange(len(truth)), truth]
+            for one, p in zip(fitted, predictions, strict=True)
+        ]
+    )
+    sizes = np.bincount(truth)
+    worth = 1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0) if len(truth) else 0.0
+    weights = tuple(stacking_weights(likelihoods, counts, worth).tolist())
+    mixture = _mixture(weights, fitted, predictions)
+    return Pool(weights, fitted, calibrator.fit(mixture, truth))
+
+
+def stacking_weights(
+    likelihoods: NDArray[np.floating], counts: NDArray[np.floating], worth: float = 1.0
+) -> NDArray[np.float64]:
+    """Return w [C] by expectation-maximisation.
+
+    Args:
+        likelihoods: p_c(y_i) of each classifier and label [C, n].
+        counts: a [C] of the Dirichlet prior.
+        worth: the weight of a label, at most one.
+
+    >>> stacking_weights(np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([1.0, 1.0])).round(2).tolist()
+    [0.72, 0.28]
+    >>> stacking_weights(np.zeros((2, 0)), np.array([3.0, 1.0])).tolist()
+    [0.75, 0.25]
+    """
+    prior = np.asarray(counts, np.float64)
+    weights = prior / prior.sum()
+    for _ in range(_ITERATIONS):
+        responsibility = weights[:, None] * likelihoods  # [C, n]
+        responsibility /= np.maximum(responsibility.sum(0), 1e-300)
+        new = worth * responsibility.sum(1) + prior
+        new /= new.sum()
+        if np.abs(new - weights).max() < 1e-9:
+            break
+        weights = new
+    return weights
+
+
+def _mixture(
+    weights: Sequence[float],
+    calibrators: Sequence[FittedCalibrator],
+    probabilities: NDArray[np.floating],
+) -> NDArray[np.float64]:
+    """Return Σ_c w_c g_c(p_c) [n, K] of probabilities [C, n, K]."""
+    parts = zip(weights, calibrators, probabilities, strict=True)
+    total: NDArray[np.float64] = sum(w * g.apply(p) for w, g, p in parts)  # type: ignore[assignment]
+    return total
+
+
+class _PosteriorSums:
+    """Sums over classifiers, which come one at a time, by blocks of nodes."""
+
+    def __init__(self, first: Posterior) -> None:
+        nodes = len(first.probabilities)
+        self._mixture = np.zeros(first.probabilities.shape)
+        self._within, self._graph, self._weight, self._model = np.zeros((4, nodes))
+        self._counts = first.num_members, first.num_draws
+        self._blocks = [slice(i, i + _BLOCK) for i in range(0, nodes, _BLOCK)]
+
+    def add(self, part: Posterior, weight: float, calibrator: FittedCalibrator) -> None:
+        """Add one classifier, calibrated and weighted."""
+        if self._counts[0] == 1 and part.num_members > 1:
+            self._counts = part.num_members, part.num_draws
+        before = part.entropy
+        for block in self._blocks:
+            p = calibrator.apply(part.probabilities[block])
+            after = entropy(p)
+            self._mixture[block] += weight * p
+            self._within[block] += weight * after
+            scale = weight * _ratio(after, before[block])
+            self._graph[block] += scale * part.graph_information[block]
+            self._weight[block] += scale * part.weight_information[block]
+            self._model[block] += scale * part.model_information[block]
+
+    def posterior(self, calibrator: FittedCalibrator) -> Posterior:
+        """Return the calibrated pool; the sums are overwritten."""
+        expected = np.empty_like(self._within)
+        for block in self._blocks:
+            mixture = self._mixture[block]
+            before = entropy(mixture)
+            p = calibrator.apply(mixture)
+            after = entropy(p)
+            self._model[block] += np.maximum(before - self._within[block], 0.0)
+            scale = _ratio(after, before)
+            for part in (self._graph, self._weight, self._model):
+                part[block] *= scale
+            information = self._graph[block] + self._weight[block] + self._model[block]
+            expected[block] = np.maximum(after - information, 0.0)
+            self._mixture[block] = p
+        parts = expected, self._graph, self._weight
+        return Posterior(self._mixture, *parts, *self._counts, self._model)
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return above / below, and zero where nothing is uncertain and so there are no parts."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > _LEAST_ENTROPY)

@@ -1,0 +1,297 @@
+"""Annotated block model: features predict the class of a node, edges how classes are connected.
+
+Newman and Clauset (2016), "Structure and inference in annotated networks", with the
+degree-corrected blocks of Karrer and Newman (2011), "Stochastic blockmodels and community structure
+in networks". Given class probabilities q of every node, the rounds of an EM algorithm
+
+    M:  W   = argmin Σ_j CE(q_j, softmax(x_j W)) + λ/2 ‖W‖²       softmax regression on all nodes
+        Ω   = (m_kl + K) / (κ_k κ_l / Σκ + K),  m = ĈᵀAĈ, κ = m 1, Ĉ of argmax q  class affinities
+    E:  q_j ∝ softmax(x_j W) · Π_i (Ω q_i)^(η A_ji)                a damped sweep over all nodes
+
+learn from the unlabelled nodes, too. K is added to the observed and the expected number of edges
+between two classes, so that classes with few edges have affinities near one. Pairs without an edge
+are left out: with degree correction they are about equally likely under every class. The sweep is
+that of belief propagation, with q in place of messages that leave out their receiver. Ω may be of
+any kind, neighbours of different classes are evidence like neighbours of the same class, so this
+works where smoothing over the graph does not.
+
+On a grown graph W, Ω and the q of known nodes are kept: only q of new nodes is swept, starting from
+their features. Without new nodes that is the fit again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, fit_many
+from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
+from nodecopy.nn.features import Features
+from nodecopy.nn.network import chunks_within
+from nodecopy.nn.propagation import SparseOperator
+from nodecopy.progress import Progress, stages
+from nodecopy.rng import child_seed
+from nodecopy.saving import savable
+from nodecopy.typed import Count, NonNegative, Positive, Settings
+from nodecopy.weights.lbfgs import minimise
+
+# Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
+_LEAST_AFFINITY = 1e-3
+_REGRESSION_ITERATIONS = 20
+# Scores are clamped, far from where they matter, so that their exponentials are finite.
+_LARGEST_SCORE = 60.0
+_DAMPING = 0.5
+# Nodes whose class probabilities differ by less are uninformative.
+_UNINFORMATIVE = 1e-6
+# Graphs with more nodes than this are swept in single precision.
+_MOST_DOUBLE = 2**18
+# Bytes per node and class while EM runs for one task.
+_TASK_BYTES = 128
+# New nodes of a grown graph have converged where their mean change is below the first; and the
+# most sweeps.
+_CONVERGED, _MOST_SWEEPS = 1e-4, 50
+
+
+@savable
+@dataclass(frozen=True)
+class AnnotatedBlocks(Settings):
+    """Class probabilities of a base classifier, refined by EM in an annotated block model.
+
+    Args:
+        base: gives the first q.
+        sharpness: q is raised to this power first, where the base is under-confident.
+        rounds: of EM.
+        sweeps: over all nodes in each round.
+        edge_weight: η, how much the edges count; below one, since they are not independent.
+        prior_precision: λ of the softmax regression on features.
+    """
+
+    base: NodeClassifier = field(default_factory=DiffusionClassifier)
+    sharpness: Positive = 1.0
+    rounds: Count = 2
+    sweeps: Count = 5
+    edge_weight: NonNegative = 0.5
+    prior_precision: Positive = 1.0
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBlocks:
+        """Fit the base, then run EM from its probabilities."""
+        during_base, during_em = stages(progress, [1, 1])
+        base = self.base.fit(task, child_seed(seed, "base"), during_base)
+        (refined,) = self.refine_many([task], [base])
+        if during_em is not None:
+            during_em(1, 1)
+        return refined
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBlocks]:
+        """Fit the bases side by side, and run EM for all tasks at once."""
+        bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
+        return self.refine_many(tasks, bases)
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
+        """Run EM for tasks that differ in their labels only, each from what was fitted to it.
+
+        As many at a time as the memory of the tasks allows.
+        """
+        adjacency = symmetric_adjacency(tasks[0].graph)
+        x = Features(tasks[0].features, torch.device("cpu"), unit=True)
+        size = task_bytes(tasks[0].graph.num_nodes, tasks[0].num_classes)
+        sized = ((number, size) for number in range(len(tasks)))
+        refined = []
+        for chosen, _ in chunks_within(sized, tasks[0].memory):
+            refined += self._refine(adjacency, x, tasks[chosen], fits[chosen])
+        return refined
+
+    def _refine(
+        self, adjacency: SparseOperator, x: Features, tasks: Sequence[Task], fits: Sequence[Fitted]
+    ) -> list[FittedBlocks]:
+        """Run EM for several tasks at once."""
+        bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
+        q = torch.from_numpy(bases) ** self.sharpness  # [M, N, K]
+        q = q / q.sum(-1, keepdim=True)
+        weights: Tensor | None = None
+        for _ in range(self.rounds):
+            _clamp(q, tasks)
+            weights = softmax_regression(x, q, self.prior_precision, weights)
+            scores = feature_scores(x, weights).unflatten(1, (len(tasks), -1)).permute(1, 0, 2)
+            log_features = scores.double().log_softmax(-1)
+            for _ in range(self.sweeps):
+                before, affinity = q, class_affinity(adjacency, q)
+                evidence = self.edge_weight * edge_evidence(adjacency, q, affinity)
+                swept = softmax_(evidence.add_(log_features))
+                clamped = swept.clone()
+                _clamp(clamped, tasks)
+                q = _DAMPING * q + (1 - _DAMPING) * clamped
+        assert weights is not None  # there is at least one round
+        results = (part.contiguous().numpy() for part in (swept, before, affinity, weights))
+        return [FittedBlocks(self.edge_weight, *each) for each in zip(*results, strict=True)]
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedBlocks:
+    """A fitted annotated block model.
+
+    Attributes:
+        edge_weight: η.
+        probabilities: q after the last sweep [N, K].
+        before: q before it, with known labels clamped [N, K].
+        affinity: Ω [K, K].
+        feature_weights: W [D, K].
+    """
+
+    edge_weight: float
+    probabilities: NDArray[np.float64]
+    before: NDArray[np.float64]
+    affinity: NDArray[np.float64]
+    feature_weights: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        n, k = self.probabilities.shape
+        shapes = self.before.shape, self.affinity.shape, self.feature_weights.shape[1:]
+        if shapes != ((n, k), (k, k), (k,)):
+            raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {shapes}")
+        if not self.edge_weight >= 0:
+            raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
+
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.floating]:
+        """Sweep new nodes until they converge beside the known ones, then all of them once [N', K].
+
+        In place, and in single precision where there are many nodes.
+        """
+        double = graph.num_nodes <= _MOST_DOUBLE
+        dtype = torch.float64 if double else torch.float32
+        adjacency = symmetric_adjacency(graph, np.float64 if double else np.float32)
+        x = Features(features, torch.device("cpu"), unit=True)
+        log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
+        q = log_features.exp()  # [N', K]
+        old = np.arange(len(self.before)) if at.nodes is None else at.nodes
+        there = old < len(q)
+        kept, known = torch.as_tensor(self.before[there], dtype=dtype), torch.tensor(old[there])
+        for _ in range(_MOST_SWEEPS if len(known) < len(q) else 0):
+            q[known] = kept
+            change = self._swept(adjacency, q, log_features)
+            change[known] = kept
+            change -= q
+            q.add_(change, alpha=1 - _DAMPING)
+            if change.abs_().amax(1).sum() < _CONVERGED * (len(q) - len(known)):
+                break
+        q[known] = kept
+        swept: NDArray[np.floating] = self._swept(adjacency, q, log_features).numpy()
+        return swept
+
+    def _swept(self, adjacency: SparseOperator, q: Tensor, log_features: Tensor) -> Tensor:
+        affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
+        scores = edge_evidence(adjacency, q[None], affinity[None])[0]
+        return softmax_(scores.mul_(self.edge_weight).add_(log_features))
+
+
+def task_bytes(n: int, k: int) -> int:
+    """Return a generous estimate of what EM takes for one task: probabilities, evidence, scores."""
+    return _TASK_BYTES * n * k
+
+
+def softmax_regression(
+    x: Features, targets: Tensor, prior_precision: float, start: Tensor | None = None
+) -> Tensor:
+    """Return W [M, D, K] of softmax regressions on soft labels of every node [M, N, K].
+
+    A few iterations from W = 0, or from an earlier W, suffice; stopping early is a mild penalty of
+    its own.
+    """
+    members, nodes, classes = targets.shape
+    # Columns of all members side by side, so that each product is one.
+    q = targets.permute(1, 0, 2).float().reshape(nodes, -1)  # [N, M K]
+    shape, ones = (members, x.num_columns, classes), torch.ones(classes, dtype=torch.float32)
+
+    def objective(flat: Tensor) -> tuple[Tensor, Tensor]:
+        scores = feature_scores(x, flat.view(shape)).clamp_(-_LARGEST_SCORE, _LARGEST_SCORE)
+        agreement = (q * scores).sum(0).view(members, classes).sum(1)
+        powers = scores.exp_().view(-1, classes)
+        sums = powers @ ones  # [N M]
+        loss = sums.log().view(nodes, members).sum(0) - agreement
+        residual = q - powers.div_(sums.unsqueeze(1)).view(nodes, -1)
+        slope = x.transposed_times(residual).unflatten(1, (members, classes)).permute(1, 0, 2)
+        penalty = 0.5 * prior_precision * (flat * flat).sum(1)
+        return loss + penalty, prior_precision * flat - slope.flatten(1)
+
+    curvature = prior_precision + x.column_squares() / classes
+    diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
+    first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
+    most = _REGRESSION_ITERATIONS if start is None else _REGRESSION_ITERATIONS // 2
+    return minimise(objective, first, diagonal, 1e-3, most=most).points.view(shape)
+
+
+def feature_scores(x: Features, weights: Tensor) -> Tensor:
+    """Return X W of all members side by side [N, M K] for W [M, D, K]."""
+    return x.times(weights.permute(1, 0, 2).flatten(1))
+
+
+def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
+    """Return Ω [M, K, K]: edges between the most probable classes, relative to what degrees expect.
+
+    K is added to both numbers, so that affinities of classes with few edges are near one.
+    Uninformative nodes do not count.
+    """
+    classes = q.shape[2]
+    assigned = torch.eye(classes, dtype=q.dtype)[q.argmax(2)]  # [M, N, K]
+    assigned[_uninformative(q)] = 0.0
+    edges = assigned.mT @ _times(adjacency, assigned)  # m [M, K, K]
+    ends = edges.sum(2)  # κ [M, K]
+    totals = ends.sum(1).clamp_(min=1e-12)
+    expected = ends[:, :, None] * ends[:, None, :] / totals[:, None, None]
+    return (edges + classes) / (expected + classes)
+
+
+def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Tensor:
+    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]; uninformative nodes do not count."""
+    log_affinity = (q @ affinity.mT).clamp_(min=_LEAST_AFFINITY).log_()
+    log_affinity[_uninformative(q)] = 0.0
+    return _times(adjacency, log_affinity)
+
+
+def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:
+    """Return A with every edge in both directions and without self-loops [N, N]."""
+    plain, device = graph.built.symmetrise().without_self_loops(), torch.device("cpu")
+    weights = np.ones(len(plain.indices)) if plain.weights is None else plain.weights
+    values = weights.astype(dtype)
+    return SparseOperator(plain.indptr, plain.indices, values, plain.num_nodes, device)
+
+
+def softmax_(scores: Tensor) -> Tensor:
+    """Return the softmax of each row, in place of the scores.
+
+    torch's own takes four times as long on rows of few classes, as it does not vectorise these.
+    """
+    scores.sub_(scores.amax(-1, keepdim=True)).exp_()
+    return scores.div_(scores.sum(-1, keepdim=True))
+
+
+def _times(matrix: SparseOperator, rows: Tensor) -> Tensor:
+    """Multiply a sparse matrix by M matrices [M, N, K], their columns side by side."""
+    members, nodes, width = rows.shape
+    product = matrix.matmul(rows.permute(1, 0, 2).reshape(nodes, members * width))
+    return product.view(nodes, members, width).permute(1, 0, 2)
+
+
+def _uninformative(q: Tensor) -> Tensor:
+    """Return which nodes have classes that are all equally probable [M, N]."""
+    least, most = q.aminmax(dim=2)
+    return most - least < _UNINFORMATIVE
+
+
+def _clamp(q: Tensor, tasks: Sequence[Task]) -> None:
+    """Set the labelled nodes of each task to their labels."""
+    for member, task in zip(q, tasks, strict=True):
+        known = torch.tensor(task.labels[task.train])
+        member[torch.tensor(task.train)] = torch.eye(task.num_classes, dtype=q.dtype)[known]

@@ -1,0 +1,162 @@
+"""The feature matrix X of all nodes, sparse, dense or identity, and its products.
+
+Only products with narrow matrices are ever formed: X W and Xᵀ H.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.nn.propagation import SparseOperator
+
+# Larger features have squares that overflow in single precision.
+_SQUARABLE = 1e15
+# Dense features of more rows than this are read in blocks of rows. A block that is kept takes so
+# many bytes per number while it is computed and scaled.
+_WHOLE_ROWS, _BLOCK_ROWS, _KEPT_BYTES = 2**16, 2**14, 12
+
+
+@runtime_checkable
+class ComputedRows(Protocol):
+    """Features that are computed a block of rows at a time, such as those of a kernel map."""
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that a block may take."""
+        ...
+
+    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
+        """Return X W [N, K] without ever forming X; ``unit`` scales rows to length one first."""
+        ...
+
+
+class Features:
+    """X, sparse or dense, and its products with narrow matrices.
+
+    Blocks of many dense rows are scaled or computed (`ComputedRows`) on demand, so that no second X
+    is ever held.
+
+    Args:
+        features: X.
+        device: where the products run.
+        unit: whether rows are scaled to length one.
+    """
+
+    def __init__(
+        self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
+    ) -> None:
+        self.num_columns = int(features.shape[1])
+        self._sparse: SparseOperator | None = None
+        self._computed: ComputedRows | None = None
+        self._blocks: list[_Block] = []
+        self._unit, self._device = unit, device
+        if sp.issparse(features):
+            x: Any = unit_rows(features) if unit else features
+            parts = x.indptr, x.indices, x.data.astype(np.float32)
+            self._sparse = SparseOperator(*parts, x.shape[1], device)
+            return
+        whole = features.shape[0] <= _WHOLE_ROWS and _may_be_kept(features)
+        self._computed = features if isinstance(features, ComputedRows) and not whole else None
+        size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
+        for start in range(0, max(features.shape[0], 1), size):
+            self._blocks.append(_Block(features, slice(start, start + size), unit, device, whole))
+
+    @property
+    def dense(self) -> bool:
+        """Whether zeros are stored, too."""
+        return self._sparse is None
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return X W [N, K]."""
+        if self._sparse is not None:
+            return self._sparse.matmul(w.contiguous())
+        if self._computed is not None:
+            product = self._computed.times(w.cpu().numpy(), unit=self._unit)
+            return torch.as_tensor(product, device=self._device)
+        products = [block.rows() @ w for block in self._blocks]
+        return products[0] if len(products) == 1 else torch.cat(products)
+
+    def column_squares(self) -> Tensor:
+        """Return the sum of squares of each column [D]."""
+        if self._sparse is None:
+            return torch.stack([(block.rows() ** 2).sum(0) for block in self._blocks]).sum(0)
+        sums = torch.zeros_like(self._sparse.values[:1]).repeat(self.num_columns)
+        return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
+
+    def transposed_times(self, h: Tensor) -> Tensor:
+        """Return Xᵀ H [D, n]."""
+        if self._sparse is not None:
+            return self._sparse.flipped.matmul(h)
+        total = self._blocks[0].rows().T @ h[self._blocks[0].place]
+        for block in self._blocks[1:]:
+            total += block.rows().T @ h[block.place]
+        return total
+
+
+def _may_be_kept(features: FeatureMatrix) -> bool:
+    """Tell whether rows that are computed on demand fit in the memory for them."""
+    if not isinstance(features, ComputedRows) or features.memory is None:
+        return True
+    return _KEPT_BYTES * features.shape[0] * features.shape[1] <= features.memory
+
+
+class _Block:
+    """Some rows of a dense X."""
+
+    def __init__(
+        self, features: FeatureMatrix, place: slice, unit: bool, device: torch.device, keep: bool
+    ) -> None:
+        self.place = place
+        self._features, self._unit, self._device, self._keep = features, unit, device, keep
+        self._kept: Tensor | None = None
+
+    def rows(self) -> Tensor:
+        """Return the rows, scaled; a block that is all of X is kept."""
+        if self._kept is not None:
+            return self._kept
+        rows = np.asarray(self._features[self.place], np.float32)
+        block = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
+        self._kept = block if self._keep else None
+        return block
+
+
+class Identity:
+    """X = I [N, N], and its products with narrow matrices."""
+
+    dense = False
+
+    def __init__(self, num_columns: int) -> None:
+        self.num_columns = num_columns
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return W [N, K]; rows of nodes added since W was fitted are zero."""
+        missing = self.num_columns - len(w)
+        return functional.pad(w, (0, 0, 0, max(missing, 0)))[: self.num_columns]
+
+    def transposed_times(self, h: Tensor) -> Tensor:
+        """Return H [N, n]."""
+        return h
+
+
+def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
+    """Scale rows to length one; rows of zeros stay."""
+    stored = features if isinstance(features, np.ndarray) else features.data
+    largest = float(np.abs(stored).max(initial=0.0))
+    if largest > _SQUARABLE:
+        features = features / np.float32(largest)
+    if sp.issparse(features):
+        squares = np.asarray(features.multiply(features).sum(1)).ravel()
+        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+        data = features.data * np.repeat(scale, np.diff(features.indptr))
+        parts = data.astype(np.float32), features.indices, features.indptr
+        return sp.csr_array(parts, shape=features.shape)
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

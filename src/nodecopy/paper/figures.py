@@ -1,0 +1,264 @@
+"""The figures: the paper's Figure 1, and our accuracy beside the paper's.
+
+A drawing is a Matplotlib figure as SVG, the same bytes on every run, with a white ground, so that
+it reads on light and dark pages, colours of Okabe and Ito, which colour-blind readers can tell
+apart, and text kept as text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nodecopy.errors import InputError, missing_extra
+from nodecopy.paper.agreement import Agreement
+from nodecopy.paper.study import (
+    DATASET_TITLES,
+    LABELS,
+    PAPER_METHODS,
+    SPLITS,
+    Study,
+    dataset_title,
+    method_title,
+)
+from nodecopy.paper.trial import CellKey
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PINK, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#222222", "#777777"
+PALETTE = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
+
+# DejaVu Sans comes with Matplotlib and sets the layout; the others replace it where it is absent.
+_FONT = "'DejaVu Sans'"
+_FONTS = f"{_FONT}, Verdana, 'Bitstream Vera Sans', Geneva, sans-serif"
+_STYLE: dict[Any, Any] = {
+    "axes.edgecolor": GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.labelcolor": BLACK,
+    "axes.labelsize": 9.0,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10.0,
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 9.0,
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "xtick.color": BLACK,
+    "xtick.labelsize": 8.5,
+    "ytick.color": BLACK,
+    "ytick.labelsize": 8.5,
+}
+
+FIGURE_1_METHOD = "copying"
+FIGURE_1_DATASETS = ("cora", "citeseer")
+# The shares that are the same for both, and those that differ: small, so on a separate scale.
+SAME = {"both_right": "both\nright", "both_wrong": "both\nwrong"}
+DIFFERENT = {"corrected": "BGCN\ncorrects", "broken": "BGCN\nbreaks"}
+GROUPS = {"low": ("at most the median degree", BLUE), "high": ("above the median", ORANGE)}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that is ready to be written.
+
+    Args:
+        name: of its files, without the ending.
+        title: one line.
+        description: what it shows, for those who read about it and those who cannot see it.
+        svg: a whole SVG file.
+    """
+
+    name: str
+    title: str
+    description: str
+    svg: bytes
+
+
+def draw(name: str, title: str, description: str, paint: Callable[[Figure], None]) -> Drawing:
+    """Call ``paint`` with an empty figure in the common style; return the drawing."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError(missing_extra("a report", "Matplotlib", "report")) from None
+    # The salt makes the identifiers inside the SVG; Matplotlib's own would be random.
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(layout="constrained")
+        paint(figure)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # a second layout would move everything a little
+        return Drawing(name, title, description, _svg(figure))
+
+
+def figure_1(study: Study, split: str) -> Drawing | None:
+    """Draw the paper's Figure 1 for one kind of split: whom node copying corrects, by degree.
+
+    Box: 25-75 %, whiskers 5-95 %, line: median, triangle: mean of the shares over the trials.
+    None if no trial has them.
+    """
+    panels = {
+        (dataset, n): shares
+        for dataset in FIGURE_1_DATASETS
+        for n in LABELS
+        if (shares := _outcome_shares(study, CellKey(dataset, split, FIGURE_1_METHOD, n)))
+    }
+    if not panels:
+        return None
+
+    def paint(figure: Figure) -> None:
+        datasets = [name for name in FIGURE_1_DATASETS if any(name == d for d, _ in panels)]
+        labels = [n for n in LABELS if any(n == m for _, m in panels)]
+        figure.set_size_inches(0.6 + 3.4 * len(labels), 0.4 + 2.7 * len(datasets))
+        parts = figure.subfigures(len(datasets), len(labels), squeeze=False)
+        highest = 1.1 * max(
+            max(by_outcome[outcome])
+            for shares in panels.values()
+            for by_outcome in shares.values()
+            for outcome in DIFFERENT
+        )
+        for i, dataset in enumerate(datasets):
+            for j, n in enumerate(labels):
+                shares = panels.get((dataset, n), {})
+                parts[i][j].suptitle(f"{dataset_title(dataset)}, {n} labels per class", fontsize=10)
+                left, right = parts[i][j].subplots(1, 2)
+                _paint_boxes(left, shares, SAME, 100)
+                _paint_boxes(right, shares, DIFFERENT, highest)
+            parts[i][0].axes[0].set_ylabel("share of test nodes (%)")
+        _legend(figure, *figure.axes)
+
+    return draw(
+        f"figure1-{split}",
+        f"Figure 1. Whom node copying corrects, by degree ({split} splits)",
+        "Test nodes in two groups at the median degree. In every trial and group: the share of "
+        "nodes that GCNN and BGCN (node copying) both get right, that BGCN corrects, that it "
+        "breaks, that both get wrong; the two that differ have a separate scale. Box: 25-75 %, "
+        "whiskers: 5-95 %, line: median, triangle: mean over the trials.",
+        paint,
+    )
+
+
+def overview_figure(agreements: Mapping[CellKey, Agreement]) -> Drawing:
+    """Draw every published cell, open, with ours, filled, beside it."""
+    ran = {cell.key.method for cell in agreements.values() if cell.ours}
+    methods = [name for name in PAPER_METHODS if name in ran] or list(PAPER_METHODS)
+
+    def paint(figure: Figure) -> None:
+        figure.set_size_inches(11, 6.4)
+        axes = figure.subplots(len(SPLITS), len(DATASET_TITLES), sharex=True, squeeze=False)
+        for line, split in zip(axes, SPLITS, strict=True):
+            for ax, dataset in zip(line, DATASET_TITLES, strict=True):
+                _paint_cells(ax, agreements, dataset, split, methods)
+                ax.set_title(f"{dataset_title(dataset)}, {split} split")
+            line[0].set_ylabel("accuracy (%)")
+        for i, method in enumerate(methods):
+            axes[0][0].plot([], [], "o", color=PALETTE[i], label=method_title(method))
+        axes[0][0].plot([], [], "o", mfc="white", mec=GREY, label="open: the paper")
+        _legend(figure, axes[0][0])
+
+    return draw(
+        "overview",
+        "Accuracy beside the paper's",
+        "Mean accuracy ± standard deviation over the trials: ours filled, the published values "
+        "open, to the left of ours.",
+        paint,
+    )
+
+
+def _paint_boxes(
+    ax: Axes,
+    shares: Mapping[str, Mapping[str, Sequence[float]]],
+    outcomes: Mapping[str, str],
+    highest: float,
+) -> None:
+    """Draw the boxes of some outcomes, the degree groups side by side."""
+    for shift, (group, (label, colour)) in zip((-0.2, 0.2), GROUPS.items(), strict=True):
+        if group not in shares:
+            continue
+        ax.boxplot(
+            [shares[group][outcome] for outcome in outcomes],
+            positions=np.arange(len(outcomes)) + shift,
+            widths=0.34,
+            whis=(5, 95),
+            showfliers=False,
+            showmeans=True,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": colour, "alpha": 0.55, "edgecolor": BLACK, "linewidth": 0.8},
+            medianprops={"color": BLACK, "linewidth": 1.4},
+            meanprops={"marker": "^", "mfc": "white", "mec": BLACK, "markersize": 4},
+            whiskerprops={"linewidth": 0.8},
+            capprops={"linewidth": 0.8},
+        )
+        ax.bar([0], [0], color=colour, alpha=0.55, label=label)
+    if not shares:
+        ax.text(0.5, 0.5, "not run", transform=ax.transAxes, ha="center", color=GREY)
+    ax.set_xticks(range(len(outcomes)), list(outcomes.values()))
+    ax.set(xlim=(-0.5, len(outcomes) - 0.5), ylim=(0, highest))
+    ax.grid(visible=False, axis="x")
+
+
+def _outcome_shares(study: Study, key: CellKey) -> dict[str, dict[str, list[float]]]:
+    """Return the shares in per cent of each group and outcome, a number per trial."""
+    by_group: dict[str, dict[str, list[float]]] = {}
+    for row in study.cells.get(key, ()):
+        for group, shares in row.result.outcomes.items():
+            for outcome in (*SAME, *DIFFERENT):
+                values = by_group.setdefault(group, {}).setdefault(outcome, [])
+                values.append(shares[outcome] * 100)
+    return by_group
+
+
+def _paint_cells(
+    ax: Axes,
+    agreements: Mapping[CellKey, Agreement],
+    dataset: str,
+    split: str,
+    methods: Sequence[str],
+) -> None:
+    step = 0.8 / len(methods)
+    for i, method in enumerate(methods):
+        for at, n in enumerate(LABELS):
+            cell = agreements[CellKey(dataset, split, method, n)]
+            x = at - 0.4 + step * (i + 0.5)
+            bars: dict[str, Any] = {"fmt": "o", "ms": 4.5, "elinewidth": 1.0, "color": PALETTE[i]}
+            ax.errorbar(x - step / 5, *cell.paper, mfc="white", **bars)
+            if cell.ours:
+                deviation = np.nan_to_num(cell.ours.deviation)
+                ax.errorbar(x + step / 5, cell.ours.mean, deviation, **bars)
+    ax.set_xticks(range(len(LABELS)), [f"{n} labels" for n in LABELS])
+    ax.grid(visible=False, axis="x")
+
+
+def _legend(figure: Figure, *axes: Axes) -> None:
+    """Put one legend above all panels, every name once."""
+    by_label: dict[str, Artist] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        by_label |= dict(zip(labels, handles, strict=True))
+    figure.legend(
+        [*by_label.values()], [*by_label], loc="outside upper center", ncols=len(by_label)
+    )
+
+
+def _svg(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue().decode().replace(_FONT, _FONTS)
+    # Figures are committed, and spaces at the ends of lines trouble the tools around that.
+    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE).encode()

@@ -1,0 +1,146 @@
+"""Run a trial and measure it: `attempt` is the one function that executors run."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nodecopy import __version__
+from nodecopy.data import NodeDataset, Split, Task, load_dataset
+from nodecopy.data.splits import chosen_split
+from nodecopy.metrics import degree_groups, paired_outcomes, reliability_curve, score_predictions
+from nodecopy.paper.methods import build_method
+from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
+from nodecopy.rng import child_seed
+
+RunTrial: TypeAlias = Callable[[Trial], TrialResult]
+
+
+def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
+    """Run a trial; an exception is a `Failure`, which does not stop other trials."""
+    try:
+        return Row(trial, run(trial))
+    except Exception as error:  # noqa: BLE001 - any bug in one trial is that trial's failure
+        short = f"{type(error).__name__}: {error}"
+        return Failure(trial, f"{short}\n{''.join(traceback.format_exception(error))}")
+
+
+def run_trial(trial: Trial) -> TrialResult:
+    """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
+    dataset = _dataset(trial.dataset)
+    split = split_of(trial, dataset)
+    task = Task.from_split(dataset, split)
+    method = build_method(trial.method, trial.dataset, trial.labels_per_class)
+    _reset_peak_memory()
+    with _one_thread():
+        cpu, wall = time.process_time(), time.perf_counter()
+        fitted = method.fit(task, child_seed(trial.seed, "trial", "model"))
+        probabilities = np.asarray(fitted.probabilities)
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    tested = probabilities.astype(np.float64)[split.test]
+    tested /= tested.sum(1, keepdims=True)
+    truth = dataset.labels[split.test]
+    base = getattr(fitted, "base_probabilities", None)  # of a Bayesian GCN, to compare with
+    return TrialResult(
+        **asdict(score_predictions(tested, truth)),
+        reliability=_bins(tested, truth),
+        outcomes={} if base is None else _outcomes(dataset, split, base, probabilities),
+        cpu_seconds=cpu,
+        wall_seconds=wall,
+        peak_megabytes=peak_megabytes(),
+        versions=versions(),
+    )
+
+
+def split_of(trial: Trial, dataset: NodeDataset) -> Split:
+    """Return the split of a trial; methods with the same seed see the same one."""
+    return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that scores may depend on, and what times depend on."""
+    return {
+        "nodecopy": __version__,
+        "numerics": NUMERICS_VERSION,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "processor": _processor(),
+    }
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has used; 0 where the system does not tell."""
+    try:
+        import resource  # not every system has it
+    except ImportError:
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
+
+
+def _outcomes(
+    dataset: NodeDataset,
+    split: Split,
+    base: NDArray[np.floating],
+    probabilities: NDArray[np.floating],
+) -> dict[str, dict[str, float]]:
+    groups = degree_groups(dataset.graph.degrees, split.test)
+    before, after, truth = base.argmax(1), probabilities.argmax(1), dataset.labels
+    return {
+        name: asdict(paired_outcomes(before[nodes], after[nodes], truth[nodes]))
+        for name, nodes in (("low", groups.low), ("high", groups.high))
+        if len(nodes)
+    }
+
+
+def _bins(
+    probabilities: NDArray[np.float64], truth: NDArray[np.int64]
+) -> tuple[tuple[float | None, float | None, int], ...]:
+    curve = reliability_curve(probabilities, truth)
+    rows = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
+    return tuple((float(c), float(a), int(n)) if n else (None, None, 0) for c, a, n in rows)
+
+
+@cache
+def _dataset(name: str) -> NodeDataset:
+    return load_dataset(name)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Compute on one thread: sums then have one order, and trials do not compete for cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _reset_peak_memory() -> None:
+    """Let the peak start from here: a worker process has run larger trials before."""
+    with suppress(OSError):  # elsewhere than on Linux there is no such file
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+@cache
+def _processor() -> str:
+    """Return the model of the processor, which the standard library does not know on Linux."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"

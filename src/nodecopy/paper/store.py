@@ -1,0 +1,173 @@
+"""The store: one SQLite file, one row per trial, one transaction per row.
+
+Resuming a run is a SELECT. Any number of runners and readers may use a store at the same time:
+SQLite lets them wait for each other. A killed writer loses what it had not committed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any, Self
+
+from nodecopy.errors import FormatError, InputError, RunError
+from nodecopy.paper.trial import (
+    NUMERICS_VERSION,
+    RESULT_COLUMNS,
+    TRIAL_COLUMNS,
+    Failure,
+    Row,
+    Trial,
+    row_as_dict,
+    row_from_dict,
+)
+
+# How long a writer waits for another one, in seconds.
+_TIMEOUT = 60.0
+# Errors of a file that is not ours: it lacks our tables, or there cannot be a file of this name.
+_FOREIGN = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CANTOPEN)
+_COLUMNS = ", ".join(TRIAL_COLUMNS)
+# The key keeps two results of one trial from being averaged as if they were two seeds.
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS trials (
+  dataset TEXT NOT NULL,
+  split TEXT NOT NULL,
+  labels_per_class INTEGER NOT NULL,
+  method TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  result TEXT,   -- JSON, see TrialResult
+  failure TEXT,  -- why there is no result
+  PRIMARY KEY ({_COLUMNS})
+)
+"""
+# A result replaces a failure, a failure an earlier one; nothing replaces a result.
+_INSERT = f"""
+INSERT INTO trials ({_COLUMNS}, result, failure) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET result = excluded.result, failure = excluded.failure
+WHERE trials.result IS NULL
+"""
+
+
+class Store:
+    """The rows and failures in one file; made by `Store.open`, closed by ``with``.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Store.open(f"{folder}/runs.sqlite") as store:
+    ...     len(store.rows())
+    0
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], create: bool = True) -> Self:
+        """Open a store, or make one where there is none.
+
+        Args:
+            path: of the file.
+            create: False refuses to make a file, for those who only read.
+
+        Raises:
+            InputError: there is no such file, or it is not a store.
+            RunError: it cannot be opened or written.
+        """
+        file = Path(path)
+        if not create and not file.is_file():
+            raise InputError(f"there is no store {file}; `nodecopy reproduce` makes one")
+        with _explained(file):
+            # A writer asks for the lock when it begins: it then waits instead of failing later.
+            connection = sqlite3.connect(file, timeout=_TIMEOUT, isolation_level="IMMEDIATE")
+            try:
+                if create:
+                    connection.execute(_SCHEMA)
+                connection.execute("SELECT result, failure FROM trials LIMIT 1")
+            except sqlite3.Error:
+                connection.close()
+                raise
+        return cls(file, connection)
+
+    def close(self) -> None:
+        """Close the file; everything added is in it already."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def add(self, rows: Iterable[Row]) -> int:
+        """Add rows, all or nothing; return how many were new.
+
+        Raises:
+            FormatError: a trial was computed by another version of the code.
+            RunError: the file cannot be written, e.g. for lack of room; nothing stored is lost.
+        """
+        values = [(*astuple(row.trial), _current(row), None) for row in rows]
+        return self._insert(values)
+
+    def add_failure(self, failure: Failure) -> None:
+        """Note why a trial gave no result, in place of an earlier note."""
+        self._insert([(*astuple(failure.trial), None, failure.message)])
+
+    def trials(self) -> set[Trial]:
+        """Return the trials that have a result."""
+        return {Trial(*values) for values in self._select(_COLUMNS, "result IS NOT NULL")}
+
+    def rows(self) -> list[Row]:
+        """Return every row, by dataset, split, labels per class, method and seed."""
+        rows = []
+        for *trial, result in self._select(f"{_COLUMNS}, result", "result IS NOT NULL"):
+            columns = dict(zip(TRIAL_COLUMNS, trial, strict=True))
+            try:
+                rows.append(row_from_dict(json.loads(result) | columns))
+            except (ValueError, TypeError) as error:
+                raise FormatError(f"{self.path} holds a damaged row: {error}") from error
+        return rows
+
+    def failures(self) -> list[Failure]:
+        """Return the trials that failed, in the order of the rows."""
+        values = self._select(f"{_COLUMNS}, failure", "failure IS NOT NULL")
+        return [Failure(Trial(*trial), str(message)) for *trial, message in values]
+
+    def _insert(self, values: list[tuple[Any, ...]]) -> int:
+        """Insert rows in one transaction; return how many were new."""
+        with _explained(self.path), self._connection:
+            before = self._connection.total_changes
+            self._connection.executemany(_INSERT, values)
+            return self._connection.total_changes - before
+
+    def _select(self, columns: str, condition: str) -> list[tuple[Any, ...]]:
+        query = f"SELECT {columns} FROM trials WHERE {condition} ORDER BY {_COLUMNS}"
+        with _explained(self.path):
+            return self._connection.execute(query).fetchall()
+
+
+def _current(row: Row) -> str:
+    version = row.result.versions.get("numerics")
+    if version != NUMERICS_VERSION:
+        raise FormatError(
+            f"{row.trial} was computed by another version of the code (numerics {version}, here "
+            f"{NUMERICS_VERSION}); install the same nodecopy everywhere"
+        )
+    columns = row_as_dict(row)
+    return json.dumps({name: columns[name] for name in RESULT_COLUMNS})
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say in which file something is wrong; SQLite says what."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", None)  # absent where text is not UTF-8
+        lost = isinstance(error, sqlite3.OperationalError) and code not in (None, *_FOREIGN)
+        kind, what = (RunError, "used") if lost else (FormatError, "used as a store of trials")
+        raise kind(f"{path} cannot be {what}: {error}") from error

@@ -1,0 +1,38 @@
+// Rows of the page as CSV files.
+
+// A carriage return is quoted as well: readers take a bare one for the end of a row.
+function csvCell(value) {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csvText(rows) {
+  return rows.map((cells) => `${cells.map(csvCell).join(",")}\n`).join("");
+}
+
+// Rows are made when they are asked for: there may be many.
+function downloadButton(label, file, rows) {
+  const button = make("button", { type: "button", class: "download" }, `${label} (CSV)`);
+  button.addEventListener("click", () => {
+    const url = URL.createObjectURL(new Blob([csvText(rows())], { type: "text/csv" }));
+    const link = make("a", { href: url, download: file });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  });
+  return button;
+}
+
+// As predictions.csv has them, without the parts of the doubt; probabilities have four digits.
+function nodeRows(chosen) {
+  const head = ["id", "known", "predicted", "confidence", ...classNames.map((n) => `p_${n}`)];
+  const line = (i) => [
+    nodes.ids[i],
+    nodes.known[i] < 0 ? "" : classNames[nodes.known[i]],
+    classNames[nodes.predicted[i]],
+    nodes.confidence[i].toFixed(4),
+    ...probabilitiesOf(i).map((p) => p.toFixed(4)),
+  ];
+  return [head, ...chosen.map(line)];
+}

@@ -1,0 +1,32 @@
+// Keys, and the order in which the page is built.
+
+function start() {
+  watchTheme();
+  showSummary();
+  showMap();
+  showClasses();
+  showConfidence();
+  showReliability();
+  showBaselines();
+  showConfusion();
+  showSets();
+  showNext();
+  showSuspectLabels();
+  showSuspects();
+  buildTable();
+  addEventListener("hashchange", route);
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && byId("panel").open) {
+      event.preventDefault();
+      closePanel();
+    }
+  });
+  // A modal dialog is closed by the browser, too, for instance by the back gesture of a phone.
+  byId("panel").addEventListener("cancel", (event) => {
+    event.preventDefault();
+    if (byId("panel").open) closePanel();
+  });
+  route();
+}
+
+start();

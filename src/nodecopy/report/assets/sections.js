@@ -1,0 +1,249 @@
+// The parts of the page above the table of nodes.
+
+const LISTED_AT_FIRST = 10;
+const MAP_KEY = 20;
+
+function showSummary() {
+  document.title = `Node labels: ${shown(data.files)}`;
+  byId("files").append(shown(data.files));
+  byId("method").append(shown(data.method));
+  for (const { name, value, remark } of data.facts) {
+    const values = [make("dd", { class: "value" }, value), make("dd", { class: "remark" }, remark)];
+    byId("facts").append(make("div", {}, make("dt", {}, name), ...values));
+  }
+  showBox("Warnings", "box warning", data.warnings);
+  showBox("Notes on the files", "box", data.notes);
+  for (const sentence of data.summary) byId("words").append(make("p", {}, sentence));
+  if (data.leftOut) {
+    byId("left-out").append(data.leftOut);
+    byId("left-out").hidden = false;
+  }
+}
+
+function showBox(title, style, sentences) {
+  if (sentences.length === 0) return;
+  const items = sentences.map((sentence) =>
+    make("li", {}, make("bdi", { class: "wrapped" }, shown(sentence))),
+  );
+  byId("alerts").append(
+    make("div", { class: style }, make("h2", {}, title), make("ul", {}, ...items)),
+  );
+}
+
+function showClasses() {
+  const { known, predicted, expected } = data.classes;
+  byId("class-chart").style.height = `${36 + classNames.length * (manyClasses ? 40 : 56)}px`;
+  if (manyClasses) {
+    byId("class-figure").classList.add("scrolls");
+    byId("class-figure").tabIndex = 0;
+  }
+  draw(
+    byId("class-chart"),
+    "Bar chart of known, predicted and expected labels by class; a table follows",
+    classOption,
+  );
+  const rows = classNames.map((_, k) => [
+    className(k),
+    whole(known[k]),
+    whole(predicted[k]),
+    whole(Math.round(expected[k])),
+  ]);
+  byId("class-table").append(
+    plainTable(["Class", "#Known labels", "#Predicted", "#Expected"], rows),
+  );
+}
+
+function showConfidence() {
+  const counts = data.confidence.counts;
+  byId("confidence-words").append(data.confidence.sentence);
+  draw(byId("confidence-chart"), "Histogram of confidence; a table follows", confidenceOption);
+  const range = (i) => span(i / counts.length, (i + 1) / counts.length);
+  const rows = counts.map((n, i) => [range(i), whole(n)]).filter((_, i) => counts[i]);
+  byId("confidence-table").append(plainTable(["Confidence", "#Nodes"], rows));
+}
+
+function showReliability() {
+  const { points, sentence } = data.reliability;
+  byId("reliability-words").append(sentence);
+  if (points.length === 0) {
+    byId("reliability-chart").parentElement.remove();
+    byId("reliability-table").remove();
+    return;
+  }
+  draw(
+    byId("reliability-chart"),
+    "Share of right predictions by confidence, cross-validated; a table follows",
+    reliabilityOption,
+  );
+  const rows = points.map((p) => [
+    percent(p.confidence),
+    percent(p.accuracy),
+    span(p.low, p.high),
+    whole(p.count),
+  ]);
+  byId("reliability-table").append(
+    plainTable(["#Mean confidence", "#Right", "#95% interval", "#Predictions"], rows),
+  );
+}
+
+function showSets() {
+  const { counts, coverage, sentence } = data.sets;
+  byId("sets-words").append(sentence);
+  if (counts.length === 0) {
+    byId("sets-chart").parentElement.remove();
+    byId("sets-table").remove();
+    return;
+  }
+  draw(byId("sets-chart"), `Sizes of ${coverage} prediction sets; a table follows`, setsOption);
+  const total = counts.reduce((sum, n) => sum + n, 0);
+  const rows = counts.map((n, i) => [whole(i + 1), whole(n), percent(n / total)]);
+  byId("sets-table").append(
+    plainTable(
+      ["#Classes in the set", "#Nodes", "#Share"],
+      rows.filter((_, i) => counts[i]),
+    ),
+  );
+}
+
+function showNext() {
+  const { nodes: chosen, gain, total, sentence } = data.next;
+  const rows = chosen.map((i, rank) => [
+    whole(rank + 1),
+    nodeButton(i),
+    className(nodes.predicted[i]),
+    percent(nodes.confidence[i]),
+    settled(gain[rank]),
+  ]);
+  const headings = ["#Rank", "Node", "Predicted", "#Confidence", "#Gain, in nodes"];
+  byId("next-list").append(make("p", {}, sentence));
+  if (total) byId("next-list").append(growingTable(headings, rows, total, "next_labels.csv"));
+}
+
+function showSuspectLabels() {
+  const { nodes: chosen, suggested, probability, total, sentence } = data.suspectLabels;
+  const rows = chosen.map((i, rank) => [
+    nodeButton(i),
+    className(nodes.known[i]),
+    className(suggested[rank]),
+    percent(probability[rank]),
+  ]);
+  const headings = ["Node", "Known label", "Predicted without it", "#Known one is wrong"];
+  const host = byId("suspect-label-list");
+  host.append(make("p", {}, sentence));
+  if (total) host.append(growingTable(headings, rows, total, "suspect_labels.csv"));
+}
+
+function showSuspects() {
+  const { nodes: ends, surprise, total, sentence } = data.suspects;
+  const rows = ends.map(([u, v], i) => [
+    nodeButton(u),
+    className(nodes.predicted[u]),
+    nodeButton(v),
+    className(nodes.predicted[v]),
+    `${surprise[i].toFixed(1)} ×`,
+  ]);
+  const headings = ["Node", "Predicted", "Node", "Predicted", "#Surprise"];
+  byId("suspect-list").append(make("p", {}, sentence));
+  if (total) byId("suspect-list").append(growingTable(headings, rows, total, "suspect_edges.csv"));
+}
+
+// Gain counted in nodes of which nothing is known.
+function settled(gain) {
+  const count = doubt(gain);
+  return count < 9.95 ? count.toFixed(1) : whole(Math.round(count));
+}
+
+function showMap() {
+  byId("map-words").append(data.map.sentence);
+  byId("map-chart").style.height = "min(34rem, 95vw)";
+  const present = new Set(map.nodes.map((i) => nodes.predicted[i]));
+  const members = classNames.map((_, k) => k).filter((k) => present.has(k));
+  byId("map-key").append(
+    ...members.slice(0, MAP_KEY).map((k) => make("li", {}, className(k))),
+    ...(members.length > MAP_KEY ? [`and ${whole(members.length - MAP_KEY)} more`] : []),
+    make("li", {}, make("span", { class: "ring" }), "known label"),
+  );
+  draw(byId("map-chart"), "Map of nodes; the table of all nodes says the same", mapOption);
+  echarts.getInstanceByDom(byId("map-chart"))?.on("click", ({ data: clicked }) => {
+    if (clicked?.node !== undefined) openNode(clicked.node);
+  });
+}
+
+function showBaselines() {
+  const { sentence, rows } = data.baselines;
+  byId("baselines-words").append(sentence);
+  if (rows.length === 0) return;
+  const cells = rows.map(({ name, right, low, high, difference }) => [
+    name,
+    percent(right),
+    span(low, high),
+    difference,
+  ]);
+  const headings = ["Method", "#Right", "#95% interval", "#Against nodecopy, points (95% interval)"];
+  byId("baselines-table").append(plainTable(headings, cells));
+}
+
+function showConfusion() {
+  const { sentence, counts, pairs } = data.confusion;
+  byId("confusion-words").append(sentence);
+  if (counts) byId("confusion-table").append(confusionMatrix(counts));
+  else if (pairs.length) {
+    const rows = pairs.map(([k, l, n]) => [className(k), className(l), whole(n)]);
+    byId("confusion-table").append(
+      plainTable(["Known label", "Predicted without it", "#Labels"], rows),
+    );
+  }
+}
+
+function confusionMatrix(counts) {
+  const head = classNames.map((_, k) => make("th", { scope: "col" }, className(k)));
+  const body = counts.map((row, k) => {
+    const total = row.reduce((sum, n) => sum + n, 0);
+    const cells = row.map((n, l) => {
+      const tint = k === l ? "--agrees" : "--lower";
+      const share = total ? Math.round((60 * n) / total) : 0;
+      const style = `background: color-mix(in srgb, var(${tint}) ${share}%, transparent)`;
+      return make("td", n ? { class: "number", style } : { class: "number absent" }, whole(n));
+    });
+    return make("tr", {}, make("th", { scope: "row" }, className(k)), ...cells);
+  });
+  const corner = make("th", { scope: "col" }, "known ↓ predicted →");
+  const table = make(
+    "table",
+    { class: "confusion" },
+    make("thead", {}, make("tr", {}, corner, ...head)),
+    make("tbody", {}, ...body),
+  );
+  return make("div", { class: "scroll", tabindex: 0 }, table);
+}
+
+// The first rows, and a button for the others; what the page does not hold is in a file.
+function growingTable(headings, rows, total, file) {
+  const table = plainTable(headings, rows.slice(0, LISTED_AT_FIRST));
+  const plain = (cell) => (typeof cell === "string" ? cell : (cell.textContent ?? ""));
+  const names = headings.map((heading) => heading.replace("#", ""));
+  const written = () => [names, ...rows.map((cells) => cells.map(plain))];
+  const host = make("div", {}, table, downloadButton("Download", file, written));
+  if (total > rows.length) {
+    host.append(
+      make(
+        "p",
+        { class: "quiet" },
+        `The first ${whole(rows.length)} of ${whole(total)}; ${file} has all.`,
+      ),
+    );
+  }
+  if (rows.length > LISTED_AT_FIRST) {
+    const onPaper = `On paper the first ${LISTED_AT_FIRST} of ${whole(total)}; ${file} has all.`;
+    host.append(make("p", { class: "on-paper" }, onPaper));
+    const more = make("button", { type: "button" }, `Show all ${whole(rows.length)}`);
+    more.addEventListener("click", () => {
+      const full = plainTable(headings, rows);
+      table.replaceWith(full);
+      more.remove();
+      full.querySelectorAll("tbody tr")[LISTED_AT_FIRST].querySelector("button").focus();
+    });
+    table.after(more);
+  }
+  return host;
+}

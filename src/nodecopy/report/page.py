@@ -1,0 +1,93 @@
+"""The page of a fit: one file that holds data, drawing library and script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from nodecopy.report.page_data import page_data
+from nodecopy.report.page_map import node_map
+from nodecopy.report.page_nodes import MAX_NODES
+from nodecopy.run import LabelledGraph
+
+_SCRIPTS = (
+    "text",
+    "data",
+    "marks",
+    "charts",
+    "plain_table",
+    "map",
+    "download",
+    "sections",
+    "table",
+    "neighbourhood",
+    "node",
+    "donors",
+    "panel",
+    "theme",
+    "page",
+)
+# Of the whole page, in bytes.
+MAX_BYTES = 5_000_000
+# Nodes that it holds however large they are.
+_FEWEST = 8
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+# What could end the element that holds the data, or start another one.
+_MARKUP = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def report_page(result: LabelledGraph) -> str:
+    """Return the page as HTML: no network, no other file, nothing from the tables as markup.
+
+    The browser may run the two scripts whose digests the page names, and nothing else. All that
+    comes from the tables travels as JSON, and the script shows it as text. However large the graph
+    is, the page is not larger than `MAX_BYTES`: it then holds fewer nodes.
+    """
+    room, most, picture = MAX_BYTES - len(_page("")), MAX_NODES, node_map(result)
+    while True:
+        data = _json(page_data(result, most, picture))  # plain ASCII
+        if len(data) <= room or most <= _FEWEST:
+            return _page(data)
+        shown = min(most, len(result.table.ids))
+        most = max(_FEWEST, int(0.95 * shown * room / len(data)))
+
+
+def _page(data: str) -> str:
+    library = asset("vendor/echarts.min.js")
+    script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
+    parts = {
+        "policy": policy(library, script),
+        "style": asset("assets/page.css"),
+        "data": data,
+        "library": library,
+        "script": script,
+    }
+    return filled(asset("assets/page.html"), parts)
+
+
+def filled(template: str, parts: dict[str, str]) -> str:
+    """Put parts into their places, in one go: one that looks like a place is not taken for one."""
+    return _PLACE.sub(lambda place: parts[place[1]], template)
+
+
+def asset(name: str) -> str:
+    """Return a file of this page: a script, a style, the drawing library."""
+    return files("nodecopy.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_MARKUP)
+
+
+def policy(*scripts: str) -> str:
+    """Return a content security policy under which only these scripts run."""
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,194 @@
+"""Which nodes and links a page holds, as columns of numbers packed into text."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.graph import Graph
+from nodecopy.rng import stream
+from nodecopy.run import LabelledGraph
+
+MAX_NODES = 20_000
+MAX_LINKS = 300_000  # 1.6 MB as text
+MAX_DONORS = 250_000  # 1.3 MB
+# Rows of the lists of suggestions and of suspects; the files beside the page hold all.
+MAX_LISTED = 500
+_MOST_LINKS = 512  # of one node
+# Of the nodes that are on the page for none of the lists: least certain ones, and random ones.
+_DOUBTFUL = 0.75
+_NONE = np.zeros(0, np.int64)
+
+_DIGITS = re.compile("([0-9]+)")
+
+
+def most_listed(max_nodes: int) -> int:
+    """Return how many rows a list has at most, so that the page has room for all nodes in lists."""
+    return min(MAX_LISTED, max_nodes // 5)
+
+
+def choose_nodes(
+    result: LabelledGraph, max_nodes: int = MAX_NODES, drawn: NDArray[np.int64] = _NONE
+) -> NDArray[np.int64]:
+    """Return the nodes that the page holds, in the order of their ids [n].
+
+    All of them, if they are few enough; else those of the map, those in its lists (suggested ones,
+    ends of suspect edges, those with a suspect label), those with a label, of which at most half of
+    the room is taken, the least certain of the others, and a random sample of the rest.
+
+    Args:
+        result: what to show.
+        max_nodes: how many nodes the page holds at most.
+        drawn: the nodes of the map, a fifth of the others at most.
+    """
+    count = len(result.table.ids)
+    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes, drawn)
+    ids = [str(id) for id in result.table.ids[nodes]]
+    order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
+    return nodes[order]
+
+
+def _telling_nodes(
+    result: LabelledGraph, max_nodes: int, drawn: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the nodes that matter most, and some others [max_nodes]."""
+    certainty = result.posterior.probabilities.max(1)
+    taken = np.zeros(len(certainty), bool)
+    rows = most_listed(max_nodes)
+    taken[drawn] = True
+    taken[result.next_labels.nodes[:rows]] = True
+    taken[result.suspect_edges.nodes[:rows].ravel()] = True
+    if result.suspect_labels is not None:
+        taken[result.suspect_labels.nodes[:rows]] = True
+
+    def take_least_certain(among: NDArray[np.int64], count: int) -> None:
+        taken[among[np.argsort(certainty[among], kind="stable")[: max(count, 0)]]] = True
+
+    labelled = result.table.dataset.labels >= 0
+    take_least_certain(np.flatnonzero(labelled & ~taken), (max_nodes - taken.sum()) // 2)
+    room = int(max_nodes - taken.sum())
+    take_least_certain(np.flatnonzero(~labelled & ~taken), int(_DOUBTFUL * room))
+    rng = stream(result.settings.random_state, "page")
+    left = max_nodes - int(taken.sum())
+    taken[rng.choice(np.flatnonzero(~taken), left, replace=False)] = True
+    return np.flatnonzero(taken)
+
+
+def natural(text: str) -> tuple[list[tuple[int, str]], str]:
+    """Return a key that orders texts as people do, numbers in them by their size.
+
+    >>> sorted(["n10", "n9", "N1", "a"], key=natural)
+    ['a', 'N1', 'n9', 'n10']
+    """
+    key = []
+    for i, part in enumerate(_DIGITS.split(text.casefold())):
+        # Words and numbers alternate. A number sorts by its length, then by its digits: it may be
+        # too long for an integer.
+        digits = part.lstrip("0")
+        key.append((len(digits), digits) if i % 2 else (0, part))
+    return key, text
+
+
+def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
+    """Return where on the page each node of the graph is, -1 where it is not [N]."""
+    place = np.full(num_nodes, -1)
+    place[nodes] = np.arange(len(nodes))
+    return place
+
+
+def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what the page says of each of its nodes, column by column."""
+    posterior, labels = result.posterior.take(nodes), result.table.dataset.labels
+    kind = np.int16 if len(result.class_names) < 2**15 else np.int32
+    return {
+        "ids": [str(id) for id in result.table.ids[nodes]],
+        "known": packed(labels[nodes], kind),
+        "predicted": packed(posterior.probabilities.argmax(1), kind),
+        # In ten-thousandths; a reader cannot tell finer ones apart.
+        "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
+        "entropy": packed(posterior.entropy, np.float32),
+        "fromGraph": packed(posterior.graph_information, np.float32),
+        "fromWeights": packed(posterior.weight_information, np.float32),
+        "fromModel": packed(posterior.model_information, np.float32),
+        "degree": packed(result.table.dataset.graph.degrees[nodes], np.int32),
+        "sets": None if result.sets is None else _bits(result.sets[nodes]),
+    }
+
+
+def _bits(sets: NDArray[np.bool_]) -> str:
+    """Return sets of classes with a bit for each class, in whole bytes a node."""
+    return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
+
+
+def link_columns(
+    graph: Graph, nodes: NDArray[np.int64], first: NDArray[np.bool_], max_links: int = MAX_LINKS
+) -> dict[str, str]:
+    """Return the links among the nodes of the page, in compressed form.
+
+    Args:
+        graph: the observed graph.
+        nodes: on the page [n].
+        first: nodes to keep first where a node has more neighbours than can be held [N].
+        max_links: how many can be held, about.
+    """
+    place = place_of(nodes, graph.num_nodes)
+    rows = graph.take_rows(nodes)
+    start = np.repeat(np.arange(len(nodes)), np.diff(rows.indptr))
+    end = place[rows.indices]
+    here = (end >= 0) & (end != start)
+    start, end = start[here], end[here]
+    order = np.lexsort((end, ~first[nodes[end]], start))
+    start, end = start[order], end[order]
+    degrees = np.bincount(start, minlength=len(nodes))
+    begins = np.cumsum(degrees) - degrees
+    kept = np.arange(len(start)) - begins[start] < _cap(degrees, max_links)
+    counts = np.bincount(start[kept], minlength=len(nodes))
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return {"offsets": packed(offsets, np.int32), "targets": packed(end[kept], np.int32)}
+
+
+def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody.
+
+    Nodes outside the part that was fitted to have neither class nor donors: all are -1.
+    """
+    donors = result.donors
+    if donors is None:
+        return None
+    drawn, base, rows = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes, nodes
+    place = place_of(nodes, len(result.table.ids))
+    if donors.part is not None:
+        place = place[donors.part]
+        rows = np.searchsorted(donors.part, nodes)
+        rows[~np.isin(nodes, donors.part)] = -1
+    inside = rows >= 0
+    return {
+        "classOf": packed(np.where(inside, base[rows], -1), np.int32),
+        "classSizes": np.bincount(base, minlength=len(result.class_names)).tolist(),
+        "graphs": len(drawn),
+        "allGraphs": len(donors.nodes),
+        "drawn": packed(np.where(inside[:, None], place[drawn[:, rows].T], -1), np.int32),
+        "epsilon": donors.epsilon,
+    }
+
+
+def packed(values: NDArray[Any], kind: type[np.generic]) -> str:
+    """Return numbers as base64 text, little-endian, for a typed array of the page.
+
+    >>> packed(np.array([1, 2]), np.uint16)
+    'AQACAA=='
+    """
+    plain = np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<"))
+    return base64.b64encode(plain.tobytes()).decode()
+
+
+def _cap(degrees: NDArray[np.int64], max_links: int) -> int:
+    """Return how many links of one node are held, so that all fit, about; never under 16."""
+    cap = _MOST_LINKS
+    while cap > 16 and np.minimum(degrees, cap).sum() > max_links:
+        cap //= 2
+    return cap

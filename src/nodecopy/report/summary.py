@@ -1,0 +1,172 @@
+"""What `nodecopy fit` and `nodecopy evaluate` say, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+
+from nodecopy.errors import counted
+from nodecopy.run import LabelledGraph
+from nodecopy.run.evaluation import Evaluation
+from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
+from nodecopy.tables.inspection import aligned, listed_sentences, printable
+
+_SHOWN = 3
+_SURE = 0.9
+
+
+def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
+    """Return the result of a fit in a few lines, after notes and warnings."""
+    dataset = result.table.dataset
+    labelled = int((dataset.labels >= 0).sum())
+    confidence = result.posterior.probabilities.max(1)
+    nodes = [printable(str(result.table.ids[n])) for n in result.next_labels.nodes[:_SHOWN]]
+    suggested = f"{', '.join(nodes)}{', …' if len(result.next_labels.nodes) > _SHOWN else ''}"
+    return [
+        *listed_sentences("note", result.table.notes),
+        *listed_sentences("warning", result.warnings),
+        *aligned(
+            [
+                ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
+                ("classes", f"{len(result.class_names)}"),
+                (
+                    "confidence",
+                    f"median {np.median(confidence):.0%}; "
+                    f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more",
+                ),
+                ("accuracy", _estimated(result)),
+                *_baselines(result),
+                *_sets(result),
+                ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
+                *_labels(result, folder),
+                ("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"),
+            ]
+        ),
+        f"report: {folder / REPORT}",
+    ]
+
+
+def evaluation_lines(result: Evaluation) -> list[str]:
+    """Return scores, then confidence beside accuracy, then how each class fared."""
+    scores = result.scores
+    rows = [
+        ("nodes", f"{result.nodes:,}{_left_out(result)}"),
+        ("accuracy", f"{result.accuracy:.1%}"),
+        ("confidence", f"{result.confidence:.1%} on average, {_gap(result)}"),
+        *_set_rows(result),
+        ("NLL", f"{scores.nll:.3f}"),
+        ("Brier", f"{scores.brier:.3f}"),
+        ("ECE", f"{scores.ece_width:.1%}"),
+        ("error AUROC", "none" if isnan(scores.error_auroc) else f"{scores.error_auroc:.3f}"),
+    ]
+    width = max(len("class"), *(len(printable(score.name)) for score in result.classes))
+    lines = [
+        *aligned(rows),
+        "",
+        *_reliability_lines(result),
+        "",
+        f"{'class':<{width}}  {'true':>7}  {'recall':>7}  {'precision':>9}",
+    ]
+    for score in result.classes:
+        recall, precision = _share(score.right, score.true), _share(score.right, score.predicted)
+        name = printable(score.name)
+        lines.append(f"{name:<{width}}  {score.true:>7,}  {recall:>7}  {precision:>9}")
+    return lines
+
+
+def _gap(result: Evaluation) -> str:
+    """Say how far mean confidence is from accuracy, both over classes that the model knows."""
+    points = 100 * (result.confidence - result.scores.accuracy)
+    of = " on classes that the model knows" if result.foreign else ""
+    return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
+
+
+def _set_rows(result: Evaluation) -> list[tuple[str, str]]:
+    sets = result.sets
+    if sets is None:
+        return []
+    held = f"hold the label of {sets.coverage:.1%} of the nodes"
+    return [(f"{100 * sets.asked:.10g}% sets", f"{held}; {sets.size:.2f} classes on average")]
+
+
+def _reliability_lines(result: Evaluation) -> list[str]:
+    """Return a row for each bin of confidence that is not empty."""
+    curve, bins = result.reliability, len(result.reliability.count)
+    lines = [f"{'confidence':<10}  {'nodes':>7}  {'mean':>7}  {'right':>7}"]
+    for number in range(bins):
+        count = int(curve.count[number])
+        if count:
+            name = f"{100 * number // bins}–{100 * (number + 1) // bins}%"
+            mean, right = curve.confidence[number], curve.accuracy[number]
+            lines.append(f"{name:<10}  {count:>7,}  {mean:>7.1%}  {right:>7.1%}")
+    return lines
+
+
+def _edges(result: LabelledGraph) -> str:
+    count = len(result.suspect_edges.nodes)
+    if count and count == result.settings.suspects:  # there may be more
+        return f"the {counted(count, 'edge')} most like pairs of random nodes"
+    return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
+
+
+def _baselines(result: LabelledGraph) -> list[tuple[str, str]]:
+    if not result.baselines or result.validation is None:
+        return []
+    right = {"nodecopy": result.validation.right} | {b.name: b.right for b in result.baselines}
+    shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
+    return [("held-out", f"accuracy of {shares}")]
+
+
+def _estimated(result: LabelledGraph) -> str:
+    accuracy = result.accuracy
+    if accuracy is None:
+        return f"not estimated: {result.why_not_validated}"
+    text = (
+        f"about {accuracy.accuracy:.0%} (95 % interval {accuracy.low:.0%} to {accuracy.high:.0%}), "
+        f"from {accuracy.num_labels:,} known labels, each hidden in turn, and the confidence"
+    )
+    if not accuracy.unchecked:
+        return text
+    names = ", ".join(str(result.classifier.classes_[k]) for k in accuracy.unchecked)
+    return f"{text}; not checked, with a single label: {names}"
+
+
+def _sets(result: LabelledGraph) -> list[tuple[str, str]]:
+    sizes = result.set_sizes
+    if sizes is None:
+        return []
+    coverage = f"{100 * result.settings.coverage:.10g}% sets"
+    single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
+    return [(coverage, f"{sizes.mean():.2f} classes on average; {single}")]
+
+
+def _labels(result: LabelledGraph, folder: Path) -> list[tuple[str, str]]:
+    if result.suspect_labels is None:
+        return []
+    count = len(result.suspect_labels.nodes)
+    known = "label is" if count == 1 else "labels are"
+    text = f"{count:,} known {known} contradicted, {result.probably_wrong:,} of them probably wrong"
+    if count == 0:
+        text = "no known label is contradicted"
+    return [("suspect", f"{text}  ({folder / SUSPECT_LABELS})")]
+
+
+def _left_out(result: Evaluation) -> str:
+    strangers = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
+    more = ", …" if len(result.foreign_classes) > _SHOWN else ""
+    parts: Sequence[tuple[int, str]] = (
+        (result.known, "more were known to the model and do not count"),
+        (
+            result.foreign,
+            f"of classes that the model does not know ({strangers}{more}): counted as "
+            "errors, and left out of NLL, Brier, ECE and AUROC",
+        ),
+    )
+    return "".join(f"; {count:,} {what}" for count, what in parts if count)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "none"

@@ -1,0 +1,160 @@
+"""Evaluation: predictions against true labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.errors import DatasetError, listed
+from nodecopy.metrics import ReliabilityCurve, Scores, reliability_curve, score_predictions
+from nodecopy.run.predictions import Predictions, read_predictions
+from nodecopy.tables import read_label_table
+
+_SHOWN = 10
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """Counts of one class: its true nodes, those predicted to be in it, and those in both."""
+
+    name: str
+    true: int
+    predicted: int
+    right: int
+
+
+@dataclass(frozen=True)
+class SetScore:
+    """Scores of prediction sets.
+
+    Attributes:
+        asked: the coverage that they were made for.
+        coverage: the share of the nodes whose true class is in their set; one of a class that the
+            model does not know is in none.
+        size: how many classes a set holds on average.
+    """
+
+    asked: float
+    coverage: float
+    size: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of predictions against true labels.
+
+    Attributes:
+        scores: over the nodes whose label the model did not know.
+        nodes: how many these are.
+        known: how many further labels the model knew; they do not count.
+        foreign: how many nodes are of classes that the model does not know; they count as errors
+            in the accuracy and are left out of the other scores.
+        foreign_classes: these classes.
+        accuracy: the share of the nodes that are predicted right.
+        classes: by class.
+        confidence: mean confidence of the nodes that ``scores`` are over.
+        reliability: how often these are right, in ten bins of their confidence.
+        sets: scores of prediction sets; None if there are none.
+        notes: remarks on the labels.
+    """
+
+    scores: Scores
+    nodes: int
+    known: int
+    foreign: int
+    foreign_classes: tuple[str, ...]
+    accuracy: float
+    classes: tuple[ClassScore, ...]
+    confidence: float
+    reliability: ReliabilityCurve
+    sets: SetScore | None
+    notes: tuple[str, ...] = ()
+
+
+def evaluate_predictions(
+    predictions: str | os.PathLike[str],
+    truth: str | os.PathLike[str],
+    label_columns: Sequence[str] | None = None,
+) -> Evaluation:
+    """Score a file of predictions against a table of id and label.
+
+    Args:
+        predictions: CSV or Parquet file, as `nodecopy fit` and `nodecopy predict` write it.
+        truth: file of the labels.
+        label_columns: names of its columns of the id and of the label; None detects them.
+    """
+    table = read_predictions(predictions)
+    labels = read_label_table(truth, table.ids, label_columns=label_columns)
+    return evaluate(table, labels.labels, labels.class_names, str(truth), labels.notes)
+
+
+def evaluate(
+    predictions: Predictions,
+    labels: NDArray[np.int64],
+    class_names: Sequence[str],
+    source: str = "truth",
+    notes: Sequence[str] = (),
+) -> Evaluation:
+    """Score predictions against true labels, of the nodes whose label the model did not know.
+
+    Args:
+        predictions: of all nodes.
+        labels: numbers of true classes, -1 where there is none [N].
+        class_names: what these numbers stand for; they need not be the model's.
+        source: where the labels come from, for messages.
+        notes: remarks on the labels.
+    """
+    own = predictions.class_names
+    number = {name: k for k, name in enumerate(own)}
+    # K stands for all classes that the model does not know.
+    truth = np.array([*(number.get(name, len(own)) for name in class_names), -1])[labels]
+    given = np.flatnonzero(truth >= 0)
+    tested = given[predictions.known[given] < 0]
+    if len(tested) == 0:
+        raise DatasetError(
+            f"{source}: all {len(given):,} labels were known when the model was fitted; "
+            "nothing is left to evaluate"
+        )
+    scored = tested[truth[tested] < len(own)]
+    if len(scored) == 0:
+        raise DatasetError(
+            f"{source}: none of its classes, {_some(class_names)}, is one of the model's: "
+            f"{_some(own)}"
+        )
+    predicted, actual = predictions.probabilities.argmax(1)[tested], truth[tested]
+    right = predicted == actual
+    counts = (np.bincount(of, minlength=len(own)) for of in (actual, predicted, predicted[right]))
+    p = predictions.probabilities[scored]
+    return Evaluation(
+        score_predictions(p, truth[scored]),
+        len(tested),
+        len(given) - len(tested),
+        len(tested) - len(scored),
+        tuple(name for name in class_names if name not in number),
+        float(right.mean()),
+        tuple(map(ClassScore, own, *(count.tolist() for count in counts))),
+        float(p.max(1).mean()),
+        reliability_curve(p, truth[scored], n_bins=_BINS),
+        _set_score(predictions, tested, actual),
+        tuple(notes),
+    )
+
+
+def _set_score(
+    predictions: Predictions, tested: NDArray[np.int64], actual: NDArray[np.int64]
+) -> SetScore | None:
+    """Return the scores of the sets of the tested nodes; a label K is in none of them."""
+    if predictions.sets is None or predictions.coverage is None:
+        return None
+    sets = predictions.sets[tested]
+    covered = np.pad(sets, ((0, 0), (0, 1)))[np.arange(len(tested)), actual]
+    return SetScore(predictions.coverage, float(covered.mean()), float(sets.sum(1).mean()))
+
+
+def _some(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names[:_SHOWN]], len(names))

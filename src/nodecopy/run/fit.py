@@ -1,0 +1,139 @@
+"""The whole job of a run: read, fit, and find what to label next and what to doubt."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from nodecopy.active import embedding_of, next_labels
+from nodecopy.data.structural import NO_FEATURES
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import DatasetError
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.assessment import Validation
+from nodecopy.estimator.progress import progress_bar
+from nodecopy.executors import opened
+from nodecopy.graph import Graph
+from nodecopy.graph_models import DonorPosterior
+from nodecopy.progress import Progress
+from nodecopy.rng import stream
+from nodecopy.run.baselines import Baseline, baselines_on
+from nodecopy.run.result import DrawnDonors, EmbeddedNodes, LabelledGraph
+from nodecopy.run.settings import FitSettings
+from nodecopy.run.source import read_source
+from nodecopy.run.suspects import suspect_edges
+from nodecopy.tables import TableDataset
+from nodecopy.tables.inspection import inspect_dataset
+
+# Nodes for the map of the report.
+MAX_POINTS = 1500
+
+
+def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
+    """Do the whole job on what the settings name; nothing is written.
+
+    Args:
+        settings: what to read, and how and where to fit.
+        progress: show how far it is, see `progress_bar`; None does so on a terminal.
+    """
+    # A scheduler that does not answer is noticed before anything is read.
+    with opened(settings.executor) as executor:
+        with progress_bar("reading", progress) as report:
+            table = read_source(settings, report)
+        return label_table(settings, table, progress, executor)
+
+
+def label_table(
+    settings: FitSettings,
+    table: TableDataset,
+    progress: bool | None = None,
+    executor: object = None,
+) -> LabelledGraph:
+    """Do the job on what was read, see `label_tables`."""
+    classifier = settings.classifier(progress, executor)
+    start = time.process_time()
+    fitted = fit_table(classifier, table)
+    seconds = time.process_time() - start
+    # These settings belong to this fit, not to the model, which may be saved.
+    fitted.set_params(progress=None, max_memory=None, executor=None)
+    with progress_bar("choosing nodes and edges to look at", progress) as report:
+        return replace(analyse_fit(settings, table, fitted, report), cpu_seconds=seconds)
+
+
+def analyse_fit(
+    settings: FitSettings,
+    table: TableDataset,
+    fitted: NodeCopyClassifier,
+    progress: Progress | None = None,
+) -> LabelledGraph:
+    """Return what follows from a fit to a table: what to label next, what to doubt, and why."""
+    report: Progress = progress or (lambda done, total: None)
+    nodes, posterior = fitted.nodes_, fitted.posterior_
+    graph, features = nodes.graph, nodes.compared
+    labelled, seed = np.flatnonzero(table.dataset.labels >= 0), settings.random_state
+    inspection = inspect_dataset(table.dataset)
+    report(1, 4)
+    seen = nodes.embedding(seed)
+    chosen = next_labels(
+        graph, features, posterior, labelled, settings.suggestions, seed=seed, seen=seen
+    )
+    sample = _sample(graph, features, seed, seen)
+    report(2, 4)
+    own = None if NO_FEATURES in table.notes else features
+    suspects = suspect_edges(graph, posterior.probabilities, own, settings.suspects, seed=seed)
+    report(3, 4)
+    baselines: tuple[Baseline, ...] = ()
+    if settings.baselines and fitted.held_out_ is not None:
+        baselines = baselines_on(graph, own, table.dataset.labels, fitted.held_out_)
+    report(4, 4)
+    return LabelledGraph(
+        settings,
+        table,
+        inspection,
+        fitted,
+        Validation.of(fitted.model_),
+        chosen,
+        suspects,
+        _donors(fitted),
+        sample,
+        baselines,
+    )
+
+
+def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
+    """Fit a classifier to a table; its classes are those of the table, in their order."""
+    names, labels = table.dataset.class_names, table.dataset.labels
+    unused = np.flatnonzero(np.bincount(labels[labels >= 0], minlength=len(names)) == 0)
+    if len(unused):
+        raise DatasetError(f"no node has the label {names[unused[0]]!r}, which is a class")
+    return classifier.fit(table)
+
+
+def _sample(
+    graph: Graph, features: FeatureMatrix, seed: int, seen: np.ndarray | None
+) -> EmbeddedNodes:
+    rng = stream(seed, "map")
+    nodes = rng.permutation(graph.num_nodes)[:MAX_POINTS]
+    if seen is not None:
+        return EmbeddedNodes(nodes, seen[nodes])
+    rows = np.sort(nodes)
+    some = embedding_of(graph, features, rows, rng)
+    return EmbeddedNodes(nodes, some[np.searchsorted(rows, nodes)])
+
+
+def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
+    """Draw again the donors of every node in every sampled graph; None if nothing is copied."""
+    graphs = getattr(classifier, "graphs_", None)
+    posterior = getattr(graphs, "posterior", None)
+    if graphs is None or not isinstance(posterior, DonorPosterior):
+        return None
+    part = getattr(classifier.model_, "part", None)
+    draws = [posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
+    return DrawnDonors(
+        np.array(draws, np.int32),
+        classifier.base_proba_.argmax(1),
+        posterior.epsilon,
+        None if part is None else part.nodes,
+    )

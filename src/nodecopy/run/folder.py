@@ -1,0 +1,144 @@
+"""The run folder: the files that `nodecopy fit` writes, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.errors import RunError
+from nodecopy.files import check_target, replacing_folder, write_whole
+from nodecopy.progress import Progress, stages
+from nodecopy.run.figures import SUMMARY, figures_json
+from nodecopy.run.model_folder import ModelFolder
+from nodecopy.run.predictions import CONFIDENCE, ID, PREDICTED
+from nodecopy.run.result import LabelledGraph
+from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
+from nodecopy.run.source import true_labels
+from nodecopy.run.suspects import shared_neighbours
+from nodecopy.run.table_file import Columns, write_table
+
+CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
+PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
+NEXT_LABELS, TRUTH = "next_labels.csv", "truth.csv"
+SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
+WRITTEN = {
+    *(CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET),
+    *(NEXT_LABELS, TRUTH, SUSPECT_EDGES, SUSPECT_LABELS, SUMMARY),
+}
+# What `nodecopy label` keeps there: a fit never changes them.
+LABELS, ANSWERS = "labels.csv", "answers.sqlite"
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """Return a folder that may be written: a new one, an empty one, or that of an earlier fit."""
+    return check_target(path, (CONFIG, SETTINGS_MARK), "nodecopy fit", (LABELS, ANSWERS))
+
+
+def begin_folder(folder: Path, settings: FitSettings) -> None:
+    """Make a folder to label in; settings that belong to results stay until both are replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / PREDICTIONS).exists():
+        write_whole(folder / CONFIG, write_settings(settings, folder))
+
+
+def write_folder(
+    result: LabelledGraph,
+    path: str | os.PathLike[str],
+    page: str,
+    exchanging: AbstractContextManager[None] | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write everything into a folder; an earlier fit in it is replaced once all is written.
+
+    Args:
+        result: what to write.
+        path: the folder.
+        page: the report, as HTML.
+        exchanging: entered for the moment in which the new folder takes the place of the old one.
+        progress: called with how much is written.
+    """
+    folder = check_folder(path)
+    of_predictions, of_rest = stages(progress, [3, 1])
+    try:
+        with replacing_folder(folder, WRITTEN, exchanging) as new:
+            write_table(
+                result.predictions.blocks(),
+                new / PREDICTIONS,
+                new / PARQUET,
+                num_rows=len(result.table.ids),
+                progress=of_predictions,
+            )
+            for name, columns in _tables(result).items():
+                write_table([columns], new / name)
+            texts = {
+                SUMMARY: figures_json(result),
+                CONFIG: write_settings(result.settings, folder),
+                REPORT: page,
+            }
+            for name, text in texts.items():
+                (new / name).write_text(text, encoding="utf-8", newline="")
+            (new / MODEL).mkdir()
+            ModelFolder.of(result).save(new / MODEL)
+            if of_rest is not None:
+                of_rest(1, 1)
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error}") from error
+    return folder
+
+
+def _tables(result: LabelledGraph) -> dict[str, Columns]:
+    """Return the tables beside the predictions, by the name of their file."""
+    tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
+    if (suspects := result.suspect_labels) is not None:
+        tables[SUSPECT_LABELS] = {
+            ID: result.table.ids[suspects.nodes],
+            "given": _names(result)[suspects.given],
+            "suggested": _names(result)[suspects.suggested],
+            "probability": suspects.probability,
+        }
+    if result.settings.dataset is not None:
+        nodes, names = true_labels(result.settings)
+        tables[TRUTH] = {ID: nodes, "label": names}
+    return tables
+
+
+def _next_labels(result: LabelledGraph) -> Columns:
+    """Return the nodes most worth labelling, the best first, with a column to fill in.
+
+    `nodecopy fit` takes the file beside the other labels: ``--labels labels.csv --labels …``.
+    """
+    nodes, p = result.next_labels.nodes, result.posterior.probabilities
+    return {
+        "rank": np.arange(1, len(nodes) + 1),
+        ID: result.table.ids[nodes],
+        PREDICTED: _names(result)[p[nodes].argmax(1)],
+        CONFIDENCE: p[nodes].max(1),
+        "gain": result.next_labels.gain,
+        "label": np.full(len(nodes), "", object),
+    }
+
+
+def _suspect_edges(result: LabelledGraph) -> Columns:
+    """Return the edges that may be wrong, the most suspect first, with predicted labels."""
+    p, names = result.posterior.probabilities, _names(result)
+    source, target = result.suspect_edges.nodes.T
+    graph = result.table.dataset.graph.symmetrise().without_self_loops()
+    shared = shared_neighbours(graph, result.suspect_edges.nodes)
+    return {
+        "source": result.table.ids[source],
+        "target": result.table.ids[target],
+        "source_label": names[p[source].argmax(1)],
+        "target_label": names[p[target].argmax(1)],
+        "source_confidence": p[source].max(1),
+        "target_confidence": p[target].max(1),
+        "shared_neighbours": shared.round().astype(np.int64),
+        "surprise": result.suspect_edges.surprise,
+    }
+
+
+def _names(result: LabelledGraph) -> NDArray[np.object_]:
+    return np.array(result.class_names, object)

@@ -1,0 +1,200 @@
+"""A fitted model in a folder, with what is needed to apply it to other tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.data.structural import NO_FEATURES, ties_to
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import DatasetError, FormatError, listed
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.saved import MODEL_FILE, model_file
+from nodecopy.posterior import Posterior
+from nodecopy.run.predictions import Predictions
+from nodecopy.run.result import LabelledGraph
+from nodecopy.run.settings import FitSettings
+from nodecopy.saving import load, savable, save
+from nodecopy.tables import TableDataset, read_tables
+from nodecopy.tables.features import MISSING_SUFFIX
+from nodecopy.tables.ids import id_arrays, ids_from, places_in
+from nodecopy.tables.options import MissingValues, RepeatedEdges
+
+TABLES_FILE = "tables.safetensors"
+_SHOWN = 5
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedTables:
+    """How the tables of a fit were read.
+
+    Attributes:
+        ids: of the nodes, in order, as `id_arrays` has them [N].
+        labels: numbers of the known classes, -1 where there was none [N].
+        structural: whether there were no features, so that links to some nodes took their place.
+        feature_names: of the columns, in order [D]; ids of these nodes.
+        repeated_edges: the weight of an edge with several rows, see `read_tables`.
+        missing: the treatment of missing values of features, likewise.
+        filled: the value that replaced them, by the name of the feature.
+    """
+
+    ids: dict[str, NDArray[Any]]
+    labels: NDArray[np.int64]
+    structural: bool
+    feature_names: tuple[str, ...]
+    repeated_edges: RepeatedEdges
+    missing: MissingValues
+    filled: dict[str, float]
+
+    def __post_init__(self) -> None:
+        """Check that there is a label for each id."""
+        count = len(self.ids["ids"]) if "ids" in self.ids else len(self.ids["id_offsets"]) - 1
+        if self.labels.shape != (count,):
+            raise FormatError("ids and labels must be of the same nodes")
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFolder:
+    """A fitted model, and how its tables were read."""
+
+    classifier: NodeCopyClassifier
+    tables: FittedTables
+
+    @classmethod
+    def of(cls, result: LabelledGraph) -> ModelFolder:
+        """Return what is to be kept of a fit to tables."""
+        table = result.table
+        tables = FittedTables(
+            id_arrays(table.ids),
+            table.dataset.labels,
+            NO_FEATURES in table.notes,
+            tuple(table.feature_names),
+            table.repeated_edges,
+            result.settings.missing,
+            dict(table.filled),
+        )
+        return cls(result.classifier, tables)
+
+    def save(self, folder: Path) -> None:
+        """Write two files into a folder, which must exist."""
+        self.classifier.save(folder / MODEL_FILE)
+        save(folder / TABLES_FILE, self.tables)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ModelFolder:
+        """Read a folder that `save` wrote."""
+        classifier = NodeCopyClassifier.load(path)
+        tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
+        fitted = len(classifier.posterior_.probabilities), classifier.n_features_in_
+        if fitted != (len(tables.labels), len(tables.feature_names)):
+            raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
+        return cls(classifier, tables)
+
+    def predict(
+        self, edges: str | Path, features: str | Path | None = None, **reading: Any
+    ) -> tuple[TableDataset, Posterior]:
+        """Apply the model to other tables, see `predict_table`.
+
+        Args:
+            edges: file of the edges.
+            features: file of the features, if the model was fitted to any.
+            reading: further arguments of `read_tables`, such as ``edge_columns``.
+        """
+        fitted = self.tables
+        self._check_described(features is not None)
+        ways: dict[str, Any] = {"repeated_edges": fitted.repeated_edges, "missing": fitted.missing}
+        table = read_tables(edges, None, features, means=fitted.filled, **ways, **reading)
+        return self.predict_table(table, str(features))
+
+    def predict_table(self, table: TableDataset, source: str) -> tuple[TableDataset, Posterior]:
+        """Apply the model to another graph, e.g. the same one with new nodes.
+
+        Features are matched by name: columns may come in another order, and one that the model has
+        not seen is left out, with a note. One that it needs must be there, unless the features are
+        sparse, where what is not listed is zero. The labels returned are those that the model was
+        fitted to. A note says how many nodes are new.
+
+        Args:
+            table: the graph.
+            source: what its features were read from, for messages.
+        """
+        described, notes = NO_FEATURES not in table.notes, list(table.notes)
+        self._check_described(described)
+        places = places_in(table.ids, ids_from(self.tables.ids))
+        if new := int(np.count_nonzero(places < 0)):
+            notes.append(f"{new:,} of {len(places):,} nodes are new")
+        unknown = set(table.feature_names) - set(self.tables.feature_names)
+        if described and unknown:
+            notes.append(_named("features that the model has not seen were left out", unknown))
+        dataset = replace(
+            table.dataset,
+            features=self._picked(table, source) if described else self._ties(table),
+            labels=np.where(places < 0, -1, self.tables.labels[places]),
+            class_names=tuple(str(value) for value in self.classifier.classes_),
+        )
+        names = self.tables.feature_names
+        named = replace(table, dataset=dataset, feature_names=names, notes=tuple(notes))
+        return named, self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
+
+    def predictions(
+        self, table: TableDataset, posterior: Posterior, coverage: float | None = None
+    ) -> Predictions:
+        """Return predictions with their sets.
+
+        Args:
+            table: as `predict` gives it.
+            posterior: likewise.
+            coverage: of the sets; None takes 0.9, and makes none where no label was held out.
+        """
+        p, data = posterior.probabilities, table.dataset
+        rows = Predictions(table.ids, data.class_names, p, data.labels, posterior=posterior)
+        if coverage is None and self.classifier.held_out_ is None:
+            return rows
+        asked = FitSettings.coverage if coverage is None else coverage
+        sets = self.classifier.assessment().sets.sets(p, asked)
+        return replace(rows, sets=sets, coverage=asked)
+
+    def _check_described(self, described: bool) -> None:
+        """Refuse a graph with features where the model has none, and the other way round."""
+        if described == self.tables.structural:
+            fitted, got = ("without", "got") if described else ("to", "missing:")
+            raise DatasetError(f"the model was fitted {fitted} features; {got} a file of features")
+
+    def _ties(self, table: TableDataset) -> FeatureMatrix:
+        """Return the links to the nodes whose links described nodes in the fit."""
+        hubs = places_in(np.array(self.tables.feature_names, object), table.ids)
+        if np.all(hubs < 0):
+            raise DatasetError(
+                "none of the nodes that the model knows is in this graph; without features it can "
+                "only be applied to the graph it was fitted to, grown or changed"
+            )
+        return ties_to(table.dataset.graph, hubs)
+
+    def _picked(self, table: TableDataset, source: str) -> FeatureMatrix:
+        """Return the columns that the model was fitted to, by name; absent ones are zero."""
+        names, values = self.tables.feature_names, table.dataset.features
+        if names == tuple(table.feature_names):
+            return values
+        place = {name: i for i, name in enumerate(table.feature_names)}
+        # A value that is missing nowhere in this file needs no column that marks it.
+        absent = {name for name in names if not name.endswith(MISSING_SUFFIX)} - place.keys()
+        if absent and not sp.issparse(values):
+            raise DatasetError(_named(f"{source}: features of the model are missing", absent))
+        columns = [k for k, name in enumerate(names) if name in place]
+        rows = [place[names[k]] for k in columns]
+        ones = np.ones(len(rows), values.dtype)
+        picked = values @ sp.csr_array((ones, (rows, columns)), (values.shape[1], len(names)))
+        return sp.csr_array(picked) if sp.issparse(picked) else picked
+
+
+def _named(what: str, names: set[str]) -> str:
+    """Return a message with the first of some names."""
+    first: Sequence[str] = sorted(names)[:_SHOWN]
+    return f"{what}: {listed([repr(name) for name in first], len(names))}"

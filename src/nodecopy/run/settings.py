@@ -1,0 +1,246 @@
+"""Settings of a run: what `nodecopy fit` is asked for, and config.toml, which repeats it.
+
+A setting is declared once, as a field of `FitSettings`: its name is the key of config.toml and,
+with hyphens, the option of the command line; its type and limits are checked as declared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from nodecopy.calibration.sets import check_coverage
+from nodecopy.data.load import dataset_names
+from nodecopy.data.splits import SplitKind
+from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.estimator.method import MethodName, method_of
+from nodecopy.estimator.scaling import Normalise
+from nodecopy.files import regular_file
+from nodecopy.tables.options import TableOptions
+from nodecopy.typed import fits
+
+# Words in the first line of the file of settings, by which a run folder is known.
+SETTINGS_MARK = "nodecopy fit"
+
+_FILES = ("edges", "labels", "features", "graph")
+_READING = tuple(declared.name for declared in fields(TableOptions))
+# Settled already in a graph that was imported, and in a built-in dataset.
+_OF_TABLES = ("edges", "features", *(key for key in _READING if key != "label_columns"))
+_OF_BUILT_IN = ("labels_per_class", "split")
+_LARGEST = 2**62
+
+
+def _at_least(least: int, default: int | None = None) -> Any:
+    """Return a field of integers from ``least`` on."""
+    return field(default=default, metadata={"least": least})
+
+
+@dataclass(frozen=True)
+class FitSettings(TableOptions):
+    """Everything that decides what a fit gives; the fields are the keys of config.toml.
+
+    How tables are read is declared in `TableOptions`.
+
+    Args:
+        edges: file of the edges; None where there is a graph, or a built-in dataset.
+        labels: file of the known labels, or several of them; None takes those of the graph, or of
+            the split of a built-in dataset.
+        features: file of the features; None describes nodes by their links.
+        random_state: random seed.
+        method: "best", "fast" or "paper", see `nodecopy.presets`.
+        calibrate: hold out known labels to calibrate probabilities and to estimate accuracy; None
+            does so unless the method is "paper".
+        folds: cross-validation folds of the known labels; None is 5.
+        normalise: how features are scaled, see `NodeCopyClassifier`.
+        suggestions: how many nodes to suggest for labelling.
+        suspects: how many suspect edges to list at most.
+        baselines: whether to compare with simple methods on the held-out labels, and, on the test
+            nodes of a built-in dataset, with a GCN and the paper's method.
+        coverage: how often the label of a node is to be in its prediction set; there are sets where
+            labels are held out.
+        max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
+        executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
+            None is "serial".
+        graph: folder that `nodecopy import` wrote, instead of edges and features.
+        dataset: name of a built-in dataset, instead of edges and features.
+        labels_per_class: how many labels of each of its classes are known; None is 20.
+        split: which: "fixed" (the public ones) or "random"; None is "fixed".
+    """
+
+    edges: str | None = None
+    labels: str | tuple[str, ...] | None = None
+    features: str | None = None
+    method: MethodName = "best"
+    calibrate: bool | None = None
+    folds: int | None = _at_least(2)
+    normalise: Normalise = "auto"
+    random_state: int = _at_least(0, default=0)
+    max_memory: int | None = _at_least(1)
+    executor: str | None = None
+    suggestions: int = _at_least(0, default=20)
+    suspects: int = _at_least(0, default=100)
+    baselines: bool = True
+    coverage: float = 0.9
+    graph: str | None = None
+    dataset: str | None = None
+    labels_per_class: int | None = _at_least(1)
+    split: SplitKind | None = None
+
+    def __post_init__(self) -> None:
+        """Check every field, so that nothing fails after the fit for what was known before."""
+        hints = get_type_hints(FitSettings)
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if isinstance(value, list):
+                value = tuple(value)
+            if declared.name == "labels" and isinstance(value, tuple) and len(value) == 1:
+                value = value[0]
+            object.__setattr__(self, declared.name, value)
+            check_type(declared.name, value, hints[declared.name])
+            if "\0" in str(value):
+                raise SpecError(f"{declared.name} must not have a NUL character")
+            least = declared.metadata.get("least")
+            if least is not None and value is not None and not least <= value <= _LARGEST:
+                raise SpecError(f"{declared.name} must be {least} or more; got {shown(value)}")
+        self._check_source()
+        try:
+            super().__post_init__()
+            check_coverage(self.coverage)
+            method_of(self.method, self.calibrate, self.folds)
+        except (DatasetError, ModelError) as error:
+            raise SpecError(str(error)) from error
+
+    def _check_source(self) -> None:
+        """Refuse settings that do not apply to the source: tables, a graph, a built-in dataset."""
+        foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
+        if self.dataset is not None:
+            if self.dataset not in dataset_names():
+                raise SpecError(unknown_name("dataset", self.dataset, dataset_names()))
+            why = f"is for user tables, not for the built-in {self.dataset}"
+            foreign = dict.fromkeys([*_OF_TABLES, "graph"], why)
+        elif self.graph is not None:
+            why = f"is for tables; the graph {self.graph} was read already"
+            foreign |= dict.fromkeys(_OF_TABLES, why)
+        else:
+            for key in ("edges", "labels"):
+                if getattr(self, key) is None:
+                    raise SpecError(
+                        f"{key} is missing: nodecopy fit --edges FILE --labels FILE --out FOLDER, "
+                        "or a built-in dataset: nodecopy fit cora"
+                    )
+        for key, why in foreign.items():
+            if getattr(self, key) != getattr(FitSettings, key):
+                raise SpecError(f"{key} {why}")
+        if self.label_columns is not None and self.labels is None:
+            raise SpecError("label_columns are named, but no file of labels is given")
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of what is read, the graph or its edges first."""
+        labels = self.labels if isinstance(self.labels, tuple) else (self.labels,)
+        names = (self.graph, self.edges, *labels, self.features)
+        return tuple(name for name in names if name is not None)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the files are read, as arguments of `read_tables`."""
+        return {key: getattr(self, key) for key in _READING}
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether known labels are held out."""
+        return self.method != "paper" if self.calibrate is None else self.calibrate
+
+    def classifier(
+        self, progress: bool | None = None, executor: object = None
+    ) -> NodeCopyClassifier:
+        """Return the classifier that these settings describe, not fitted yet."""
+        return NodeCopyClassifier(
+            self.method,
+            calibrate=self.calibrate,
+            folds=self.folds,
+            normalise=self.normalise,
+            random_state=self.random_state,
+            progress=progress,
+            max_memory=self.max_memory,
+            executor=executor,
+        )
+
+
+def write_settings(settings: FitSettings, folder: Path) -> str:
+    """Return settings as TOML, with the files named as seen from the folder the text is kept in."""
+    lines = [f"# {SETTINGS_MARK} --config config.toml --out FOLDER gives the same files again."]
+    for declared in fields(FitSettings):
+        value = getattr(settings, declared.name)
+        if declared.name in _FILES:
+            value = _each(lambda path: _seen_from(folder, path), value)
+        # Where a fit ran is no property of its result.
+        if value is not None and declared.name != "executor":
+            # A JSON string is a TOML string, but for one character that TOML wants escaped.
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            lines.append(f"{declared.name} = {text}")
+    return "\n".join(lines) + "\n"
+
+
+def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
+    """Read settings that `write_settings` wrote, or that were written by hand.
+
+    Args:
+        path: the TOML file; the files it names are seen from its folder.
+        changes: fields to replace.
+    """
+    file = regular_file(path, SpecError)
+    content = read_toml(file, [declared.name for declared in fields(FitSettings)])
+    for key in content.keys() & _FILES:
+        content[key] = _each(lambda path: os.path.normpath(file.parent / path), content[key])
+    try:
+        return FitSettings(**(content | changes))
+    except SpecError as error:
+        raise SpecError(f"{file}: {error}") from error
+
+
+def read_toml(file: Path, keys: Sequence[str]) -> dict[str, Any]:
+    """Return the content of a TOML file that may hold these keys.
+
+    Raises:
+        SpecError: the file as TOML, or has another key.
+    """
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # not text, not TOML, too deep
+        raise SpecError(f"{file} cannot be read as TOML: {error}") from error
+    for key in content:
+        if key not in keys:
+            raise SpecError(f"{file}: {unknown_name('key', key, keys)}")
+    return content
+
+
+def check_type(key: str, value: object, hint: Any) -> None:
+    """Refuse a value that is not of the declared type."""
+    if fits(value, hint):
+        return
+    for kind in (hint, *get_args(hint)):
+        if get_origin(kind) is Literal:
+            raise SpecError(unknown_name(key, value, get_args(kind)))
+    accepted = hint.__name__ if type(hint) is type else str(hint).removesuffix(" | None")
+    raise SpecError(f"{key} must be of type {accepted}; got {shown(value)}")
+
+
+def _each(change: Callable[[str], str], paths: Any) -> Any:
+    """Change the name of a file, or of each of several; what is not a name stays as it is."""
+    if isinstance(paths, (list, tuple)):
+        return tuple(_each(change, path) for path in paths)
+    return change(paths) if isinstance(paths, str) and paths else paths
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())

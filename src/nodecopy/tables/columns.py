@@ -1,0 +1,280 @@
+"""Which column of a table is what, and how the cells of each kind of column are read in SQL.
+
+A column is known by its name where the file has a header row, else by its place. Names are compared
+without case, spaces and punctuation: ``Node_ID`` is ``nodeid``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from nodecopy.data.label_values import UNKNOWN_TEXTS
+from nodecopy.errors import DatasetError
+from nodecopy.tables.options import TableOptions
+
+if TYPE_CHECKING:
+    from nodecopy.tables.formats import Table
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of table: its name, and the names that give a column each of its roles.
+
+    The first two roles must be there, further ones may.
+    """
+
+    name: str
+    roles: Mapping[str, frozenset[str]]
+
+    def role(self, name: str) -> str | None:
+        """Return the role of a column of this name, None where the name is unknown.
+
+        >>> EDGES.role("Source ID"), EDGES.role("year")
+        ('source', None)
+        """
+        plain = "".join(filter(str.isalnum, name.casefold()))
+        return next((role for role, names in self.roles.items() if plain in names), None)
+
+    def roles_of(self, names: Sequence[str]) -> list[str | None]:
+        """Return the role of each column; a first column without a name is the id."""
+        roles = [self.role(name) for name in names]
+        if "id" in self.roles and names and not names[0].strip():
+            roles[0] = "id"
+        return roles
+
+    def is_header(self, cells: Sequence[str]) -> bool:
+        """Tell whether two cells of a row, or the first as an id, name roles of this table."""
+        roles = self.roles_of(cells)
+        return roles[:1] == ["id"] or sum(role is not None for role in roles) > 1
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_ID = _names("id node nodeid nodename index key name")
+EDGES = Kind(
+    "edge",
+    {
+        "source": _names(
+            "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea citing "
+            "start startid"
+        ),
+        "target": _names(
+            "target targetid targetnode tgt dst dest destination to toid tonode tonodeid node2 id2 "
+            "nodeb cited end endid"
+        ),
+        "weight": _names("weight weights edgeweight w"),
+    },
+)
+LABELS = Kind("label", {"id": _ID, "label": _names("label labels class classname category y")})
+FEATURES = Kind(
+    "feature",
+    {
+        "id": _ID,
+        "feature": _names("feature featureid featurename attribute word term"),
+        "value": _names("value val count"),
+    },
+)
+
+
+def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
+    """Return the places of the first two roles of a kind, then of a third if it is there.
+
+    A header need not name every role: required ones that it leaves out are taken by the columns
+    without a role, in order, if there are just as many.
+    """
+    if chosen:
+        return choose(table, chosen)
+    places, roles = table.named_places, list(kind.roles)
+    required = roles[:2]
+    hint = (
+        f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
+        f"{','.join(required).upper()} says which to read, --delimiter what separates them"
+    )
+    if not table.header:
+        if not 2 <= len(places) <= len(roles):
+            raise DatasetError(
+                f"{table.path}: cannot tell what its {len(places)} columns are; its first row is "
+                f"{table.first_row_text}; {hint}"
+            )
+        return places
+    of_place = kind.roles_of(table.names)
+    _refuse_repeats(table, [role for role in of_place if role])
+    place = {role: at for at, role in enumerate(of_place) if role}
+    missing = [role for role in required if role not in place]
+    unknown = [at for at in places if of_place[at] is None]
+    # Other columns beside an id and a label are ignored; one beside an edge may be its weight.
+    if len(missing) != len(unknown) and (missing or kind is EDGES):
+        names = " and ".join(table.column_name(at) for at in unknown[:10])
+        what = f"cannot tell what {names} is" if names else f"no column for the {missing[0]}"
+        raise DatasetError(f"{table.path}: {what}; {hint}")
+    place |= dict(zip(missing, unknown, strict=False))
+    return [place[role] for role in roles if role in place]
+
+
+class FeatureColumns(NamedTuple):
+    """Where a feature table has its id and its features.
+
+    Attributes:
+        id: place of the id.
+        features: places of the numbers; of triples, of the feature's name and of its value.
+        triples: whether a row is (id, feature, value) rather than an id and all its features.
+    """
+
+    id: int
+    features: tuple[int, ...]
+    triples: bool
+
+
+def feature_columns(table: Table, chosen: Sequence[str] | None) -> FeatureColumns:
+    """Tell an id with its features from triples (id, feature, value).
+
+    They are triples if the header says so, or if there are three columns, without a header or
+    chosen by the user, of which the second holds strings. Three columns of numbers without a header
+    might be either, which is an error.
+    """
+    if chosen:
+        id, *others = choose(table, chosen)
+        others = others or [place for place in table.named_places if place != id]
+    else:
+        roles = FEATURES.roles_of(table.names) if table.header else []
+        if {"id", "feature", "value"} == set(roles) and len(roles) == 3:
+            places = (roles.index("feature"), roles.index("value"))
+            return FeatureColumns(roles.index("id"), places, triples=True)
+        id = roles.index("id") if "id" in roles else 0
+        others = [place for place in table.named_places if place != id]
+    _refuse_repeats(table, [table.names[place].strip() for place in others])
+    if not others:
+        raise DatasetError(f"{table.path} has an id in each row, but no feature")
+    undecided = len(others) == 2 and (bool(chosen) or not table.header)
+    triples = undecided and table.types[others[0]].startswith("VARCHAR")
+    if undecided and not triples and not chosen:
+        raise DatasetError(
+            f"{table.path}: three columns of numbers without a header row may be id, feature and "
+            "value, or an id and two features; add a header row: id,feature,value or id,NAME,NAME"
+        )
+    triples = triples and not (chosen and table.types[others[1]].startswith("VARCHAR"))
+    return FeatureColumns(id, tuple(others), triples)
+
+
+def choose(table: Table, columns: Sequence[str]) -> list[int]:
+    """Return the places of columns that were asked for by name, or by number from 1."""
+    names, places = [name.strip() for name in table.names], []
+    for column in columns:
+        count = names.count(column)
+        if count == 1:
+            places.append(names.index(column))
+        elif count == 0 and column.isdecimal() and 1 <= int(column) <= len(names):
+            places.append(int(column) - 1)
+        else:
+            what = "more than one column" if count else "no column"
+            raise DatasetError(
+                f"{table.path}: {what} {column!r}; its first row is {table.first_row_text}; "
+                f"accepted: one of these names, or a number from 1 to {len(names)}"
+            )
+    _refuse_repeats(table, list(map(str, places)))
+    return places
+
+
+def _refuse_repeats(table: Table, words: Sequence[str]) -> None:
+    repeated = [word for word, count in Counter(words).items() if count > 1]
+    if repeated:
+        raise DatasetError(
+            f"{table.path}: more than one column can be {repeated[0]!r}; its first row is "
+            f"{table.first_row_text}"
+        )
+
+
+def quoted(value: str) -> str:
+    """Return a string as SQL writes it."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+# A reader returns SQL for the value in a cell, given the cell, its DuckDB type, and the options.
+Reader = Callable[[str, str, TableOptions], str]
+_SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
+
+
+def read_string(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for an id or a name: the string without spaces around it, NULL where empty."""
+    return f"nullif(trim(CAST({cell} AS VARCHAR), ' \t'), '')"
+
+
+def read_label(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for a label: a string, NULL where it is unknown."""
+    text = read_string(cell, type, options)
+    unknown = _is_word(f"lower({text})", (*options.na_words, *UNKNOWN_TEXTS))
+    return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
+
+
+def read_number(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for a number: NULL where it is missing, NaN where it cannot be read."""
+    if is_number(type):
+        return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
+    cell = f"CAST({cell} AS VARCHAR)"
+    word, plain = f"lower(trim({cell}))", cell
+    if options.decimal is not None:
+        mark, other = options.decimal, "," if options.decimal == "." else "."
+        groups = rf"[+-]?\d{{1,3}}([{other}{_SPACES}]\d{{3}})+([{mark}]\d*)?"
+        ungrouped = f"regexp_replace(trim({cell}), {quoted(f'[{other}{_SPACES}]')}, '', 'g')"
+        plain = (
+            f"replace(CASE WHEN regexp_full_match(trim({cell}), {quoted(groups)}) THEN {ungrouped} "
+            f"WHEN contains({cell}, '{other}') THEN NULL ELSE {cell} END, '{mark}', '.')"
+        )
+    return (
+        f"coalesce(nullif(TRY_CAST({plain} AS DOUBLE), 'nan'::DOUBLE), "
+        f"CASE WHEN {cell} IS NULL OR {_is_word(word, options.na_words)} THEN NULL "
+        f"WHEN {word} = 'true' THEN 1 WHEN {word} = 'false' THEN 0 ELSE 'nan'::DOUBLE END)"
+    )
+
+
+NUMBER_HINT = (
+    "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
+    "--na-values"
+)
+
+
+def is_number(type: str) -> bool:
+    """Tell whether a type of DuckDB is one of numbers.
+
+    >>> (
+    ...     is_number("UBIGINT"),
+    ...     is_number("DECIMAL(4,1)"),
+    ...     is_number("VARCHAR"),
+    ...     is_number("INTEGER[]"),
+    ... )
+    (True, True, False, False)
+    """
+    return re.fullmatch(r"U?\w*INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*", type) is not None
+
+
+def read_raw(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for the cell as it is."""
+    return cell
+
+
+READERS: Mapping[str, Reader] = {
+    "id": read_string,
+    "string": read_string,
+    "label": read_label,
+    "number": read_number,
+    "raw": read_raw,
+}
+
+
+class Column(NamedTuple):
+    """A column to load: its name in the database, its place in the file, and its reader."""
+
+    name: str
+    place: int
+    reader: str = "id"
+
+
+def _is_word(text: str, words: Iterable[str]) -> str:
+    # One regular expression: IN with many strings takes memory for each of them and each column.
+    return f"regexp_full_match({text}, {quoted('|'.join(map(re.escape, words)))})"

@@ -1,0 +1,260 @@
+"""A DuckDB database for one import: it loads tables, numbers ids, and spills to disk.
+
+One condition in SQL both counts the rows that are wrong and finds their lines. DuckDB is imported
+when a database is opened, not before: docs/decisions/0014-duckdb.md.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import NDArray
+
+from nodecopy.errors import (
+    DatasetError,
+    InputError,
+    RunError,
+    TablesError,
+    counted,
+    listed,
+    shortened,
+)
+from nodecopy.machine import usable_memory
+from nodecopy.tables.columns import READERS, Column, is_number
+from nodecopy.tables.options import TableOptions
+
+if TYPE_CHECKING:
+    from nodecopy.tables.formats import Table
+
+MEMORY_LIMIT = 2 * 1024**3
+# Rows that a message shows.
+SHOWN = 3
+
+
+class Database:
+    """A database in memory, of limited size, with a temporary folder for what does not fit.
+
+    Attributes:
+        options: how tables are read.
+        folder: a temporary folder, while the database is open.
+        loaded: the file and the columns of each table that was loaded, by name.
+        problems: input errors that `collected` kept.
+    """
+
+    def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
+        self.options = TableOptions() if options is None else options
+        self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
+        self.problems: list[InputError] = []
+        self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
+        self._threads = threads
+
+    def __enter__(self) -> Self:
+        import duckdb
+
+        self._duckdb = duckdb
+        self._temporary = tempfile.TemporaryDirectory(prefix="nodecopy-")
+        self.folder = Path(self._temporary.name)
+        self._spill = str(self.folder / "spill")
+        settings: dict[str, Any] = {
+            "memory_limit": f"{max(self._memory_limit // 2**20, 1)}MiB",
+            "temp_directory": self._spill,
+            # Rows may come in any order: nodes are numbered by id, and edges are sorted later.
+            "preserve_insertion_order": "false",
+            # No extension is fetched to read a file.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        if self._threads is not None:
+            settings["threads"] = self._threads
+        self._connection = duckdb.connect(":memory:", config=settings)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+        self._temporary.cleanup()
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep an input error that is raised inside in ``problems``, and go on behind."""
+        try:
+            yield
+        except InputError as error:
+            self.problems.append(error)
+
+    def raise_problems(self) -> None:
+        """Raise what was collected: one error as it is, several as one that lists them."""
+        if len(self.problems) == 1:
+            raise self.problems[0]
+        if self.problems:
+            raise TablesError([str(error) for error in self.problems])
+
+    def load(self, name: str, table: Table, columns: Sequence[Column]) -> None:
+        """Read columns of a file into a table of the database, without rows that are all empty.
+
+        Columns of plain numbers are parsed by DuckDB's CSV reader, unless some cell is not one;
+        then they are loaded as strings.
+        """
+        doubles = [
+            column.place
+            for column in columns
+            if column.reader in ("number", "raw") and is_number(table.types[column.place])
+        ]
+        doubles = doubles if self.options.decimal is None else []
+        create = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT "
+        try:
+            if self.attempt(create + self._selection(table, columns, doubles)) is None:
+                self.run(create + self._selection(table, columns, ()))
+        except self._duckdb.Error as error:
+            raise table.explained(self, error) from error
+        self.loaded[name] = (table, columns)
+        keys = [column.name for column in columns if column.reader == "id"]
+        no_key = " AND ".join(f"{key} IS NULL" for key in keys)
+        if self.rows(f"SELECT 1 FROM {name} WHERE {no_key} LIMIT 1"):
+            empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
+            self.run(f"DELETE FROM {name} WHERE {empty}")
+        if not self.rows(f"SELECT 1 FROM {name} LIMIT 1"):
+            raise DatasetError(f"{table.path} has no rows; its first row is {table.first_row_text}")
+
+    def _selection(self, table: Table, columns: Sequence[Column], doubles: Sequence[int]) -> str:
+        values = ", ".join(self._value(table, column, doubles) for column in columns)
+        return f"{values} FROM {table.scan(doubles)}"
+
+    def _value(self, table: Table, column: Column, doubles: Sequence[int] = ()) -> str:
+        type = "DOUBLE" if column.place in doubles else table.scanned_type(column.place)
+        value = READERS[column.reader](f"c{column.place}", type, self.options)
+        return f"{value} AS {column.name}"
+
+    def types(self, name: str) -> dict[str, str]:
+        """Return the type of each column of a table."""
+        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name}")}
+
+    def refuse(
+        self,
+        name: str,
+        condition: str,
+        noun: str,
+        what: str,
+        *,
+        show: Sequence[str],
+        distinct: str | None = None,
+        hint: str = "",
+    ) -> None:
+        """Raise an error if a condition holds for rows of a loaded table; it names the first lines.
+
+        Args:
+            name: of the table.
+            condition: SQL on its columns.
+            noun: what is counted.
+            what: is wrong with it.
+            show: columns whose cells are shown.
+            distinct: column whose values are counted; None counts rows.
+            hint: end of the message.
+        """
+        counting = "count(*)" if distinct is None else f"count(DISTINCT {distinct})"
+        count = self.value(f"SELECT {counting} FROM {name} WHERE {condition}")
+        if count:
+            raise DatasetError(
+                f"{self.loaded[name][0].path}: {counted(count, noun)} {what}: "
+                f"{self.places(name, condition, show, count)}{hint}"
+            )
+
+    def places(self, name: str, condition: str, show: Sequence[str], count: int = 0) -> str:
+        """List the first rows for which a condition holds, each with its line.
+
+        Only messages need lines, so only they pay for them: the file is read again.
+
+        Args:
+            name: of a loaded table.
+            condition: SQL on its columns.
+            show: columns whose cells are shown.
+            count: how many there are; the list says how many more there are than it shows.
+        """
+        table, columns = self.loaded[name]
+        words = {*re.findall(r"\w+", condition), *show}
+        values = [self._value(table, column) for column in columns if column.name in words]
+        cells = [f"c{column.place}" for name in show for column in columns if column.name == name]
+        shown = [f"coalesce(CAST({cell} AS VARCHAR), '') AS shown_{cell}" for cell in cells]
+        some = " OR ".join(f"c{column.place} IS NOT NULL" for column in columns)
+        self.run("SET preserve_insertion_order = true")
+        groups = ", ".join(f"shown_{cell}" for cell in cells)
+        rows = self.rows(
+            f"SELECT {groups}, min(at_row) FROM (SELECT {', '.join([*values, *shown])}, at_row "
+            f"FROM (SELECT *, row_number() OVER () AS at_row FROM {table.scan()}) WHERE {some}) "
+            f"WHERE {condition} GROUP BY ALL ORDER BY min(at_row) LIMIT {SHOWN}"
+        )
+        self.run("SET preserve_insertion_order = false")
+        where = table.where([row[-1] for row in rows])
+        shown_rows = [
+            f"{', '.join(repr(shortened(cell)) for cell in cells)} ({place})"
+            for place, (*cells, _) in zip(where, rows, strict=True)
+        ]
+        in_first_row = not table.header and bool(rows) and rows[0][-1] == 1
+        hint = "; --header if the first row names the columns" if in_first_row else ""
+        return listed(shown_rows, count) + hint
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Execute a statement."""
+        with self._translated():
+            self._connection.execute(sql, list(parameters))
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a small answer as Python objects."""
+        with self._translated():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def value(self, sql: str) -> Any:
+        """Return the only value of an answer."""
+        return self.rows(sql)[0][0]
+
+    def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of an answer as arrays; NULL in a column of numbers is masked."""
+        with self._translated():
+            return self._connection.execute(sql).fetchnumpy()
+
+    def insert(self, name: str, **columns: NDArray[Any]) -> None:
+        """Add rows to a table, given its columns in order."""
+        self._connection.register("given_arrays", columns)
+        self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
+        self._connection.unregister("given_arrays")
+
+    def attempt(self, sql: str) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a small answer, None if the statement fails."""
+        try:
+            return self.rows(sql)
+        except self._duckdb.Error:
+            return None
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except RuntimeError as error:  # what DuckDB makes of an interrupt that it notices itself
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            raise
+        except self._duckdb.Error as error:
+            # Memory or the temporary folder, and not a file, is the trouble.
+            memory = isinstance(error, self._duckdb.OutOfMemoryException)
+            if memory or self._spill in str(error):
+                raise RunError(
+                    f"the tables need more than {self._memory_limit / 2**20:,.0f} MiB of memory "
+                    f"and the free space for temporary files: {first_line(error)}"
+                ) from error
+            raise
+
+
+def first_line(error: Exception) -> str:
+    r"""Return the first line of a message of DuckDB, without its class.
+
+    >>> first_line(ValueError("IO Error: No magic bytes found\n\nLINE 1: SELECT"))
+    'No magic bytes found'
+    """
+    lines = re.sub(r"^[\w ]+ Error: ", "", str(error)).splitlines()
+    return shortened(lines[0], 200) if lines else type(error).__name__

@@ -1,0 +1,99 @@
+"""Ids and nodes: every id in the edges and the features is a node, numbered in order.
+
+Nodes are numbered in the order of their ids, so that the order of a file's rows does not matter: by
+value where every id is a plain integer of 64 bits, else as strings. ``007`` is therefore a string,
+and so is every other id beside it. Spaces around an id do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.tables.database import Database
+
+PLAIN_INTEGER = (
+    "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
+)
+IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
+_BLOCK = 1 << 17
+
+
+Ids = NDArray[np.int64] | NDArray[np.object_]
+
+
+def number_nodes(db: Database) -> Ids:
+    """Number every id of edges and features in ``nodes(id, i)``; return them in order [N]."""
+    features = " UNION ALL SELECT id FROM features" if "features" in db.loaded else ""
+    db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({IN_EDGES}{features})")
+    integers = db.value(f"SELECT bool_and({PLAIN_INTEGER.format('id')}) FROM ids")
+    value = "CAST(id AS BIGINT)" if integers else "id"
+    db.run(
+        "CREATE TEMP TABLE nodes AS SELECT id, "
+        f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS i FROM ids"
+    )
+    db.run("DROP TABLE ids")
+    return np.ma.getdata(db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"])
+
+
+def set_nodes(db: Database, ids: Ids) -> None:
+    """Make the table ``nodes(id, i)`` of ids that are numbered already [N]."""
+    db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
+    for start in range(0, len(ids), _BLOCK):
+        block = ids[start : start + _BLOCK]
+        db.insert("nodes", id=block, i=np.arange(start, start + len(block), dtype=np.int32))
+
+
+def isolated_nodes(db: Database) -> NDArray[np.int32]:
+    """Return the nodes that are in no row of ``edges``, in order."""
+    rows = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({IN_EDGES}) USING (id) ORDER BY i")
+    return np.ma.getdata(rows["i"])
+
+
+def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
+    """Return the place of each id among others, -1 where it is not there [n].
+
+    >>> places_in(np.array(["b", "x", "a"], object), np.array(["a", "b"], object)).tolist()
+    [1, -1, 0]
+    >>> places_in(np.array([7, 2]), np.array([2, 5])).tolist()
+    [-1, 0]
+    """
+    with Database() as db:
+        set_nodes(db, among)
+        db.run("ALTER TABLE nodes RENAME TO others")
+        set_nodes(db, ids)
+        rows = db.arrays("SELECT nodes.i AS i, others.i AS j FROM nodes JOIN others USING (id)")
+    places = np.full(len(ids), -1, np.int64)
+    places[np.ma.getdata(rows["i"])] = np.ma.getdata(rows["j"])
+    return places
+
+
+def id_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
+    """Return ids as arrays without objects.
+
+    They are ``ids`` if they are integers, else ``id_text``, all strings in UTF-8, and
+    ``id_offsets``, where each of them begins, and the end [N + 1].
+    """
+    if ids.dtype.kind == "i":
+        return {"ids": ids}
+    encoded = [str(id).encode() for id in ids]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return {"id_text": np.frombuffer(b"".join(encoded), np.uint8), "id_offsets": offsets}
+
+
+def ids_from(arrays: Mapping[str, NDArray[Any]]) -> Ids:
+    """Return the ids that `id_arrays` made arrays of.
+
+    >>> ids_from(id_arrays(np.array(["ann", "Zoë", ""], object))).tolist()
+    ['ann', 'Zoë', '']
+    """
+    if "ids" in arrays:
+        return arrays["ids"]
+    text, offsets = arrays["id_text"].tobytes(), arrays["id_offsets"].tolist()
+    ids = np.empty(len(offsets) - 1, object)
+    ids[:] = [text[begin:end].decode(errors="replace") for begin, end in pairwise(offsets)]
+    return ids

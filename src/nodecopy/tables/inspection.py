@@ -1,0 +1,229 @@
+"""Inspection: what a dataset looks like before anything is fitted to it, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.structural import NO_FEATURES
+from nodecopy.errors import counted, listed
+from nodecopy.metrics import wilson_interval
+from nodecopy.tables.dataset import TableDataset
+
+# Sets known as heterophilous reach 0.15, those known as homophilous start above 0.5: Platonov et
+# al., Characterizing graph datasets for node classification, NeurIPS 2023.
+_HETEROPHILOUS = 0.3
+_FEW_EDGES = 10
+# Length of the longest bar, and how many classes are shown.
+_BAR = 30
+_MAX_CLASSES = 30
+
+
+class Mixing(NamedTuple):
+    """How labels lie on the edges whose two ends are labelled.
+
+    Attributes:
+        edges: how many such edges there are.
+        homophily: the share of them that joins equal labels; NaN where there are none.
+        by_chance: the share to expect if ends were joined whatever their labels.
+    """
+
+    edges: int
+    homophily: float
+    by_chance: float
+
+    @property
+    def adjusted(self) -> float:
+        """Homophily beyond chance: 1 where all labels agree, 0 where they do as if by chance."""
+        possible = 1 - self.by_chance
+        return (self.homophily - self.by_chance) / possible if possible > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a dataset looks like.
+
+    Attributes:
+        components: sizes of the connected components, largest first.
+        label_counts: how many labels each class has [K].
+        mixing: how labels lie on the edges.
+        warnings: what to beware of, in sentences.
+    """
+
+    components: NDArray[np.int64]
+    label_counts: NDArray[np.int64]
+    mixing: Mixing
+    warnings: tuple[str, ...]
+
+
+def inspect_dataset(dataset: NodeDataset) -> Inspection:
+    """Count, and say what matters for fitting.
+
+    >>> from nodecopy.data.load import load_dataset
+    >>> cora = inspect_dataset(load_dataset("cora"))
+    >>> len(cora.components), int(cora.components[0]), round(cora.mixing.homophily, 3)
+    (78, 2485, 0.81)
+    >>> cora.warnings
+    ()
+    """
+    component = connected_components(dataset.graph.to_scipy(), directed=False)[1]
+    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
+    mixing = _mixing(dataset)
+    return Inspection(
+        components=np.sort(np.bincount(component))[::-1],
+        label_counts=counts,
+        mixing=mixing,
+        warnings=(
+            *_graph_warnings(dataset, component),
+            *_label_warnings(dataset.class_names, counts),
+            *(_mixing_warnings(mixing) if np.count_nonzero(counts) > 1 else ()),
+        ),
+    )
+
+
+def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
+    """Return counts, degrees, labels and homophily, then notes and warnings, as lines of text."""
+    return [
+        *aligned(_counts(table, inspection)),
+        "",
+        *_bars("degree", _degree_rows(table.dataset.graph.degrees)),
+        *(_label_lines(table.dataset, inspection) if inspection.label_counts.any() else ()),
+        "",
+        *listed_sentences("note", table.notes),
+        *listed_sentences("warning", inspection.warnings),
+    ]
+
+
+def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return names and what they stand for, in two columns."""
+    return [f"{name:<12}{text}" for name, text in rows]
+
+
+def listed_sentences(kind: str, sentences: Sequence[str]) -> list[str]:
+    """Return notes or warnings, one in a line, each with its kind in front."""
+    return [f"{kind}: {printable(sentence)}" for sentence in sentences]
+
+
+def printable(text: str) -> str:
+    """Return text of a user's file so that it cannot control the terminal."""
+    return text if text.isprintable() else repr(text)
+
+
+def _mixing(dataset: NodeDataset) -> Mixing:
+    labelled = np.flatnonzero(dataset.labels >= 0)
+    rows = dataset.graph.take_rows(labelled)
+    source, target = np.repeat(labelled, np.diff(rows.indptr)), rows.indices
+    once = source != target if dataset.graph.directed else source < target
+    known = (dataset.labels[target] >= 0) & once
+    ends = dataset.labels[source[known]], dataset.labels[target[known]]
+    count = len(ends[0])
+    if not count:
+        return Mixing(0, float("nan"), float("nan"))
+    shares = np.bincount(np.concatenate(ends)) / (2 * count)
+    return Mixing(count, float(np.mean(ends[0] == ends[1])), float(np.sum(shares**2)))
+
+
+def _graph_warnings(dataset: NodeDataset, component: NDArray[np.int32]) -> list[str]:
+    warnings, of_all = [], f"of {dataset.num_nodes:,} nodes"
+    degrees, known = dataset.graph.degrees, dataset.labels >= 0
+    isolated = np.count_nonzero(degrees == 0)
+    if isolated:
+        warnings.append(f"{isolated:,} {of_all} have no edge: only their features tell their label")
+    far = np.count_nonzero(~np.isin(component, component[known]) & (degrees > 0))
+    if far and known.any():
+        warnings.append(f"{far:,} {of_all} are in components without a label")
+    return warnings
+
+
+def _label_warnings(names: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
+    if not counts.any():
+        return ["no node has a label"]
+    warnings = []
+    if np.count_nonzero(counts) == 1:
+        warnings.append("all labels are of one class; at least two are needed to fit anything")
+    single = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
+    if single:
+        shown = listed(single[:5], len(single))
+        warnings.append(f"a class with a single label cannot be checked: {shown}")
+    return warnings
+
+
+def _mixing_warnings(mixing: Mixing) -> list[str]:
+    if mixing.edges < _FEW_EDGES:
+        count = counted(mixing.edges, "edge")
+        return [
+            f"only {count} between labelled nodes: too few to tell whether neighbours are alike"
+        ]
+    # With few edges, warn only if the upper end of the interval is heterophilous, too.
+    upper = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
+    if upper.adjusted < _HETEROPHILOUS:
+        return [
+            f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
+            f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help, "
+            "features and block models can"
+        ]
+    return []
+
+
+def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:
+    dataset, degrees, n = table.dataset, table.dataset.graph.degrees, table.dataset.num_nodes
+    kind = "integers" if table.ids.dtype.kind == "i" else "strings"
+    count, largest = len(inspection.components), int(inspection.components[0])
+    layout = "dense" if isinstance(dataset.features, np.ndarray) else "sparse"
+    features = f"{dataset.num_features:,} per node, {layout}"
+    weighted = "" if dataset.graph.weights is None else ", weighted"
+    median, mean = np.median(degrees), degrees.mean()
+    known = int(inspection.label_counts.sum())
+    return [
+        ("nodes", f"{n:,} (ids are {kind})"),
+        ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
+        ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
+        ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
+        ("features", "none" if NO_FEATURES in table.notes else features),
+        ("labels", f"{known:,} of {n:,} nodes ({known / n:.1%})"),
+    ]
+
+
+def _degree_rows(degrees: NDArray[np.int64]) -> list[tuple[str, int]]:
+    """Count degrees in the ranges 0, 1, 2–3, 4–7, … that are not empty."""
+    digits = np.frexp(degrees.astype(np.float64))[1]  # binary digits of each degree
+    return [
+        (f"{2**n // 2:,}" if n < 2 else f"{2**n // 2:,}–{2**n - 1:,}", count)
+        for n, count in enumerate(np.bincount(digits).tolist())
+        if count
+    ]
+
+
+def _label_lines(dataset: NodeDataset, inspection: Inspection) -> list[str]:
+    counts, mixing = inspection.label_counts.tolist(), inspection.mixing
+    rows = [(printable(name), n) for name, n in zip(dataset.class_names, counts, strict=True)]
+    lines = ["", *_bars("label", rows[:_MAX_CLASSES])]
+    if len(rows) > _MAX_CLASSES:
+        lines.append(f"… and {len(rows) - _MAX_CLASSES:,} more")
+    if mixing.edges:
+        joined = f"{mixing.homophily:.2f} of {mixing.edges:,} edges between labelled nodes"
+        homophily = [
+            ("homophily", f"{joined} join equal labels;"),
+            ("", f"it would be {mixing.by_chance:.2f} if edges did not depend on labels;"),
+            ("", "the further above that, the more a node's neighbours tell about its label"),
+        ]
+        lines += ["", *aligned(homophily)]
+    return lines
+
+
+def _bars(title: str, rows: Sequence[tuple[str, int]]) -> list[str]:
+    """Return a table of counts with a bar each; the longest bar is the largest count."""
+    width = max(len(title), *(len(name) for name, _ in rows))
+    largest = max(count for _, count in rows)
+    digits = max(len("nodes"), len(f"{largest:,}"))
+    lines = [f"{title:<{width}}  {'nodes':>{digits}}"]
+    for name, count in rows:
+        bar = "█" * round(count * _BAR / largest) or "▏" * (count > 0)
+        lines.append(f"{name:<{width}}  {count:>{digits},}  {bar}".rstrip())
+    return lines

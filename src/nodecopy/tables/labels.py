@@ -1,0 +1,138 @@
+"""Labels from tables: id and label; the label is empty, a word for missing or -1 where unknown.
+
+There may be several tables, such as the known labels and a list of nodes to label that was filled
+in: what one leaves open another may say, and what two say must agree. Classes are numbered in
+order: by value where all are integers, else as strings.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.errors import DatasetError, counted
+from nodecopy.tables.columns import LABELS, Column, assign, quoted
+from nodecopy.tables.database import SHOWN, Database
+from nodecopy.tables.formats import open_table
+from nodecopy.tables.ids import PLAIN_INTEGER, Ids, set_nodes
+from nodecopy.tables.options import TableOptions
+
+PathLike = str | os.PathLike[str]
+NO_CLASSES = ("unknown",)
+_NUMBER = "TRY_CAST(label AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """The class of each node, -1 where unknown [N]; the names of the classes [K]; notes."""
+
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:
+    """Read files of labels into tables ``labels0(id, label)``, ``labels1`` and so on.
+
+    Of several files, those without the chosen columns may name theirs id and label.
+    """
+    paths = [labels] if isinstance(labels, (str, os.PathLike)) else list(labels or ())
+    for number, path in enumerate(paths):
+        with db.collected():
+            chosen = db.options.label_columns
+            table = open_table(db, path, LABELS, chosen)
+            named = {"id", "label"} <= set(LABELS.roles_of(table.names))
+            if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
+                chosen = None
+            id, label = assign(table, LABELS, chosen)
+            name = f"labels{number}"
+            db.load(name, table, [Column("id", id), Column("label", label, "label")])
+            db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
+
+
+def number_labels(db: Database, num_nodes: int) -> Labelling:
+    """Return the labels of the ids of ``nodes`` in all label tables; collect what is wrong."""
+    names = [name for name in db.loaded if name.startswith("labels")]
+    if not names:
+        return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
+    db.run(f"CREATE TEMP VIEW labels AS {' UNION ALL '.join(f'FROM {name}' for name in names)}")
+    db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
+    files = [db.loaded[name][0].path for name in names]
+    numbers, integers, known, rows = db.rows(
+        f"SELECT bool_and({_NUMBER} IS NOT NULL), bool_and({PLAIN_INTEGER.format('label')}), "
+        "count(*), (SELECT count(*) FROM labels) FROM known"
+    )[0]
+    with db.collected():
+        for name in names:
+            _check_ids(db, name)
+    with db.collected():
+        if not known:
+            raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
+        for name in names if numbers else ():
+            hint = "; classes are names or integers, and these labels look continuous"
+            fraction = f"{_NUMBER} % 1 <> 0"
+            db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
+        _check_agreement(db, names)
+    what = "empty, -1 or a word for missing, such as NA: counted as unknown"
+    note = f"{', '.join(file.name for file in files)}: {counted(rows - known, 'label')} {what}"
+    return Labelling(*_numbered(db, num_nodes, integers), (note,) if rows > known else ())
+
+
+def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
+    """Read label tables alone, against nodes of these ids [N].
+
+    Args:
+        path: the file, or several.
+        ids: of the nodes.
+        options: fields of `TableOptions`, such as ``label_columns``.
+    """
+    with Database(TableOptions(**options)) as db:
+        load_labels(db, path)
+        db.raise_problems()
+        set_nodes(db, ids)
+        result = number_labels(db, len(ids))
+        db.raise_problems()
+        notes = [note for table, _ in db.loaded.values() for note in table.notes]
+        return Labelling(result.labels, result.class_names, (*notes, *result.notes))
+
+
+def _check_ids(db: Database, name: str) -> None:
+    """Refuse ids that no node has, and show some that nodes have."""
+    some = [repr(row[0]) for row in db.rows(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")]
+    hint = f"; ids are compared as they are written, and the graph has {', '.join(some)}"
+    unknown = "id NOT IN (SELECT id FROM nodes)"
+    db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
+
+
+def _check_agreement(db: Database, names: Sequence[str]) -> None:
+    """Refuse an id with different labels, in one file or in two."""
+    clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
+    ids = [row[0] for row in db.rows(f"SELECT id {clash} ORDER BY id")]
+    if ids:
+        same = f"id = {quoted(ids[0])} AND label IS NOT NULL"
+        rows = "; ".join(
+            f"{db.loaded[name][0].path}: {db.places(name, same, ('id', 'label'))}"
+            for name in names
+            if db.rows(f"SELECT 1 FROM {name} WHERE {same} LIMIT 1")
+        )
+        raise DatasetError(f"{counted(len(ids), 'id')} with labels that disagree: {rows}")
+
+
+def _numbered(
+    db: Database, num_nodes: int, integers: bool
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    value = "CAST(label AS BIGINT)" if integers else "label"
+    db.run(
+        f"CREATE TEMP TABLE classes AS SELECT label, row_number() OVER (ORDER BY {value}) - 1 AS k "
+        "FROM (SELECT DISTINCT label FROM known)"
+    )
+    names = tuple(str(row[0]) for row in db.rows("SELECT label FROM classes ORDER BY k"))
+    rows = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    labels = np.full(num_nodes, -1, np.int64)
+    labels[np.ma.getdata(rows["i"])] = np.ma.getdata(rows["k"])
+    return labels, names

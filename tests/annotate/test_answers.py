@@ -1,0 +1,331 @@
+"""Answers: every one once, whatever is killed, torn, edited or taken back."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate
+from nodecopy.errors import FormatError, InputError
+from nodecopy.tables import read_label_table
+from tests.waiting import LIMIT
+
+
+def read(path: Path) -> dict[str, str]:
+    """Read a file strictly; ids are n0, n1 and so on."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        try:
+            rows = list(csv.DictReader(file, strict=True))
+        except csv.Error as error:
+            raise FormatError(f"{path}: {error}") from error
+    if strangers := [row["id"] for row in rows if not row["id"].startswith("n")]:
+        raise FormatError(f"{path}: {strangers[0]} is not in the graph")
+    return {row["id"]: row["label"] for row in rows}
+
+
+def opened(folder: Path, mark: bool = False) -> Answers:
+    answers = Answers(folder / "answers.sqlite", folder / "labels.csv", read, mark=mark)
+    answers.sync()
+    return answers
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Iterator[Answers]:
+    held = opened(tmp_path)
+    for name in ("red", "blue"):
+        held.add_class(name)
+    yield held
+    held.close()
+
+
+def again(answers: Answers) -> Answers:
+    """Open the folder again, as after a kill."""
+    answers.close()
+    return opened(answers.file.parent)
+
+
+def test_answers_survive_and_are_there_once(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.label("n1", "red")
+    answers.label("n2", "blue")
+    answers.put_aside("n3", "skip")
+    answers.put_aside("n4", "cannot tell")
+    answers.put_aside("n4", "cannot tell")
+    answers.add_estimate(Estimate(2, 0.5, 0.25, 0.75))
+    later = again(answers)
+    assert later.labels == read(later.file) == {"n1": "red", "n2": "blue"}
+    assert later.excluded() == {"n3", "n4"}
+    assert later.classes == ["red", "blue"]
+    assert later.estimates == [(2, 0.5, 0.25, 0.75)]
+    assert [later.undo()[0] for _ in range(4)] == ["n4", "n3", "n2", "n1"]
+    later.close()
+
+
+def test_undo_takes_back_one_answer_after_the_other(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.label("n2", "blue")
+    answers.label("n1", "blue")
+    answers.put_aside("n3", "cannot tell")
+    answers.put_aside("n2", "confirm")
+    assert answers.confirmed() == {"n2": "blue"}
+    for node in ("n2", "n3"):
+        assert answers.undo()[0] == node
+    assert (answers.confirmed(), answers.excluded()) == ({}, set())
+    later = again(answers)
+    assert later.undo()[0] == "n1"
+    assert read(later.file) == {"n1": "red", "n2": "blue"}
+    assert [later.undo()[0] for _ in range(2)] == ["n2", "n1"]
+    assert later.file.read_text() == "id,label\n"
+    with pytest.raises(InputError, match="nothing to undo"):
+        later.undo()
+    later.close()
+
+
+def test_skipped_nodes_come_back_later(answers: Answers) -> None:
+    answers.put_aside("n1", "skip")
+    answers.put_aside("n2", "cannot tell")
+    for k in range(3, 2 + SKIPPED_FOR):
+        assert "n1" in answers.excluded()
+        answers.label(f"n{k}", "red")
+    answers.put_aside("n90", "skip")
+    assert answers.excluded() == {"n2", "n90"}
+
+
+def test_labels_of_another_file_are_taken_over_once(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.label("n2", "red")
+    answers.undo()
+    for _ in range(2):
+        answers.add_given({"n1": "blue", "n2": "blue", "n3": "green", "n4": "blue"})
+    answers.sync()
+    assert read(answers.file) == {"n1": "red", "n3": "green", "n4": "blue"}
+    assert answers.classes == ["red", "blue", "green"]
+    answers.file.write_text("id,label\nn1,red\n")
+    answers.sync()
+    answers.add_given({"n3": "green"})  # somebody deleted the row, and means it
+    assert answers.labels == {"n1": "red"}
+    assert answers.undo()[0] == "n1"  # what was taken over is not undone
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201, "Red", "\ud800", "a\u2028b"])
+def test_names_that_are_no_class_are_refused(answers: Answers, name: str) -> None:
+    with pytest.raises(InputError, match="needs a name|hardly another"):
+        answers.add_class(name)
+    assert answers.classes == ["red", "blue"]
+
+
+@pytest.mark.parametrize("name", ["\u0915\u094d\u200d\u0937", "👩\u200d🔬", "__proto__", "--5"])
+def test_unusual_names_are_classes(answers: Answers, name: str) -> None:
+    answers.label("n1", answers.add_class(name))
+    later = again(answers)
+    assert (later.classes[-1], read(later.file)) == (name, {"n1": name})
+    later.close()
+
+
+def test_bad_answers_are_refused(answers: Answers) -> None:
+    with pytest.raises(InputError, match="unknown class 'green'"):
+        answers.label("n1", "green")
+    with pytest.raises(InputError, match="'skip'"):
+        answers.put_aside("n1", "burn")
+    with pytest.raises(InputError, match="no label to confirm"):
+        answers.put_aside("n1", "confirm")
+    assert answers.labels == {}
+
+
+def test_a_folder_is_open_once_at_a_time(answers: Answers) -> None:
+    with pytest.raises(InputError, match="another nodecopy label"):
+        opened(answers.file.parent)
+
+
+def test_a_database_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "answers.sqlite").write_text("no database, but a text of some length" * 10)
+    with pytest.raises(FormatError, match=r"answers\.sqlite"):
+        opened(tmp_path)
+
+
+# What people do to labels.csv while it is served.
+
+
+def test_edits_are_imported_and_undo_does_not_overwrite_them(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.file.write_text("id,label\nn1,blue\nn5,amber\nn6,9\nn7,10\nn8,--5\n")
+    assert answers.sync()
+    assert not answers.sync()
+    assert answers.classes == ["red", "blue", "9", "10", "--5", "amber"]
+    node, note = answers.undo()
+    assert (node, "'blue'" in note) == ("n1", True)
+    assert answers.labels == read(answers.file)
+    assert answers.labels["n1"] == "blue"
+    answers.file.write_text("id,label\n")
+    assert answers.sync()
+    assert again(answers).labels == {}
+
+
+def test_a_file_is_left_as_it_was_edited_until_the_next_answer(answers: Answers) -> None:
+    text = "id,label\r\nn2,blue\r\n\r\nn1,red"
+    answers.file.write_text(text, newline="")
+    answers.sync()
+    assert answers.file.read_bytes().decode() == text
+    answers.label("n3", "red")
+    assert read(answers.file) == {"n1": "red", "n2": "blue", "n3": "red"}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ['id,label\nn1,"red\n', 'id,label\nn1,"red\nn2,blue\n"\n', "id,label\nstranger,red\n"],
+    ids=["unclosed quote", "quote closed in another row", "unknown id"],
+)
+def test_answers_are_kept_while_the_file_cannot_be_read(answers: Answers, broken: str) -> None:
+    answers.label("n1", "red")
+    answers.file.write_text(broken)
+    answers.label("n2", "blue")
+    answers.label("n3", "red")
+    assert "labels.csv" in answers.problem
+    assert answers.file.read_text() == broken  # somebody may be typing
+    answers.undo()
+    answers.file.write_text("id,label\nn1,blue\nn9,red\n")
+    assert answers.sync()
+    assert answers.problem == ""
+    assert read(answers.file) == answers.labels == {"n1": "blue", "n2": "blue", "n9": "red"}
+
+
+@pytest.mark.parametrize("content", [None, "", "\n"])
+def test_an_emptied_or_removed_file_is_written_again(answers: Answers, content: str | None) -> None:
+    answers.label("n1", "red")
+    answers.file.unlink() if content is None else answers.file.write_text(content)
+    answers.sync()
+    assert answers.file.read_text() == "id,label\nn1,red\n"
+    answers.file.write_text("")
+    answers.label("n2", "blue")
+    assert answers.file.read_text() == "id,label\nn1,red\nn2,blue\n"
+
+
+def test_a_copy_that_is_restored_with_its_time_and_size_is_seen(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.label("n2", "red")
+    stat = answers.file.stat()
+    answers.file.write_text("id,label\nn1,red\nn3,red\n")
+    os.utime(answers.file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert answers.sync()
+    assert answers.labels == {"n1": "red", "n3": "red"}
+    earlier = answers.file.read_bytes()
+    answers.label("n4", "red")
+    answers.file.write_bytes(earlier)
+    assert again(answers).labels == {"n1": "red", "n3": "red"}
+
+
+def test_a_file_that_cannot_be_written_is_a_problem_and_loses_nothing(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers.label("n1", "red")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        answers.label("n2", "blue")
+        assert "No space left" in answers.problem
+        answers.undo()
+        answers.label("n3", "blue")
+        assert answers.file.read_text() == "id,label\nn1,red\n"
+    assert not answers.sync()
+    assert answers.problem == ""
+    assert read(answers.file) == {"n1": "red", "n3": "blue"}
+    assert answers.undo()[0] == "n3"
+    assert [path.name for path in answers.file.parent.glob("*.part*")] == []
+
+
+def test_a_byte_order_mark_is_written_where_another_encoding_is_expected(tmp_path: Path) -> None:
+    answers = opened(tmp_path, mark=True)
+    answers.label("n1", answers.add_class("Bäume"))
+    assert answers.file.read_bytes().startswith(b"\xef\xbb\xbfid,label\n")
+    assert again(answers).labels == {"n1": "Bäume"}
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@given(st.dictionaries(NAMES.map("n{}".format), NAMES.map("c{}c".format), min_size=1, max_size=5))
+def test_any_text_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, labels: dict[str, str]
+) -> None:
+    answers = opened(tmp_path_factory.mktemp("any"))
+    answers.add_given(labels)
+    answers.sync()
+    assert read(answers.file) == labels
+    later = again(answers)
+    assert later.labels == labels
+    later.close()
+
+
+def test_awkward_ids_are_read_by_a_fit(tmp_path: Path) -> None:
+    ids = ["a,b", 'say "x"', "lead ing", "two\nlines", "tab\tbed", "=1+1", "'q", "ä"]
+    answers = opened(tmp_path)
+    answers.add_given({id: f"class {n % 2}" for n, id in enumerate(ids)})
+    answers.sync()
+    labels = read_label_table(answers.file, np.array(ids, object))
+    assert [labels.class_names[k] for k in labels.labels] == [f"class {n % 2}" for n in range(8)]
+    answers.close()
+
+
+ANSWERING = """
+import sys
+from pathlib import Path
+from tests.annotate.test_answers import opened
+answers = opened(Path(sys.argv[1]))
+for name in ("red", "blue"):
+    answers.add_class(name)
+for k in range(100):
+    answers.label(f"n{k}", "red" if k % 3 else "blue")
+    sys.stdout.write(f"n{k}\\n")
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.parametrize("after", [1, 20])
+def test_what_was_acknowledged_before_a_kill_is_there_once(tmp_path: Path, after: int) -> None:
+    command = [sys.executable, "-c", ANSWERING, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        acknowledged = [program.stdout.readline().strip() for _ in range(after)]
+        program.send_signal(signal.SIGKILL)
+        acknowledged += program.stdout.read().split()
+        program.wait(LIMIT)
+    later = opened(tmp_path)
+    assert later.problem == ""
+    assert read(later.file) == later.labels
+    assert set(acknowledged) <= set(later.labels)
+    assert len(later.labels) <= len(acknowledged) + 1
+    assert all(label == ("red" if int(n[1:]) % 3 else "blue") for n, label in later.labels.items())
+    later.close()
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_kill_before_the_file_is_written_loses_nothing(tmp_path: Path, edited: bool) -> None:
+    answers = opened(tmp_path)
+    answers.add_class("red")
+    answers.label("n1", "red")
+    killed = "import os; answers._export = lambda: os._exit(9); answers.label('n2', 'red')"
+    setup = "from pathlib import Path; from tests.annotate.test_answers import opened; import sys;"
+    code = f"{setup} answers = opened(Path(sys.argv[1])); {killed}"
+    answers.close()
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    assert subprocess.run(command, check=False, timeout=LIMIT).returncode == 9
+    assert (tmp_path / "labels.csv").read_text() == "id,label\nn1,red\n"
+    if edited:
+        (tmp_path / "labels.csv").write_text("id,label\nn1,red\nn5,red\n")
+    later = opened(tmp_path)
+    nodes = {"n1", "n2", "n5"} if edited else {"n1", "n2"}
+    assert set(later.labels) == set(read(later.file)) == nodes
+    later.close()

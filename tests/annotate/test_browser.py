@@ -1,0 +1,288 @@
+"""The labelling page in a real browser, with a server that is killed in between."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodecopy.data import load_dataset
+from tests.browser import NEEDED, Page, browser
+from tests.waiting import LIMIT
+
+pytestmark = NEEDED
+
+LABELS = 30
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@contextmanager
+def serving(*words: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run nodecopy label; yield the address it prints, and the program."""
+    command = [sys.executable, "-m", "nodecopy", "label", *words, "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            lines = iter(program.stdout.readline, "")
+            yield (
+                next(urls[0] for line in lines if (urls := re.findall(r"http://\S+", line))),
+                program,
+            )
+        finally:
+            program.kill()
+
+
+class Screen(Page):
+    """The labelling page, and the person before it."""
+
+    def visit(self, url: str, width: int = 1300, scheme: str = "light") -> None:
+        self.url = url
+        self.open("", width, scheme)
+        self.until(self.node)
+
+    def node(self) -> str:
+        return self.run("document.querySelector('#node bdi')?.textContent ?? ''")
+
+    def text(self, selector: str) -> str:
+        return self.run("document.querySelector(arguments[0]).textContent", selector)
+
+    def classes(self) -> list[str]:
+        return self.run("state.classes")
+
+    def has(self, selector: str) -> bool:
+        return bool(self.all(selector))
+
+    def name_class(self, name: str, run: Path) -> None:
+        """Press n, and name a class, which the node in question then has."""
+        self.press("n")
+        self.until(lambda: self.has("#naming[open]"))
+        self.press(f"{name}\n")
+        self.until(lambda: name in kept(run).values())
+        self.until(lambda: not self.has("#naming[open]") and not self.run("sending"))
+
+    def answer(self, key: str) -> str:
+        """Press a key, wait for the next node, and return the one that was asked about."""
+        asked = self.node()
+        self.press(key)
+        self.until(lambda: self.node() not in ("", asked))
+        return asked
+
+    def label(self, truth: dict[str, str]) -> dict[str, str]:
+        """Label the node as it is in truth."""
+        self.until(self.node)
+        label = truth[self.node()]
+        return {self.answer(str(self.classes().index(label) + 1)): label}
+
+    def check_quiet(self) -> None:
+        """Check that no script failed, and that none ran that came as a name."""
+        assert self.errors() == []
+        assert self.run("window.alerted") == 0
+
+
+@pytest.fixture
+def screen(driver: Any) -> Screen:
+    driver.get("about:blank")
+    driver.get_log("browser")  # what others left
+    return Screen(driver, "")
+
+
+def write(path: Path, header: str, rows: Any) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header.split(","), *rows])
+
+
+def kept(run: Path) -> dict[str, str]:
+    """Return the labels in a folder; each node is there once."""
+    with (run / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row["label"] for row in rows}
+
+
+def test_thirty_nodes_of_cora_by_keyboard(screen: Screen, tmp_path: Path) -> None:
+    cora = load_dataset("cora")
+    words = cora.features.tocoo()
+    write(tmp_path / "edges.csv", "source,target", cora.graph.edges().tolist())
+    named = zip(words.row.tolist(), (f"w{n}" for n in words.col), words.data, strict=True)
+    write(tmp_path / "features.csv", "id,feature,value", named)
+    truth = {str(n): cora.class_names[k] for n, k in enumerate(cora.labels)}
+    run, given = tmp_path / "run", {}
+    begin = ("--edges", str(tmp_path / "edges.csv"), "--features", str(tmp_path / "features.csv"))
+    begin += ("--classes", ",".join(cora.class_names), "--out", str(run))
+    with serving(*begin) as (url, program):
+        screen.visit(url)
+        for _ in range(12):
+            given |= screen.label(truth)
+        assert kept(run) == given
+        skipped = screen.answer("s")
+        untold = screen.answer("c")
+        given |= screen.label(truth)
+        taken = list(given)[-1]
+        screen.press("u")
+        screen.until(lambda: screen.node() == taken)
+        assert kept(run) == {id: label for id, label in given.items() if id != taken}
+        given |= screen.label(truth)
+        assert {skipped, untold}.isdisjoint(kept(run))
+        before = screen.node()
+        screen.visit(url)  # a reload
+        assert screen.node() not in {skipped, untold, *given}
+        screen.check_quiet()
+        assert before not in kept(run)
+        given |= screen.label(truth)
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(LIMIT)
+        screen.press("1")
+        screen.until(lambda: "Not saved" in screen.text("#message"))
+        screen.until(lambda: "does not answer" in screen.text("#alerts"))
+    assert kept(run) == given
+    with serving(str(run)) as (url, program):
+        screen.visit(url)
+        screen.errors()  # the page that was left has no server
+        assert screen.classes() == list(cora.class_names)
+        assert screen.node() not in {skipped, untold, *given}
+        for _ in range(LABELS - len(given)):
+            given |= screen.label(truth)
+        assert kept(run) == given
+        screen.until(lambda: screen.run("state.history.at(-1)?.[0]") == LABELS)
+        screen.driver.find_element("id", "finish").click()
+        screen.until(lambda: "holds predictions" in screen.text("#finished"))
+        screen.check_quiet()
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0  # the results are there already
+    with (run / "predictions.csv").open(newline="") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    assert {id: row["known"] for id, row in rows.items() if row["known"]} == given
+    assert kept(run) == given
+    right = [row["predicted"] == truth[id] for id, row in rows.items() if id not in given]
+    assert sum(right) / len(right) > 0.6
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "{{7*7}} ${alert(1)}",
+    "'; alert(1); //",
+    "a\nb\tc",
+    "\u202egnirts",
+    '=1+1,"x"',
+]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> tuple[str, ...]:
+    """Two rings of eight, all names of which would like to be something else."""
+    ids = [f"{name}{ring}" for ring in "ab" for name in HOSTILE]
+    pairs = [(r + k, r + (k + s) % 8) for r in (0, 8) for k in range(8) for s in (1, 2)]
+    write(tmp_path / "edges.csv", "source,target", [[ids[u], ids[v]] for u, v in pairs])
+    rows = [[id, f"<b onclick=alert(1)>{id}</b>", n % 3, n // 8] for n, id in enumerate(ids)]
+    write(tmp_path / "features.csv", "id,<i>title</i>,x,y", rows)
+    given = [[ids[0], HOSTILE[1]], [ids[1], HOSTILE[1]], [ids[8], HOSTILE[0]], [ids[9], HOSTILE[0]]]
+    write(tmp_path / "labels.csv", "id,label", given)
+    files = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "features", "labels")]
+    return (*files, "--feature-columns", "id,x,y", "--out", str(tmp_path / "run"))
+
+
+def test_names_stay_text_a_class_is_named_and_a_node_is_searched(
+    screen: Screen, hostile: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serving(*hostile) as (url, _):
+        screen.visit(url)
+        screen.until(lambda: screen.run("!isBehind() && state.fitted"))
+        assert sorted(screen.classes()) == sorted(HOSTILE[:2])
+        screen.until(lambda: "<b onclick" in screen.text("#columns"))
+        assert "<i>title</i>" in screen.text("#columns")
+        screen.name_class("<u>new</u>", tmp_path / "run")
+        screen.press("/")
+        screen.press("img")
+        screen.until(lambda: len(screen.all("#matches button")) == 2)
+        screen.press("\n")
+        screen.until(lambda: screen.node().startswith('"><img'))
+        screen.until(lambda: screen.has("#neighbourhood svg"))
+        inside = "document.querySelectorAll('#page :is(img, script, b, u, i:not(.track i))').length"
+        assert screen.run(inside) == 0
+        screen.check_quiet()
+
+
+def test_a_second_page_follows_and_nothing_is_labelled_twice(
+    screen: Screen, hostile: tuple[str, ...], tmp_path: Path
+) -> None:
+    with serving(*hostile) as (url, _):
+        screen.visit(url)
+        first = screen.driver.current_window_handle
+        screen.driver.switch_to.new_window("tab")
+        try:
+            screen.visit(url)
+            same = screen.node()
+            second = screen.driver.current_window_handle
+            screen.driver.switch_to.window(first)
+            screen.until(lambda: screen.node())
+            asked = screen.answer("1")
+            screen.driver.switch_to.window(second)
+            screen.until(lambda: screen.node() != asked)
+            assert asked == same
+            assert "was labelled meanwhile" in screen.text("#message")
+            screen.answer("2")
+        finally:
+            screen.driver.close()
+            screen.driver.switch_to.window(first)
+        assert len(kept(tmp_path / "run")) == 6
+        assert screen.run("window.alerted") == 0
+
+
+def test_everything_fits_and_has_its_colours(screen: Screen, hostile: tuple[str, ...]) -> None:
+    with serving(*hostile) as (url, _):
+        for width, scheme in [(1300, "light"), (390, "dark")]:
+            screen.visit(url, width, scheme)
+            screen.until(lambda: screen.run("!isBehind() && state.history.length > 0"))
+            screen.until(lambda: screen.has("#curve svg"))
+            assert screen.run("document.documentElement.scrollWidth <= innerWidth")
+            ground = screen.run("getComputedStyle(document.body).backgroundColor")
+            light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 380
+            assert light == (scheme == "light")
+            low = screen.run(
+                "[...document.querySelectorAll('button')].filter(b => b.offsetParent"
+                " && b.getBoundingClientRect().height < 30).map(b => b.textContent)"
+            )
+            assert low == []
+        screen.check_quiet()
+
+
+PROTO = "__proto__", "constructor", "\u0915\u094d\u200d\u0937"
+MESH = "Diabetes Mellitus, Experimental", "Diabetes Mellitus Type 1", "Diabetes Mellitus Type 2"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("category A", "category B"), tuple(map(str, range(1, 11))), ("no", "not sure"), MESH, PROTO],
+    ids=["category", "numbers", "no", "pubmed", "proto"],
+)
+def test_class_names_that_begin_alike_are_shown_whole(
+    screen: Screen, hostile: tuple[str, ...], tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    write(tmp_path / "names.csv", "id,label", [[f"{HOSTILE[0]}{ring}", names[0]] for ring in "ab"])
+    files = [word for word in hostile if not word.startswith("--labels")]
+    with serving(*files, f"--labels={tmp_path / 'names.csv'}") as (url, _):
+        screen.visit(url, 390)
+        for name in names[1:]:
+            screen.name_class(name, tmp_path / "run")
+        choices = "[...document.querySelectorAll('#choices .name')].map(e => e.textContent)"
+        screen.until(lambda: screen.run(choices) == list(names))
+        cut = "[...document.querySelectorAll('#choices .name *')].filter("
+        assert screen.run(cut + "e => e.scrollWidth > e.clientWidth + 1).length") == 0
+        screen.until(lambda: screen.has("#neighbourhood svg"))
+        screen.check_quiet()

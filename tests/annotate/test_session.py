@@ -1,0 +1,321 @@
+"""A session: from no label to a folder, with fits in the background."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy.annotate import Session, refit
+from nodecopy.annotate.refit import Fit, Labels, Refitter
+from nodecopy.errors import InputError
+from nodecopy.report import report_page
+from nodecopy.run import LabelledGraph, label_tables, read_settings, write_folder
+from tests.annotate.conftest import CLASSES, Tables
+from tests.waiting import LIMIT, wait_until
+
+Opened = Callable[..., Session]
+
+
+def settled(session: Session) -> dict:
+    """Wait until the fits have caught up with the labels, and return what the page shows."""
+    assert wait_until(
+        lambda: not (s := session.state())["busy"] and s["fittedVersion"] == s["version"]
+    )
+    return session.state()
+
+
+def answer(session: Session, tables: Tables, count: int) -> list[str]:
+    asked = []
+    for _ in range(count):
+        assert wait_until(lambda: session.next_nodes() != [])
+        (id,) = session.next_nodes(1)
+        session.label(id, tables.truth[id], None)
+        asked.append(id)
+    return asked
+
+
+def write_run(result: LabelledGraph, tables: Tables) -> None:
+    write_folder(result, tables.run, report_page(result))
+
+
+def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: Opened) -> None:
+    session = opened(tables.settings(), classes=CLASSES)
+    first = settled(session)
+    assert (first["fitted"], first["labels"], first["history"]) == (False, 0, [])
+    assert len(first["next"]) == 3
+    assert session.view(first["next"][0])["probabilities"] is None
+    with pytest.raises(InputError, match="no node has the id 'x'"):
+        session.view("x")
+    asked = answer(session, tables, 12)
+    assert len(set(asked)) == 12
+    state = settled(session)
+    assert state["fitted"]
+    assert not state["isQuick"]
+    assert state["counts"] == [list(tables.labels().values()).count(name) for name in CLASSES]
+    assert state["history"][-1][0] == 12
+    assert session.finish().startswith(f"{tables.run} holds predictions")
+    written = (tables.run / "predictions.csv").read_bytes()
+    assert tables.labels() == {id: tables.truth[id] for id in asked}
+    answer(session, tables, 1)  # and on it goes
+    assert len(tables.labels()) == 13
+    session.undo()
+    settings = read_settings(tables.run / "config.toml")
+    assert Path(settings.labels) == tables.run / "labels.csv"
+    session.close()
+    write_run(label_tables(settings, False), tables)
+    assert (tables.run / "predictions.csv").read_bytes() == written
+    assert len(tables.labels()) == 12  # a fit leaves the labels where they are
+    assert (tables.run / "answers.sqlite").is_file()
+
+
+def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened: Opened) -> None:
+    session = opened(tables.settings(), classes=CLASSES)
+    session.label("p00", "ash", None)
+    assert not settled(session)["fitted"]
+    with pytest.raises(InputError, match="at least two classes are needed"):
+        session.finish()
+    assert session.state()["finish"]["state"] == "failed"
+    assert "The labels are kept" in session.state()["finish"]["message"]
+    assert tables.labels() == {"p00": "ash"}
+
+
+def test_labels_given_elsewhere_are_taken_over_and_a_new_session_goes_on(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    state = settled(session)
+    assert (state["labels"], state["classes"]) == (9, list(CLASSES))
+    answer(session, tables, 2)
+    curve = settled(session)["history"]
+    session.close()
+    later = opened()
+    state = settled(later)
+    assert state["labels"] == 11
+    assert state["history"] == curve  # the same labels give the same estimate: noted once
+
+
+def test_settings_stay_those_of_the_results_until_both_are_written(
+    tables: Tables, opened: Opened
+) -> None:
+    write_run(label_tables(tables.settings("given.csv"), False), tables)
+    held = {file: file.read_bytes() for file in tables.run.iterdir() if file.is_file()}
+    session = opened()
+    (id,) = answer(session, tables, 1)
+    session.close()
+    assert {file: file.read_bytes() for file in held} == held
+    # What was taken over is not taken over again: a row that somebody deletes stays away.
+    file = tables.run / "labels.csv"
+    first, *rest = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([first, *rest[1:]]))
+    later = opened()
+    assert list(tables.labels()) == [row.split(",")[0] for row in rest[1:]]
+    assert id in tables.labels()
+    answer(later, tables, 1)
+    assert later.unwritten
+    assert "since the last fit, with 1 label more: estimated accuracy" in later.finish()
+    assert not later.unwritten
+    assert Path(read_settings(tables.run / "config.toml").labels) == file
+
+
+def test_foreign_files_and_backups_survive_labelling(tables: Tables, opened: Opened) -> None:
+    write_run(label_tables(tables.settings("given.csv"), False), tables)
+    names = (".DS_Store", ".labels.csv.swp", "labels.csv~", ".0af3.part.labels.csv", "notes.txt")
+    for name in names:
+        (tables.run / name).write_text("somebody's")
+    backup = shutil.copytree(tables.run, tables.run.with_name("run.before-relabelling"))
+    opened().finish()
+    assert {file.name for file in backup.iterdir()} <= {file.name for file in tables.run.iterdir()}
+    assert all((tables.run / name).read_text() == "somebody's" for name in names)
+
+
+def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened) -> None:
+    session = opened(tables.settings("given.csv"))
+    settled(session)
+    view = session.view("p00")
+    rows = dict(line.split(",", 1) for line in (tables.folder / "features.csv").read_text().split())
+    reads, age = rows["p00"].split(",")
+    assert view["columns"] == [("reads", reads), ("age", age)]
+    assert view["label"] == "ash"
+    assert sum(view["probabilities"]) == pytest.approx(1, abs=0.001)
+    near = view["around"]
+    assert near["ids"][0] == "p00"
+    degree = near["offsets"][1]
+    assert degree == near["degree"][0] > 0
+    edges = {
+        frozenset(line.split(",")) for line in (tables.folder / "edges.csv").read_text().split()
+    }
+    assert all({"p00", near["ids"][at]} in edges for at in near["targets"][:degree])
+    assert session.search("P0")[:2] == ["p00", "p01"]
+    assert session.search(" ") == []
+
+
+def test_what_is_put_aside_is_not_asked_about_and_undo_brings_it_back(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    before = settled(session)["next"]
+    session.put_aside(before[0], "skip")
+    session.put_aside(before[1], "cannot tell")
+    assert session.next_nodes(1) == [before[2]]
+    assert session.state()["cannotTell"] == 1
+    assert session.undo() == (before[1], "")
+    assert session.undo() == (before[0], "")
+    with pytest.raises(InputError, match="nothing to undo"):
+        session.undo()
+    assert settled(session)["next"] == before
+
+
+def test_when_all_suggestions_are_put_aside_there_are_new_ones(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    settled(session)
+    aside = session.next_nodes(100)
+    for id in aside:
+        session.put_aside(id, "cannot tell")
+    assert wait_until(lambda: session.next_nodes() != [])
+    assert not set(session.next_nodes(100)) & set(aside)
+
+
+def test_two_pages_do_not_overwrite_each_other(tables: Tables, opened: Opened) -> None:
+    session = opened(tables.settings("given.csv"))
+    (id,) = settled(session)["next"][:1]
+    session.label(id, "ash", None)
+    session.label(id, "ash", None)  # the same answer twice is one answer
+    with pytest.raises(InputError, match="was labelled 'ash' meanwhile"):
+        session.label(id, "beech", None)
+    session.label(id, "beech", "ash")
+    assert tables.labels()[id] == "beech"
+
+
+def test_who_edits_the_file_is_respected(tables: Tables, opened: Opened) -> None:
+    session = opened(tables.settings("given.csv"))
+    settled(session)
+    file = tables.run / "labels.csv"
+    file.write_text(file.read_text() + "p50,dogwood\n")
+    session.refresh()
+    assert settled(session)["classes"] == [*CLASSES, "dogwood"]
+    good = file.read_text()
+    for bad, word in [("nobody,ash\n", "nobody"), ('p52,"ash\n', "labels.csv")]:
+        file.write_text(good + bad)
+        session.refresh()
+        assert word in session.state()["problem"]
+        session.label("p51", "ash", session.answers.labels.get("p51"))
+        assert file.read_text() == good + bad
+        with pytest.raises(InputError, match=word):
+            session.finish()
+    file.write_text(good)
+    session.refresh()
+    assert session.state()["problem"] == ""
+    assert tables.labels()["p51"] == "ash"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+def test_labels_are_kept_in_utf_8_whatever_the_tables_are(
+    tables: Tables, opened: Opened, encoding: str
+) -> None:
+    for name in ("edges.csv", "features.csv", "given.csv"):
+        file = tables.folder / name
+        file.write_text(file.read_text().replace("p0", "ö0"), encoding=encoding)
+    session = opened(tables.settings("given.csv", encoding=encoding))
+    session.label("ö00", session.add_class("Gebüsch"), session.answers.labels["ö00"])
+    file = tables.run / "labels.csv"
+    assert "ö00,Gebüsch" in file.read_text(encoding="utf-8-sig")
+    file.write_text(file.read_text(encoding="utf-8-sig"), encoding="utf-16")  # by an editor
+    session.label("p50", "ash", None)
+    assert session.state()["problem"] == ""
+    assert {"ö00,Gebüsch", "p50,ash"} <= {*file.read_text(encoding="utf-8-sig").splitlines()}
+    session.finish()
+    session.close()
+    assert opened().answers.labels["ö00"] == "Gebüsch"
+    again = label_tables(read_settings(tables.run / "config.toml"), False)
+    assert "Gebüsch" in again.table.dataset.class_names
+
+
+def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened) -> None:
+    rows = (tables.folder / "given.csv").read_text().splitlines()
+    wrong = rows[1].split(",")[0]
+    more = [f"{id},{label}" for id, label in list(tables.truth.items())[30:60]]
+    (tables.folder / "given.csv").write_text(
+        "\n".join([rows[0], f"{wrong},cedar", *rows[2:], *more])
+    )
+    session = opened(tables.settings("given.csv"))
+    suspects = settled(session)["suspects"]
+    assert [wrong, "cedar"] in [row[:2] for row in suspects]
+    session.put_aside(wrong, "confirm")
+    assert wrong not in [row[0] for row in session.state()["suspects"]]
+    session.undo()
+    assert wrong in [row[0] for row in session.state()["suspects"]]
+    session.label(wrong, "ash", "cedar")
+    assert wrong not in [row[0] for row in session.state()["suspects"]]
+
+
+def test_words_for_a_missing_value_are_those_of_the_settings(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv", na_values=("k.A.",)))
+    session.label("p50", session.add_class("NA"), None)
+    file = tables.run / "labels.csv"
+    file.write_text(file.read_text() + "p51,NA\np52,k.A.\n")
+    session.refresh()
+    assert session.answers.labels["p51"] == "NA"
+    assert "p52" not in session.answers.labels
+    for name in ("k.a.", "-1", " "):
+        with pytest.raises(InputError, match="name"):
+            session.add_class(name)
+
+
+def make_labels(version: int, count: int = 9) -> Labels:
+    classes = np.full(90, -1)
+    classes[:count] = np.arange(count) % 3
+    return Labels(version, classes, np.zeros(0, np.int64))
+
+
+def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> None:
+    dataset = opened(tables.settings()).table.dataset
+    published, go_on, fits = threading.Event(), threading.Event(), []
+
+    def publish(fit: Fit) -> None:
+        fits.append(fit)
+        published.set()
+        assert go_on.wait(LIMIT)
+
+    refitter = Refitter(tables.settings(), dataset, publish)
+    refitter.ask(make_labels(1))
+    assert published.wait(LIMIT)
+    for version in (2, 3, 4):
+        refitter.ask(make_labels(version, 9 + version))
+    go_on.set()
+    assert wait_until(lambda: len(fits) == 2 and not refitter.busy)
+    refitter.stop()
+    assert [fit.labels.version for fit in fits] == [1, 4]
+
+
+def test_refits_equal_a_fit_to_all_labels(tables: Tables, opened: Opened) -> None:
+    dataset, fits = opened(tables.settings()).table.dataset, []
+    refitter = Refitter(tables.settings(), dataset, fits.append)
+    for version, count in enumerate((9, 20, 12)):  # and back: labels that are taken away
+        refitter.ask(make_labels(version, count))
+        assert wait_until(lambda version=version: len(fits) > version)
+    refitter.stop()
+    classifier = tables.settings().classifier(False)
+    classifier.fit(dataset.graph, dataset.features, make_labels(0, 12).classes)
+    np.testing.assert_array_equal(fits[-1].probabilities, classifier.posterior_.probabilities)
+
+
+def test_a_quick_fit_comes_first_where_the_full_one_is_slow(
+    tables: Tables, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, fits = opened(tables.settings()).table.dataset, []
+    monkeypatch.setattr(refit, "LARGE_GRAPH", 10)
+    refitter = Refitter(tables.settings(method="best"), dataset, fits.append)
+    refitter.ask(make_labels(1))
+    assert wait_until(lambda: len(fits) == 2)
+    refitter.stop()
+    assert [fit.is_quick for fit in fits] == [True, False]
+    assert [fit.accuracy is None for fit in fits] == [True, False]

@@ -1,0 +1,81 @@
+"""The annotated block model: its evidence by hand, and where smoothing fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities
+from nodecopy.classifiers.blocks import (
+    class_affinity,
+    edge_evidence,
+    softmax_regression,
+    symmetric_adjacency,
+)
+from nodecopy.data.task import Task
+from nodecopy.graph import Graph
+from nodecopy.nn.diffusion import Diffusion, Features
+from nodecopy.weights import MaximumPosterior
+
+
+def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
+    graph = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    q = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], dtype=torch.float64)
+    # Likeliest classes 0, 0, 1, 1: one edge within each class, counted at both ends, one across.
+    m = np.array([[2.0, 1.0], [1.0, 2.0]])
+    omega = (m + 2) / (np.outer([3, 3], [3, 3]) / 6 + 2)
+    expected = np.zeros((4, 2))
+    for j, neighbours in enumerate([[1], [0, 2], [1, 3], [2]]):
+        expected[j] = sum(np.log(omega @ q[i].numpy()) for i in neighbours)
+    flat, adjacency = torch.full_like(q, 0.5), symmetric_adjacency(graph)
+    two = torch.stack([q, flat])
+    affinity = class_affinity(adjacency, two)
+    np.testing.assert_allclose(affinity[0], omega)
+    both = edge_evidence(adjacency, two, affinity)
+    np.testing.assert_allclose(both[0], expected)
+    alone = edge_evidence(adjacency, flat[None], class_affinity(adjacency, flat[None]))
+    np.testing.assert_allclose(both[1], alone[0])
+
+
+def test_the_softmax_regression_on_soft_labels_has_no_gradient() -> None:
+    rng = np.random.default_rng(0)
+    x, q = rng.normal(size=(50, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 50)
+    features = Features(x, torch.device("cpu"))
+    (w,) = softmax_regression(features, torch.as_tensor(q)[None], 1.0).numpy()
+    scores = x @ w
+    p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    gradient = w - x.T @ (q - p)
+    assert np.abs(gradient).max() < 1e-2
+
+
+def unlike_neighbours(seed: int = 0) -> tuple[Task, np.ndarray]:
+    """Two classes whose nodes are joined to the other class only, and weak features."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(400) % 2
+    ones, others = np.flatnonzero(labels == 0), np.flatnonzero(labels == 1)
+    edges = np.stack([rng.choice(ones, 1600), rng.choice(others, 1600)], 1)
+    x = rng.normal(size=(400, 10)).astype(np.float32) + 1.2 * np.eye(2, 10)[labels]
+    train = np.concatenate([ones[:10], others[:10]])
+    return Task.of(Graph.from_edges(400, edges), x.astype(np.float32), labels, train), labels
+
+
+def test_neighbours_that_differ_are_evidence_too() -> None:
+    task, labels = unlike_neighbours()
+    alone = DiffusionClassifier(Diffusion(alpha=1.0), MaximumPosterior(0.1))
+    features = np.mean(alone.fit(task).probabilities.argmax(1) == labels)
+    smoothed = np.mean(DiffusionClassifier().fit(task).probabilities.argmax(1) == labels)
+    blocks = AnnotatedBlocks(alone).fit(task).probabilities
+    assert np.mean(blocks.argmax(1) == labels) > max(features, smoothed) + 0.1
+
+
+def test_directed_and_weighted_graphs_and_loops_are_read(task: Task) -> None:
+    pairs = task.graph.edges()
+    for graph in (
+        Graph.from_edges(90, pairs, directed=True),
+        Graph.from_edges(90, pairs, np.ones(len(pairs))),
+        Graph.from_edges(90, [*pairs, (3, 3)], self_loops="keep"),
+    ):
+        other = Task.of(graph, task.features, task.labels, task.train, num_classes=3)
+        uniform = GivenProbabilities(np.full((90, 3), 1 / 3))
+        p = AnnotatedBlocks(uniform).fit(other).probabilities
+        np.testing.assert_allclose(p.sum(1), 1)

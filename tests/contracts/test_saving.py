@@ -1,0 +1,95 @@
+"""Every class that is marked as savable comes back from a file as it was."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy import saving
+from nodecopy.calibration import Component, HeldOut, Pool, Temperature
+from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.estimator.saved import FittedState
+from nodecopy.estimator.scaling import Scaling
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.network import Computing
+from nodecopy.posterior import Posterior
+from nodecopy.run.model_folder import FittedTables
+from nodecopy.weights import TrainConfig, WeightSamples
+from tests.waiting import LIMIT
+
+
+def marked() -> Iterator[str]:
+    """Yield the names of the classes that the sources mark as savable."""
+    for path in Path(saving.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            marks = getattr(node, "decorator_list", ())
+            if isinstance(node, ast.ClassDef) and "savable" in map(ast.unparse, marks):
+                yield node.name
+
+
+def arguments(name: str) -> tuple[Any, ...]:
+    """Return what a class needs to be made."""
+    p, w, no_nodes = np.eye(3), np.ones((2, 3), np.float32), np.zeros(0, np.int64)
+    samples = WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
+    one = Temperature(0.5)
+    given = GivenProbabilities(p)
+    held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
+    state = FittedState(np.array(["a", "b", "c"]), 2, Scaling(), None, given)
+    needed: dict[str, tuple[Any, ...]] = {
+        "Component": (LabelPropagation(),),
+        "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
+        "FittedBlocks": (0.5, p, p, p, w),
+        "FittedKernelMap": (p[0], p[0] + 1, no_nodes, p[:0], p, p),
+        "FittedNetwork": (samples, Computing(), p.astype(np.float32)),
+        "FittedPart": (no_nodes, 0.5, Posterior.undivided(p)),
+        "FittedStack": ((given,), held_out, Pool((1.0,), (one,), one)),
+        FittedTables.__name__: (
+            {"ids": no_nodes},
+            no_nodes,
+            False,
+            ("x",),
+            "largest",
+            "impute",
+            {"x": 0.5},
+        ),
+        "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
+        "FittedStudent": (Diffusion(), w, p),
+        "GivenProbabilities": (p,),
+        "HeldOut": (np.array([7]), np.array([2]), p[None, :1], np.array([0])),
+        "NetworkClassifier": (Diffusion(), TrainConfig()),
+        "Pool": ((0.5, 0.5), (one, one), one),
+        "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
+        "SavedClassifier": (state, {"method": LabelPropagation(), "folds": None}),
+        "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
+        "StackedClassifier": ((Component(DiffusionClassifier()),),),
+        "Temperature": (0.5,),
+        "WeightSamples": (Diffusion(), {"w": torch.zeros(2, 2, 3)}, (1,), (None, 2), 2),
+    }
+    return needed.get(name, ())
+
+
+@pytest.mark.parametrize("name", sorted(marked()))
+def test_it_comes_back(name: str, tmp_path: Path) -> None:
+    value = saving._KINDS[name](*arguments(name))
+    saving.save(tmp_path / "one", value)
+    back = saving.load(tmp_path / "one", type(value))
+    assert repr(back) == repr(value)
+    saving.save(tmp_path / "two", back)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_reading_a_model_knows_every_class() -> None:
+    code = "import json, nodecopy.run.model_folder; from nodecopy.saving import _KINDS\n"
+    code += "print(json.dumps([*_KINDS]))"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)
+    assert sorted(json.loads(run.stdout)) == sorted(marked())

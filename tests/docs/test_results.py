@@ -1,0 +1,170 @@
+"""Tables and figures of the pages are what the committed rows give; how they are computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import (
+    acquisition,
+    beyond,
+    compared,
+    labelling_loop,
+    other_kinds,
+    paper_tables,
+    suspect_edges,
+    trust,
+    weights,
+    wrong_graphs,
+)
+from benchmarks.compared import DEFAULT, Comparison, Problem
+from benchmarks.conformal import SplitConformal, conformal_quantile
+from benchmarks.paper_tables import BEGIN, END, replace_block
+from nodecopy.classifiers import GivenProbabilities, LabelPropagation
+from nodecopy.errors import InputError
+from nodecopy.paper.study import Study
+from nodecopy.paper.trial import CellKey, Row
+from tests.paper.fabricated import make_cell
+from tests.problems import make_task, true_labels
+
+ROOT = Path(__file__).parents[2]
+
+
+def block(tables: Callable[[dict], str], rows: Path) -> Callable[[str], str]:
+    return lambda page: replace_block(page, tables(compared.read_rows(ROOT / rows)))
+
+
+def comparison_block(comparison: Comparison) -> Callable[[str], str]:
+    return block(lambda rows: compared.tables(comparison, rows), comparison.rows)
+
+
+PAGES: dict[str, Callable[[str], str]] = {
+    "acquisition.md": block(acquisition.tables, acquisition.COMPARISON.rows),
+    "beyond.md": lambda page: beyond.page_text(
+        page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
+    ),
+    "guide/label.md": lambda page: replace_block(
+        page, labelling_loop.tables(labelling_loop.read_rows(ROOT / labelling_loop.ROWS))
+    ),
+    "other-kinds.md": comparison_block(other_kinds.COMPARISON),
+    "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),
+    "trust.md": block(trust.tables, trust.ROWS),
+    "wrong-graphs.md": comparison_block(wrong_graphs.COMPARISON),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_are_current(name: str) -> None:
+    page = (ROOT / "docs" / name).read_text()
+    assert page == PAGES[name](page)
+
+
+def test_the_page_on_weights_is_current() -> None:
+    rows = weights.read_rows(ROOT / "results" / "weights.jsonl")
+    page = (ROOT / "docs" / "weights.md").read_text()
+    assert weights.split_page(page)[1] == weights.tables(rows)
+
+
+def test_the_readme_and_the_paper_tables_are_current() -> None:
+    places = paper_tables.Places().under(ROOT)
+    for path, content in paper_tables.readme_files(places).items():
+        assert alike(path.read_text(), content.decode()), "run python -m benchmarks.paper_tables"
+
+
+def alike(one: str, other: str) -> bool:
+    """Compare two files up to identifiers and last digits, which the layout of a figure changes."""
+    texts = [re.sub(r"\b[a-z]{1,2}[0-9a-f]{10}\b", "id", text) for text in (one, other)]
+    words = [re.sub(r"\d+\.\d+", "number", text) for text in texts]
+    numbers = [[float(number) for number in re.findall(r"\d+\.\d+", text)] for text in texts]
+    return words[0] == words[1] and np.allclose(*numbers, rtol=0, atol=0.005)
+
+
+def test_a_changed_number_is_not_current() -> None:
+    assert alike("<a x='1.0000001' id='p0123456789'>", "<a x='1.0' id='id'>")
+    assert not alike("<a x='1.01'>", "<a x='1.02'>")
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END} {BEGIN}", f"{BEGIN} {BEGIN} {END}"])
+def test_a_page_without_its_marks(text: str) -> None:
+    with pytest.raises(InputError, match="results"):
+        replace_block(text, "block")
+
+
+def comparison(rows: Path) -> Comparison:
+    def problem(labels: int, trial: int) -> Problem:
+        task = make_task(trial, per_class=labels)
+        return Problem(task, true_labels(task), np.arange(60, 90))
+
+    guess = GivenProbabilities(np.full((90, 3), 1 / 3))
+    methods = {"guessing": lambda _: guess, DEFAULT: lambda _: LabelPropagation()}
+    return Comparison({"easy": problem, "easy too": problem}, methods, (2, 4), rows)
+
+
+def test_no_row_is_computed_twice_unless_asked_for(tmp_path: Path) -> None:
+    example = comparison(tmp_path / "rows.jsonl")
+    parser = compared.arguments(example, "")
+    compared.run(example, parser.parse_args(["--trials", "1"]))
+    before = example.rows.read_text()
+    assert len(before.splitlines()) == 2 * 2 * 2
+    compared.run(example, parser.parse_args(["--trials", "1"]))
+    assert example.rows.read_text() == before
+    again = parser.parse_args(["--trials", "1", "--again", "--methods", "guessing"])
+    rows = compared.run(example, again)
+    assert len(example.rows.read_text().splitlines()) == 8 + 4
+    assert len(rows) == 8  # a newer row replaces the older one
+
+
+def test_comparisons_use_the_trials_that_all_methods_have(tmp_path: Path) -> None:
+    rows = {}
+    for trial, (guess, ours) in enumerate([(0.70, 0.68), (0.72, 0.71)]):
+        for method, accuracy in (("guessing", guess), (DEFAULT, ours)):
+            rows["easy", 2, trial, method] = {"accuracy": accuracy, "nll": 1 - accuracy}
+    rows["easy", 2, 2, "guessing"] = {"accuracy": 0.1, "nll": 9.0}  # the default has no such trial
+    text = compared.tables(comparison(tmp_path / "rows.jsonl"), rows)
+    assert "| easy | **71.0** | 69.5 | -1.5 ± 0.5 |" in text
+
+
+def test_methods_are_paired_by_split() -> None:
+    rows = make_cell("cora", "random", 5, "best", [70.0, 80.0, 80.0])
+    rows += make_cell("cora", "random", 5, "appnp", [71.0])
+    study, key = Study(rows), CellKey("cora", "random", "best", 5)
+    gap = beyond.paired(study, key, "appnp")
+    assert gap is not None
+    assert (gap.n, gap.mean) == (1, pytest.approx(-0.01))
+    assert not beyond.beats_all(study, key, "accuracy", 1)
+
+
+def test_calibration_is_pooled_over_trials() -> None:
+    cells = make_cell("cora", "random", 5, "best", [50.0, 50.0])
+    empty = (None, None, 0)
+    bins = [((0.9, 0.5, 100), empty, (0.4, 0.6, 100)), ((0.9, 1.0, 300), empty, empty)]
+    rows = [
+        Row(row.trial, replace(row.result, reliability=held))
+        for row, held in zip(cells, bins, strict=True)
+    ]
+    # Bin by bin: |100·0.4 - 300·0.1| = 10 and |-100·0.2| = 20 of 500 nodes.
+    error, gap = beyond.pooled_calibration(rows)
+    assert error == pytest.approx(30 / 500)
+    assert gap == pytest.approx((10 - 20) / 500)
+
+
+@pytest.mark.parametrize("score", ["LAC", "APS", "diffused APS"])
+def test_split_conformal_sets_have_the_requested_coverage(score: str) -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 4000)
+    truth = (p.cumsum(1) > rng.random((4000, 1))).argmax(1)
+    task = make_task(num_nodes=4000, per_class=2)
+    problem = Problem(task, truth, np.arange(2000, 4000), np.arange(2000))
+    row = SplitConformal(GivenProbabilities(p), score, coverage=0.8).measure(problem, 0)
+    assert row["set coverage"] == pytest.approx(0.8, abs=0.04)
+    assert 1 < row["set size"] < 3
+
+
+def test_with_too_few_scores_every_class_is_in_the_set() -> None:
+    assert conformal_quantile(np.arange(8.0), 0.9) == np.inf
+    assert conformal_quantile(np.arange(9.0), 0.9) == 8.0

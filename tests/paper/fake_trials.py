@@ -1,0 +1,86 @@
+"""Stand-ins for `run_trial`, in a separate module so that worker processes can import them."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nodecopy.executors import opened
+from nodecopy.paper.measure import RunTrial
+from nodecopy.paper.runner import run_missing
+from nodecopy.paper.store import Store
+from nodecopy.paper.trial import Row, Trial, TrialResult
+
+# The seed of the trial that the fakes below let fail.
+BAD = 3
+
+
+def make_trials(count: int) -> list[Trial]:
+    return [Trial("cora", "fixed", 5, "label-propagation", seed) for seed in range(count)]
+
+
+def make_rows(count: int) -> list[Row]:
+    return [Row(trial, quick(trial)) for trial in make_trials(count)]
+
+
+def quick(trial: Trial) -> TrialResult:
+    return TrialResult(
+        accuracy=0.1 + trial.seed / 1000,
+        nll=1 / 3,
+        brier=0.1 + 0.2,
+        ece_width=1e-300,
+        ece_mass=0.0,
+        error_auroc=0.5,
+        reliability=((None, None, 0), (0.1, 1 / 3, 7)),
+        outcomes={"low": {"both_right": 0.25, "corrected": 0.75}},
+        cpu_seconds=0.0,
+        wall_seconds=0.0,
+        peak_megabytes=1.0,
+        versions={"numerics": "1"},
+    )
+
+
+def slow(trial: Trial) -> TrialResult:
+    time.sleep(0.03)
+    return quick(trial)
+
+
+def raises(trial: Trial) -> TrialResult:
+    if trial.seed == BAD:
+        raise ValueError("on purpose")
+    return quick(trial)
+
+
+def interrupted(trial: Trial) -> TrialResult:
+    if trial.seed == BAD:
+        raise KeyboardInterrupt
+    return quick(trial)
+
+
+def notes_and_hangs(trial: Trial) -> TrialResult:
+    """Leave a file named after the process in the current folder, and never end."""
+    Path(f"{os.getpid()}.pid").touch()
+    time.sleep(1000)
+    return quick(trial)
+
+
+def of_another_version(trial: Trial) -> TrialResult:
+    return replace(quick(trial), versions={"numerics": "0"})
+
+
+def run_grid(
+    trials: Sequence[Trial],
+    path: Path,
+    executor: str,
+    run_trial: RunTrial,
+    largest_file: int | None = None,
+) -> None:
+    """Be a runner, in a separate process."""
+    if largest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
+    with Store.open(path) as store, opened(executor, 2) as where:
+        run_missing(trials, store, where, run_trial)

@@ -1,0 +1,41 @@
+"""Methods beyond the paper: PyTorch Geometric's networks, and the default without calibration."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodecopy.errors import ModelError
+from nodecopy.paper.methods import build_method
+from tests.problems import make_task, true_labels
+
+
+@pytest.mark.parametrize("name", ["sgc", "appnp"])
+def test_geometric_networks_learn_from_training_labels_alone(name: str) -> None:
+    pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
+    task, method = make_task(), build_method(name, "cora", 5)
+    p = method.fit(task, seed=1).probabilities
+    assert np.mean(p.argmax(1) == true_labels(task)) > 0.6
+    np.testing.assert_array_equal(p, method.fit(task, seed=1).probabilities)
+    alone = replace(task, val=task.val[:0])
+    np.testing.assert_array_equal(p, method.fit(alone, seed=1).probabilities)
+
+
+@pytest.mark.parametrize("name", ["sgc", "appnp"])
+def test_without_pytorch_geometric_one_line_names_the_extra(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch_geometric.nn", None)
+    with pytest.raises(ModelError, match=r"needs PyTorch Geometric: pip install 'nodecopy\[pyg\]'"):
+        build_method(name, "cora", 5)
+
+
+def test_the_default_reads_no_validation_label() -> None:
+    task, method = make_task(), build_method("best", "cora", 5)
+    labels = task.labels.copy()
+    labels[task.val] = -1
+    alone = replace(task, val=task.val[:0], labels=labels)
+    np.testing.assert_array_equal(method.fit(task).probabilities, method.fit(alone).probabilities)

@@ -1,0 +1,126 @@
+"""The report: complete, escaped, self-contained, the same every time; and its figures."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import InputError
+from nodecopy.paper.figures import draw, figure_1
+from nodecopy.paper.report import write_report
+from nodecopy.paper.study import Study
+from nodecopy.paper.trial import Row
+from tests.browser import NEEDED, Page, browser
+from tests.paper.conftest import HOSTILE
+from tests.paper.fabricated import make_cell
+from tests.waiting import LIMIT
+
+FIGURES = {"figure1-fixed.svg", "figure1-random.svg", "overview.svg"}
+
+
+def strings(svg: bytes) -> set[str]:
+    root = ET.fromstring(svg)
+    return {
+        text for node in root.iter("{http://www.w3.org/2000/svg}text") for text in node.itertext()
+    }
+
+
+def test_the_page_holds_every_section_table_and_figure(report: Path) -> None:
+    assert {path.name for path in report.iterdir()} == {"report.html", *FIGURES}
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert page.count("<section>") == 5
+    assert page.count("<table>") == 4 + 4  # accuracy and scores of three datasets and another
+    assert page.count("data:image/svg+xml") == len(FIGURES)
+    for text in ("Table 1. Cora", "▲ +3.0", "▼ −3.0", "paper 76.9 ± 0.5", "? +0.1", "2.13.0"):
+        assert text in page
+    assert "cells: 8 agree, 1 higher, 1 lower, 1 with one trial only" in page
+
+
+def test_all_text_is_escaped_and_nothing_else_is_needed(report: Path) -> None:
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; $c$" in page
+    assert "<script" not in page
+    assert "http" not in re.sub(r"base64,[^\"]*", "", page).replace("http-equiv", "")
+
+
+@NEEDED
+def test_the_page_in_a_browser(report: Path) -> None:
+    with browser() as driver:
+        page = Page(driver, report / "report.html")
+        for width, scheme in ((1200, "light"), (500, "dark")):
+            page.open("", width, scheme)
+            assert page.run("[...document.images].every(image => image.naturalWidth > 200)")
+            assert page.run("document.documentElement.scrollWidth <= innerWidth")
+            ground = page.run("getComputedStyle(document.body).backgroundColor")
+            assert (sum(map(int, re.findall(r"\d+", ground))) > 380) == (scheme == "light")
+        assert page.errors() == []
+
+
+REWRITE = """
+import sys
+from nodecopy.paper.report import write_report
+from tests.paper.conftest import HOSTILE
+from tests.paper.fabricated import make_cell, small_study
+rows = small_study() + make_cell(HOSTILE, "random", 5, HOSTILE, [70.0, 71.0])
+write_report(reversed(rows), sys.argv[1])
+"""
+
+
+def test_the_same_rows_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
+    # Another process, another order of rows, another order of sets.
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join(map(str, (root, root / "src")))
+    subprocess.run(
+        [sys.executable, "-c", REWRITE, str(tmp_path)],
+        env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": path},
+        check=True,
+        timeout=LIMIT,
+    )
+    for file in report.iterdir():
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+
+
+def test_incomplete_rows_are_reported_and_none_are_not(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no trials to report"):
+        write_report([], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    for name, method in (("base", "gcn"), ("one", "copying"), ("new", "best")):
+        rows = make_cell("pubmed", "fixed", 10, method, [70.0])
+        page = write_report(rows, tmp_path / name).read_text(encoding="utf-8")
+        assert "not run" in page
+
+
+def test_figures_are_svg_whose_text_is_text(report: Path) -> None:
+    degree = strings((report / "figure1-random.svg").read_bytes())
+    assert {"at most the median degree", "above the median"} <= degree
+    panels = {text for text in degree if "labels per class" in text}
+    assert panels == {f"{d}, {n} labels per class" for d in ("Cora", "CiteSeer") for n in (5, 10)}
+    overview = strings((report / "overview.svg").read_bytes())
+    assert {"PubMed, random split", "Cora, fixed split", "open: the paper"} <= overview
+    assert HOSTILE not in overview
+
+
+def test_a_degree_group_may_be_empty_in_every_trial() -> None:
+    pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    rows = [
+        Row(row.trial, replace(row.result, outcomes={"low": row.result.outcomes["low"]}))
+        for row in make_cell("cora", "random", 5, "copying", [70.0, 75.0], outcomes=True)
+    ]
+    figure = figure_1(Study(rows), "random")
+    assert figure is not None
+    assert "above the median" not in strings(figure.svg)
+    assert figure_1(Study(rows), "fixed") is None
+
+
+def test_the_settings_of_others_are_left_alone() -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    before = dict(matplotlib.rcParams)
+    draw("name", "title", "description", lambda figure: None)
+    assert dict(matplotlib.rcParams) == before

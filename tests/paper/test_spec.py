@@ -1,0 +1,113 @@
+"""Experiments: what is built in, what a file may say, and the order of the trials."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from nodecopy.errors import SpecError
+from nodecopy.paper.spec import Experiment, builtin_experiments, load_experiment
+
+GOOD = """
+title = "Custom"
+datasets = ["cora", "citeseer"]
+splits = ["fixed", "random"]
+labels_per_class = [5, 20]
+methods = ["label-propagation", "gcn"]
+trials_per_cell = 3
+"""
+
+
+def changed(key: str, value: str) -> str:
+    """Return the good text with another value of a key; an empty one takes the key away."""
+    kept = "\n".join(line for line in GOOD.splitlines() if not line.startswith(key))
+    return f"{kept}\n{key} = {value}\n" if value else kept
+
+
+def test_a_file_is_read_into_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "custom.toml"
+    path.write_text(GOOD + "first_seed = 100\n")
+    assert load_experiment(str(path)) == Experiment(
+        name="custom",
+        title="Custom",
+        datasets=("cora", "citeseer"),
+        splits=("fixed", "random"),
+        labels_per_class=(5, 20),
+        methods=("label-propagation", "gcn"),
+        trials_per_cell=3,
+        first_seed=100,
+    )
+
+
+def loaded(folder: Path, text: str) -> Experiment:
+    (folder / "custom.toml").write_text(text)
+    return load_experiment(str(folder / "custom.toml"))
+
+
+def test_trials_are_the_grid_and_every_cell_starts_early(tmp_path: Path) -> None:
+    trials = loaded(tmp_path, GOOD + "first_seed = 100").trials()
+    assert len(trials) == len(set(trials)) == 2 * 2 * 2 * 2 * 3
+    assert [trial.seed for trial in trials] == [100] * 16 + [101] * 16 + [102] * 16
+    assert [trial.method for trial in trials[:16]] == ["label-propagation"] * 8 + ["gcn"] * 8
+    twice = loaded(tmp_path, changed("methods", "['gcn', 'gcn']")).trials()
+    assert len(twice) == len(set(twice)) == 24
+
+
+def test_fewer_trials_of_a_method(tmp_path: Path) -> None:
+    experiment = loaded(tmp_path, GOOD + "trials_of = { gcn = 1 }")
+    methods = [trial.method for trial in experiment.trials()]
+    assert (methods.count("gcn"), methods.count("label-propagation")) == (8, 24)
+    # It is a bound, so that --trials and --methods go with it.
+    assert len(dataclasses.replace(experiment, trials_per_cell=1).trials()) == 16
+    assert len(dataclasses.replace(experiment, methods=("label-propagation",)).trials()) == 24
+
+
+def test_built_in_experiments_are_the_papers() -> None:
+    experiments = {name: load_experiment(name) for name in builtin_experiments()}
+    everything = set(experiments["all"].trials())
+    tables = [experiments[f"table{number}"] for number in (1, 2, 3)]
+    assert everything == {trial for table in tables for trial in table.trials()}
+    assert len(everything) == 4500
+    assert set(experiments["figure1"].trials()) < everything
+    for table, dataset in zip(tables, ("cora", "citeseer", "pubmed"), strict=True):
+        assert table.datasets == (dataset,)
+        assert set(table.methods) == {"chebynet", "gcn", "gat", "mmsbm-online", "copying"}
+    shared = {t.method for t in experiments["beyond"].trials() if t in everything}
+    assert shared == {"gcn", "copying"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("title = ", "as TOML"),
+        (GOOD + "method = 1", "unknown key 'method'; did you mean 'methods'"),
+        (GOOD + "name = 'x'", "unknown key 'name'"),
+        (GOOD + "trials_of = 5", "trials_of must be"),
+        (GOOD + "trials_of = { gcnn = 5 }", "trials_of: .*'gcnn'"),
+        (GOOD + "trials_of = { gcn = 0 }", "trials_of .*got 0"),
+        (changed("splits", ""), "missing .*'splits'"),
+        (changed("title", "1"), "title must be"),
+        (changed("datasets", "'cora'"), "datasets must be"),
+        (changed("datasets", "['corra']"), "datasets: .*did you mean 'cora'"),
+        (changed("labels_per_class", "[0]"), "labels_per_class .*got 0"),
+        (changed("labels_per_class", "[5.0]"), "labels_per_class must be"),
+        (changed("trials_per_cell", "true"), "trials_per_cell must be"),
+        (changed("trials_per_cell", "9" * 18), "trials_per_cell"),
+        (changed("first_seed", "-1"), "first_seed .*got -1"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_by_key(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=f"custom.toml.* {message}"):
+        loaded(tmp_path, text)
+
+
+def test_what_is_not_a_file_of_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="'tabel1'; did you mean 'table1'"):
+        load_experiment("tabel1")
+    with pytest.raises(SpecError, match="no such file"):
+        load_experiment(str(tmp_path))
+    (tmp_path / "custom.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="custom.toml"):
+        load_experiment(str(tmp_path / "custom.toml"))

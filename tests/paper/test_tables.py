@@ -1,0 +1,104 @@
+"""The tables say what the rows hold, and what they do not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from nodecopy.paper.agreement import compare_with_paper
+from nodecopy.paper.study import Study
+from nodecopy.paper.tables import (
+    DatasetTable,
+    TextCell,
+    accuracy_cells,
+    dataset_tables,
+    score_cells,
+)
+from nodecopy.paper.trial import CellKey, Row
+from tests.paper.fabricated import make_cell, small_study
+
+
+def tables_of(rows: list[Row]) -> list[DatasetTable]:
+    study = Study(rows)
+    return dataset_tables(accuracy_cells(study, compare_with_paper(study)))
+
+
+def find(table: DatasetTable, block: str, row: str, column: str) -> TextCell:
+    return dict(table.blocks[block])[row][table.columns.index(column)]
+
+
+def test_tables_1_to_3_are_whole() -> None:
+    tables = tables_of(small_study())
+    assert [table.dataset for table in tables] == ["Cora", "CiteSeer", "PubMed"]
+    names = ["ChebyNet", "GCNN", "GAT", "BGCN (MMSBM)", "BGCN (node copying)"]
+    for table in tables:
+        assert table.columns == ("5 labels", "10 labels", "20 labels")
+        assert list(table.blocks) == ["Random split", "Fixed split"]
+        for rows in table.blocks.values():
+            assert [method for method, _ in rows][:5] == names
+            assert all(len(cells) == 3 for _, cells in rows)
+    assert [method for method, _ in tables[0].blocks["Fixed split"]][5:] == ["Label propagation"]
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "cell"),
+    [
+        (
+            0,
+            ("Random split", "GCNN", "5 labels"),
+            TextCell("70.0 ± 3.7", ("paper 70.0 ± 3.7", "n 10"), "✓ 0.0", "agrees"),
+        ),
+        (
+            0,
+            ("Fixed split", "GCNN", "5 labels"),
+            TextCell("77.4 ± 0.8", ("paper 74.4 ± 0.8", "n 20"), "▲ +3.0", "higher"),
+        ),
+        (
+            0,
+            ("Fixed split", "BGCN (node copying)", "5 labels"),
+            TextCell("72.1 ± 1.3", ("paper 75.1 ± 1.3", "n 20"), "▼ −3.0", "lower"),
+        ),
+        (
+            1,
+            ("Random split", "GAT", "20 labels"),
+            TextCell("not run", ("paper 67.6 ± 2.3",), "", "absent"),
+        ),
+        (
+            2,
+            ("Fixed split", "GAT", "20 labels"),
+            TextCell("77.0", ("paper 76.9 ± 0.5", "n 1"), "? +0.1", "untested"),
+        ),
+        (0, ("Fixed split", "Label propagation", "5 labels"), TextCell("70.0 ± 0.0", ("n 20",))),
+        (
+            0,
+            ("Fixed split", "Label propagation", "10 labels"),
+            TextCell("not run", (), "", "absent"),
+        ),
+    ],
+)
+def test_cells(table: int, place: tuple[str, str, str], cell: TextCell) -> None:
+    assert find(tables_of(small_study())[table], *place) == cell
+
+
+def test_a_dataset_and_a_label_count_that_the_paper_does_not_have() -> None:
+    rows = make_cell("karate", "random", 3, "gcn", [50.0, 60.0])
+    tables = tables_of(rows + make_cell("cora", "fixed", 40, "gcn", [84.0, 85.0]))
+    assert tables[0].columns == ("5 labels", "10 labels", "20 labels", "40 labels")
+    assert find(tables[0], "Fixed split", "GCNN", "40 labels").text == "84.5 ± 0.7"
+    assert (tables[3].dataset, tables[3].columns) == ("karate", ("3 labels",))
+    assert list(tables[3].blocks) == ["Random split"]
+
+
+def test_scores_are_means_and_leave_out_what_is_no_number() -> None:
+    rows = make_cell("cora", "fixed", 5, "gcn", [70.0, 71.0, 100.0])
+    numbers = [(1.0, 0.7, 1.0, 300.0), (2.0, 0.8, 4.0, 1500.0), (3.0, math.nan, 5.5, 400.0)]
+    names = ("nll", "error_auroc", "cpu_seconds", "peak_megabytes")
+    study = Study(
+        Row(row.trial, replace(row.result, **dict(zip(names, some, strict=True)), brier=0.5))
+        for row, some in zip(rows, numbers, strict=True)
+    )
+    cell = score_cells(study)[CellKey("cora", "fixed", "gcn", 5)]
+    assert cell.text == "NLL 2.000"
+    assert cell.notes[1:] == ("Brier 0.500", "error AUROC 0.750", "3.5 s, 1,500 MB")

@@ -1,0 +1,145 @@
+"""Trials: that they repeat, and what they measure."""
+
+from __future__ import annotations
+
+import dataclasses
+import resource
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from nodecopy.classifiers import GCNClassifier, GivenProbabilities
+from nodecopy.data import Task, load_dataset
+from nodecopy.errors import DatasetError, ModelError, SplitError
+from nodecopy.paper.measure import run_trial, split_of
+from nodecopy.paper.methods import METHODS, Method, build_method
+from nodecopy.paper.trial import Trial, TrialResult
+from nodecopy.posterior import BayesianGCN
+from nodecopy.weights import MCDropout, TrainConfig
+
+TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)
+COSTS = ("cpu_seconds", "wall_seconds", "peak_megabytes")
+
+
+@pytest.fixture
+def short_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register two methods that take a moment."""
+    training = TrainConfig(epochs=4)
+    small = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(training))
+    for name, classifier in (("quick", GCNClassifier(training=training)), ("bayesian", small)):
+        method = Method(name, lambda dataset, labels, classifier=classifier: classifier)
+        monkeypatch.setitem(METHODS, name, method)
+
+
+def scores(result: TrialResult) -> dict:
+    return {k: v for k, v in dataclasses.asdict(result).items() if k not in COSTS}
+
+
+def test_every_method_has_settings_of_its_own() -> None:
+    settings = [repr(build_method(name, "cora", 5)) for name in METHODS]
+    assert len(set(settings)) == len(METHODS)
+
+
+@pytest.mark.usefixtures("short_methods")
+@pytest.mark.parametrize("method", ["quick", "bayesian"])
+def test_a_trial_repeats(method: str) -> None:
+    case = Trial("cora", "random", 5, method, 3)
+    first, again = run_trial(case), run_trial(case)
+    assert scores(first) == scores(again)
+    other = run_trial(dataclasses.replace(case, seed=4))
+    assert other.nll != first.nll
+
+
+def test_a_trial_scores_the_test_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    cora = load_dataset("cora")
+    test = split_of(TRIAL, cora).test
+    guess = cora.labels.copy()
+    guess[test[:250]] = (guess[test[:250]] + 1) % 7
+    given = GivenProbabilities(np.eye(7)[guess])
+    monkeypatch.setitem(METHODS, "given", Method("given", lambda *_: given))
+    result = run_trial(dataclasses.replace(TRIAL, method="given"))
+    assert result.accuracy == 0.75
+    assert result.brier == pytest.approx(0.5)
+    assert [count for *_, count in result.reliability][-1] == len(test) == 1000
+    assert result.reliability[-1][:2] == (1.0, 0.75)
+    assert result.reliability[0] == (None, None, 0)
+    assert result.outcomes == {}
+
+
+@pytest.mark.usefixtures("short_methods")
+def test_outcomes_are_shares_of_each_degree_group_and_agree_with_the_accuracy() -> None:
+    result = run_trial(dataclasses.replace(TRIAL, method="bayesian"))
+    for shares in result.outcomes.values():
+        assert set(shares) == {"both_right", "corrected", "broken", "both_wrong"}
+        assert sum(shares.values()) == pytest.approx(1)
+    cora = load_dataset("cora")
+    degrees = cora.graph.degrees[split_of(TRIAL, cora).test]
+    low = np.mean(degrees <= np.median(degrees))
+    right = {name: s["both_right"] + s["corrected"] for name, s in result.outcomes.items()}
+    assert low * right["low"] + (1 - low) * right["high"] == pytest.approx(result.accuracy)
+
+
+def test_outcomes_compare_with_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = GivenProbabilities(np.eye(7)[load_dataset("cora").labels])
+    model = BayesianGCN(base=base, n_zeta=1, n_weights=1, weights=MCDropout(TrainConfig(epochs=2)))
+    monkeypatch.setitem(METHODS, "spoils", Method("spoils", lambda *_: model))
+    result = run_trial(dataclasses.replace(TRIAL, method="spoils"))
+    for shares in result.outcomes.values():
+        assert shares["corrected"] == shares["both_wrong"] == 0  # the base is always right
+        assert shares["broken"] > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can forget a peak")
+def test_a_trial_measures_its_cost_and_not_that_of_what_ran_before() -> None:
+    assert len(bytearray(b"x") * (400 << 20)) > 0
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    assert before > 400
+    result = run_trial(TRIAL)
+    assert 1 < result.peak_megabytes < before - 300
+    assert result.cpu_seconds > 0
+    assert result.wall_seconds > 0
+    assert {"nodecopy", "numerics", "torch", "processor"} <= set(result.versions)
+
+
+def test_a_trial_runs_on_one_thread_and_gives_the_others_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+
+    class Counts:
+        def fit(self, task: Task, seed: int = 0) -> None:
+            threads.append(torch.get_num_threads())
+            raise ModelError("on purpose")
+
+    monkeypatch.setitem(METHODS, "counts", Method("", lambda *_: Counts()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(ModelError, match="on purpose"):
+            run_trial(dataclasses.replace(TRIAL, method="counts"))
+        assert (threads, torch.get_num_threads()) == ([1], 3)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_methods_of_one_seed_see_one_random_split() -> None:
+    cora = load_dataset("cora")
+    cases = [Trial("cora", "random", 5, method, 8) for method in ("gcn", "copying")]
+    one, two = (split_of(case, cora) for case in cases)
+    for part in ("train", "val", "test"):
+        assert np.array_equal(getattr(one, part), getattr(two, part))
+    other = split_of(dataclasses.replace(cases[0], seed=9), cora)
+    assert not np.array_equal(one.train, other.train)
+    fixed = [split_of(Trial("cora", "fixed", 5, "gcn", seed), cora) for seed in (0, 1)]
+    assert np.array_equal(fixed[0].train, fixed[1].train)
+
+
+def test_unknown_names_are_refused_with_a_suggestion() -> None:
+    with pytest.raises(SplitError, match="'fixd'; did you mean 'fixed'"):
+        Trial("cora", "fixd", 5, "gcn", 0)
+    with pytest.raises(ModelError, match="'copyng'; did you mean 'copying'"):
+        run_trial(Trial("cora", "fixed", 5, "copyng", 0))
+    with pytest.raises(DatasetError, match="'corra'; did you mean 'cora'"):
+        run_trial(Trial("corra", "fixed", 5, "gcn", 0))

@@ -1,0 +1,108 @@
+"""The page as a text: nothing leaves it, nothing breaks out of it, only its own scripts run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from nodecopy.report.page import report_page
+from nodecopy.run import LabelledGraph
+from tests.report.fabricated import HOSTILE_CLASSES, HOSTILE_IDS, make_result
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text of each script, as a browser finds them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.result: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._in_script = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.result.append((tag, dict(attrs)))
+        self._in_script = tag == "script"
+        if self._in_script:
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self._in_script:
+            self.scripts[-1] += data
+
+    def handle_endtag(self, tag):
+        self._in_script = False
+
+
+@pytest.fixture(scope="module")
+def page(result: LabelledGraph) -> str:
+    return report_page(result)
+
+
+def test_the_policy_names_the_digests_of_the_scripts_and_nothing_else(page):
+    elements = Elements(page)
+    (policy,) = [
+        attributes["content"] or ""
+        for tag, attributes in elements.result
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    data, *run = elements.scripts
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in run]
+    assert rules["script-src"].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert len(run) == 2
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data:"
+    assert json.loads(data)["classes"]["names"]
+
+
+def test_the_page_refers_to_nothing_outside(page):
+    for tag, attributes in Elements(page).result:
+        for name in ("src", "href", "action", "srcset", "data"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("#", "data:")), (tag, name, value)
+    style = page.split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_names_travel_as_data_and_arrive_unharmed(page):
+    data = json.loads(Elements(page).scripts[0])
+    assert set(HOSTILE_IDS) <= set(data["nodes"]["ids"])
+    assert sorted(data["classes"]["names"]) == sorted(HOSTILE_CLASSES)
+    raw = page.split('id="data">')[1].split("</script>")[0]
+    assert not re.search("[<>&\u2028\u2029]", raw)
+    assert "alert(1)" in raw  # it is there, as a text
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "num_classes", "id", "least"),
+    [
+        (20_000, 40, "n{}", 5_000),
+        (60_000, 3, "n{}", 15_000),
+        (3_000, 1_000, "n{}", 500),
+        (3_000, 3, "{}" + "é" * 2_000, 100),
+    ],
+)
+def test_the_page_stays_under_5_megabytes(num_nodes, num_classes, id, least):
+    rng = np.random.default_rng(0)
+    edges = rng.integers(0, num_nodes, (10 * num_nodes, 2))
+    ids = [id.format(k) for k in range(num_nodes)]
+    result = make_result(num_nodes, num_classes, graphs=10, ids=ids, edges=edges, suspects=600)
+    page = report_page(result)
+    assert 2_000_000 < len(page.encode()) <= 5_000_000
+    data = json.loads(Elements(page).scripts[0])
+    shown = len(data["nodes"]["ids"])
+    assert shown >= least
+    assert (data["leftOut"] is None) == (shown == num_nodes)
+    listed = [*data["next"]["nodes"], *np.ravel(data["suspects"]["nodes"])]
+    assert min(listed) >= 0
+    assert max(listed) < shown
+    assert sum(data["classes"]["predicted"]) == num_nodes

@@ -1,0 +1,350 @@
+"""The page in a real browser: search, sort, keys, the panel of a node, light, dark and narrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from nodecopy.report.page import report_page
+from nodecopy.run import LabelledGraph
+from nodecopy.run.baselines import Baseline
+from tests.browser import NEEDED, ROWS, Page, browser
+from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
+
+pytestmark = NEEDED
+
+# Names that begin alike, as those of PubMed do.
+MESH = (
+    "Diabetes Mellitus, Experimental",
+    "Diabetes Mellitus Type 1",
+    "Diabetes Mellitus Type 2",
+)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, LabelledGraph], Path]:
+    folder = tmp_path_factory.mktemp("pages")
+
+    def write(name: str, result: LabelledGraph) -> Path:
+        path = folder / f"{name}.html"
+        if not path.exists():
+            path.write_text(report_page(result), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def page(driver: Any, written: Any, result: LabelledGraph) -> Iterator[Page]:
+    """The page of a small fit with awkward names; a word on the console fails the test."""
+    shown = Page(driver, written("awkward", result))
+    shown.errors()
+    yield shown
+    assert shown.errors() == []
+    assert shown.run("window.alerted") == 0
+
+
+def test_everything_is_drawn_nothing_is_fetched_and_no_other_script_runs(page, result):
+    page.open()
+    edges = str(result.table.dataset.graph.num_edges)
+    assert [fact.text for fact in page.all("#facts .value")][:3] == ["61", edges, "24"]
+    assert len(page.all(".chart svg")) == 5
+    assert all(chart.size["height"] > 100 for chart in page.all(".chart svg"))
+    assert "1 of 61 nodes have no edge" in page.one(".warning").text
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+    assert sorted(page.run("map.nodes")) == list(range(61))
+    page.run(
+        "document.body.append(Object.assign(document.createElement('script'), "
+        "{textContent: 'alert(3)'}))"
+    )
+    assert "Content Security Policy" in str(page.errors())
+
+
+def test_awkward_ids_are_shown_as_text_and_lead_to_their_nodes(page):
+    page.open()
+    assert {SCRIPT, "two↵lines", "9007199254740993"} <= set(page.column(0))
+    for node_id in HOSTILE_IDS:
+        page.open(f"#node={quote(node_id, safe='')}")
+        page.until(lambda id=node_id: page.title() == id.replace("\n", "↵"))
+        assert page.run("document.documentElement.scrollWidth <= innerWidth")
+    page.open("#node=%zz")
+    assert page.title() == ""
+    assert "“%zz”" in page.one("#matches").text
+
+
+def test_awkward_class_names_are_shown_whole(driver, written):
+    names = ("__proto__", "constructor", "👩‍👩‍👧‍👦 ग\u200dक", *MESH)
+    made = make_result(60, len(names), validation=contradicted(12, 2, len(names)))
+    dataset = replace(made.table.dataset, class_names=names)
+    page = Page(driver, written("names", replace(made, table=replace(made.table, dataset=dataset))))
+    page.open()
+    shown = page.run(
+        "[...document.querySelectorAll('#class-table tbody th, #class-table tbody "
+        "td:first-child')].map(e => e.textContent)"
+    )
+    assert tuple(shown) == names
+    options = [option.get_attribute("textContent") for option in page.all("#class-filter option")]
+    assert set(names) <= set(options)
+    page.open("#node=n0")
+    assert set(page.column(1)) <= set(names)
+    assert "known label is" in page.one("#panel").text
+    assert page.errors() == []
+
+
+def test_search_filters_and_sorting(page, result):
+    page.open()
+    page.one("#query").send_keys("SCRIPT")
+    assert page.one("#matches").text == "3 of 61 nodes"
+    assert len(page.all(ROWS)) == 3
+    page.one("#query").send_keys(" no such node")
+    assert "No node matches" in page.one(".grid").text
+    page.one("#query").send_keys(Keys.CONTROL + "a", Keys.DELETE)
+    labels, predicted = result.table.dataset.labels, result.posterior.probabilities.argmax(1)
+    for value, chosen in {
+        "unlabelled": labels < 0,
+        "differs": (labels >= 0) & (labels != predicted),
+        "labelled": labels >= 0,
+    }.items():
+        Select(page.one("#label-filter")).select_by_value(value)
+        assert page.one("#matches").text == f"{chosen.sum()} of 61 nodes"
+    first = predicted[labels >= 0][0]
+    Select(page.one("#class-filter")).select_by_value(str(first))
+    assert set(page.column(1)) == {result.class_names[first]}
+    page.open()
+    for order in ("ascending", "descending"):
+        page.sort("Degree")
+        shown = [int(text) for text in page.column(7)]
+        assert shown == sorted(shown, reverse=order == "descending")
+        assert page.one(f'[aria-sort="{order}"]').text.startswith("Degree")
+    for _ in range(2):  # unknown labels are last either way
+        page.sort("Known label")
+        assert page.column(3)[0] != "–"
+
+
+def test_a_click_opens_a_node_and_its_neighbours_lead_on(page):
+    page.open()
+    page.one("#query").send_keys("<script>alert")
+    page.one(ROWS).click()
+    assert page.until(page.title) == SCRIPT
+    panel = page.one("#panel").text
+    for part in ("Class probabilities", "Between networks", "keeps its own with probability 0.01"):
+        assert part in panel
+    assert len(page.all("#neighbourhood svg")) == 1
+    buttons = page.all("#panel .list button")
+    first = page.run("arguments[0].querySelector('bdi').textContent", buttons[0])
+    buttons[0].click()
+    page.until(lambda: page.title() == first != SCRIPT)
+    page.driver.back()
+    page.until(lambda: page.title() == SCRIPT)
+    page.driver.back()
+    page.until(lambda: page.title() == "")
+
+
+def test_keys_move_through_the_table_and_close_the_panel(page):
+    page.open()
+    page.run("document.querySelector(arguments[0] + '[tabindex=\"0\"]').focus()", ROWS)
+    focused = lambda: page.run("document.activeElement.getAttribute('aria-rowindex')")  # noqa: E731
+    for key, place in ((Keys.ARROW_DOWN, "3"), (Keys.END, "62"), (Keys.HOME, "2")):
+        page.press(key)
+        assert focused() == place
+    page.press(Keys.PAGE_DOWN, Keys.ARROW_UP)
+    at = focused()
+    page.press(Keys.ENTER)
+    assert page.until(page.title) == page.column(0)[int(at) - 2]
+    assert page.run("document.activeElement.id") == "panel-title"
+    page.press(Keys.ESCAPE)
+    page.until(lambda: page.title() == "")
+    assert focused() == at
+    assert page.run("location.hash") == ""
+    button = page.one("#next-list td button")
+    button.click()
+    page.until(page.title)
+    page.one("#close").click()
+    page.until(lambda: page.title() == "")
+    assert page.driver.switch_to.active_element == button
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_both_schemes_and_the_switch_between_them(page, scheme):
+    page.open(scheme=scheme)
+    ground = lambda: sum(  # noqa: E731
+        map(int, page.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
+    )
+    axis = lambda: page.one("#confidence-chart svg text").get_attribute("fill")  # noqa: E731
+    dark, before = scheme == "dark", axis()
+    assert (ground() < 150) is dark
+    page.one("#theme").click()
+    assert (ground() < 150) is not dark
+    assert axis() != before  # the charts changed with the page
+
+
+@pytest.mark.parametrize("fragment", ["", f"#node={'long' * 75}"])
+def test_a_phone_needs_no_sideways_scrolling(page, fragment):
+    page.open(fragment, width=360)
+    assert page.run("document.documentElement.scrollWidth") <= page.run("innerWidth") == 360
+    panel = page.one("#panel")
+    assert panel.is_displayed() is bool(fragment)
+    if fragment:
+        for part in (panel, page.one("#panel-title")):
+            assert page.run("arguments[0].scrollWidth <= arguments[0].clientWidth", part)
+        page.press(Keys.ESCAPE)
+        page.until(lambda: not panel.is_displayed())
+
+
+def test_20_000_rows_are_few_elements_and_many_classes_are_listed_on_demand(driver, written):
+    large = Page(driver, written("large", make_result(20_000, 40)))
+    large.open()
+    assert large.one("#matches").text == "20,000 nodes"
+    large.run("document.querySelector('.grid').scrollTo(0, 300000)")
+    large.until(lambda: "n7500" in large.column(0))
+    assert 10 < len(large.all(ROWS)) < 100
+    large.sort("Confidence")
+    large.run("(grid.scroller.scrollTop = 1e9)")
+    large.until(lambda: large.run("grid.body.lastChild.getAttribute('aria-rowindex')") == "20001")
+    assert large.column(2)[-1] == f"{make_result(20_000, 40).posterior.probabilities.max():.1%}"
+    large.open("#node=n5")
+    assert len(large.all(".bars li")) == 8
+    (more,) = [b for b in large.all("#panel button") if b.text == "Show all 40 classes"]
+    more.click()
+    assert len(large.all(".bars li")) == 40
+    assert large.errors() == []
+
+
+def test_what_held_out_labels_tell_is_shown(driver, written):
+    made = make_result(60, validation=contradicted(6, 2))
+    baselines = (Baseline("label propagation", np.array([True] * 5 + [False])),)
+    result = replace(made, baselines=baselines)
+    page = Page(driver, written("held-out", result))
+    page.open()
+    sizes = result.sets[6:].sum(1)
+    page.one("#sets-table summary").click()
+    rows = [row.text.split() for row in page.all("#sets-table tbody tr")]
+    assert [(int(size), int(count)) for size, count, _ in rows] == [
+        (m, np.count_nonzero(sizes == m)) for m in (1, 2, 3) if np.any(sizes == m)
+    ]
+    counts = [
+        [int(cell.text) for cell in row.find_elements("css selector", "td")]
+        for row in page.all("#confusion-table tbody tr")
+    ]
+    assert counts == [[2, 0, 0], [0, 1, 1], [1, 0, 1]]
+    rows = [row.text for row in page.all("#baselines-table tbody tr")]
+    assert rows[0].startswith("nodecopy 66.7%")
+    assert rows[1].startswith("label propagation 83.3%")
+    assert rows[1].endswith("+16.7 ± 33.3")  # two standard errors, and one is 1 / 6
+    suspects = result.suspect_labels
+    _, second = page.all("#suspect-label-list tbody tr")
+    second.find_element("css selector", "button").click()
+    assert page.until(page.title) == f"n{suspects.nodes[1]}"
+    panel = page.one("#panel").text.replace("\n", " ")
+    assert f"wrong with a probability of {100 * suspects.probability[1]:.1f}%" in panel
+    shown = [page.run("arguments[0].textContent", item) for item in page.all("#panel .set li")]
+    order = np.argsort(-result.posterior.probabilities[suspects.nodes[1]], kind="stable")
+    assert shown == [f"class {k}" for k in order if result.sets[suspects.nodes[1], k]]
+    lefts = "[...document.querySelector(arguments[0]).children].map(e => e.offsetLeft)"
+    head, row = page.run(lefts, ".row.head"), page.run(lefts, ROWS)
+    assert len(set(head)) == 10
+    assert head == row == sorted(head)
+    assert page.errors() == []
+
+
+def test_a_fit_with_nothing_to_show_says_so(driver, written):
+    bare = make_result(12, 2, graphs=0, suggestions=0, suspects=0, edges=[(0, 1)])
+    page = Page(driver, written("bare", bare))
+    page.open("#node=n7")
+    for place, words in {
+        "#panel": "No edge leads to it",
+        "#next": "No node is suggested",
+        "#suspects": "No edge is listed",
+        "#trust": "No label was held out",
+    }.items():
+        assert words in page.one(place).text
+    assert "there are no donors" in page.one("#panel").text
+    assert page.errors() == []
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+def test_long_names_keep_their_end_and_fit_into_the_page(driver, written, width):
+    ids = [f"{'the-same-beginning/' * 5}{i:03d}" for i in range(40)]
+    made = make_result(40, 4, ids=ids, validation=contradicted(8, 4, 4))
+    names = tuple(f"Class {k} of those with a name that is rather long" for k in range(4))
+    dataset = replace(made.table.dataset, class_names=names)
+    result = replace(made, table=replace(made.table, dataset=dataset))
+    page = Page(driver, written("long-names", result))
+    page.open(f"#node={quote(ids[5], safe='')}", width=width)
+    drawn = page.run(
+        "[...document.querySelectorAll('#neighbourhood text')].map(text => {"
+        " const [box, all] = [text, byId('neighbourhood')].map(e => e.getBoundingClientRect());"
+        " return [text.textContent, box.left >= all.left && box.right <= all.right]; })"
+    )
+    assert sorted(drawn) == [[f"…ning/{n}", True] for n in ("004", "005", "006")]
+    page.press(Keys.ESCAPE)
+    page.until(lambda: page.title() == "")
+    lines = f"{ROWS} > :first-child .line"
+    ends = page.run(
+        "[...document.querySelectorAll(arguments[0])].map(e => e.lastChild.data)", lines
+    )
+    assert len(set(ends)) == len(ends) > 3
+    inside = """[...document.querySelectorAll(arguments[0])].every((line) => {
+      const range = document.createRange();
+      range.selectNode(line.lastChild);
+      return range.getBoundingClientRect().right <= line.getBoundingClientRect().right + 1;
+    })"""
+    assert page.run(inside, lines)
+    if width > 1000:
+        wider = ".map(e => e.scrollWidth - e.clientWidth)"
+        assert max(page.run(f"[...document.querySelectorAll('main .scroll, .grid')]{wider}")) <= 1
+
+
+def test_a_search_for_a_node_that_the_page_does_not_hold_says_so(driver, written, monkeypatch):
+    monkeypatch.setattr("nodecopy.report.page.MAX_NODES", 60)
+    page = Page(driver, written("part", make_result(500)))
+    page.open()
+    held = set(page.run("data.nodes.ids"))
+    page.one("#query").send_keys(next(f"n{i}" for i in range(499, 0, -1) if f"n{i}" not in held))
+    assert "It holds 60 of 500 nodes; predictions.csv" in page.one("#matches").text
+
+
+def test_rows_can_be_downloaded_as_they_are_filtered(page, result):
+    page.open()
+    page.run("(HTMLAnchorElement.prototype.click = () => 0)")
+    page.run("(URL.createObjectURL = (blob) => { window.saved = blob.text(); return ''; })")
+    Select(page.one("#label-filter")).select_by_value("labelled")
+    page.run("document.querySelector('#nodes .download').click() ?? 0")
+    text = page.driver.execute_async_script("window.saved.then(arguments[0])")
+    head, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert head[:4] == ["id", "known", "predicted", "confidence"]
+    known = result.table.dataset.labels >= 0
+    assert {row[0] for row in rows} == set(map(str, result.table.ids[known]))
+    assert all(sum(map(float, row[4:])) == pytest.approx(1, abs=0.001) for row in rows)
+
+
+def test_on_paper_there_are_no_buttons_and_nothing_is_cut(page):
+    page.open()
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not page.one("#table").is_displayed()
+    assert page.one(".on-paper").is_displayed()
+    assert not any(button.is_displayed() for button in page.all("main .download"))
+    size = {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    outside = (
+        "[...document.querySelectorAll('.chart svg, main table')]"
+        ".filter(e => e.getClientRects().length && e.getBoundingClientRect().right > 701).length"
+    )
+    assert page.run(outside) == 0
+    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

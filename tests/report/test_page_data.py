@@ -1,0 +1,195 @@
+"""The page shows the values of the result."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from nodecopy.graph import Graph
+from nodecopy.report.page_data import page_data
+from nodecopy.report.page_nodes import choose_nodes, link_columns
+from nodecopy.run import LabelledGraph, Validation
+from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
+
+
+def unpacked(text: str, kind: str) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text), kind)
+
+
+def node_of(result: LabelledGraph, data: dict[str, Any]) -> NDArray[np.int64]:
+    """Return the node of the graph at each place of the page."""
+    where = {str(node_id): node for node, node_id in enumerate(result.table.ids)}
+    return np.array([where[node_id] for node_id in data["nodes"]["ids"]])
+
+
+@pytest.fixture(scope="module")
+def data(result: LabelledGraph) -> dict[str, Any]:
+    return page_data(result)
+
+
+def test_columns_links_and_donors_are_those_of_the_result(result, data):
+    nodes, columns, graph = node_of(result, data), data["nodes"], result.table.dataset.graph
+    assert set(HOSTILE_IDS) <= set(columns["ids"])
+    assert len(nodes) == 61
+    posterior = result.posterior.take(nodes)
+    p = unpacked(columns["probabilities"], "<u2").reshape(len(nodes), -1) / 10_000
+    assert np.abs(p - posterior.probabilities).max() <= 0.00005 + 1e-12
+    assert np.array_equal(unpacked(columns["predicted"], "<i2"), posterior.probabilities.argmax(1))
+    assert np.array_equal(unpacked(columns["known"], "<i2"), result.table.dataset.labels[nodes])
+    for name, part in {
+        "entropy": posterior.entropy,
+        "fromGraph": posterior.graph_information,
+        "fromWeights": posterior.weight_information,
+        "fromModel": posterior.model_information,
+    }.items():
+        assert np.allclose(unpacked(columns[name], "<f4"), part)
+    assert np.array_equal(unpacked(columns["degree"], "<i4"), graph.degrees[nodes])
+    sets = result.classifier.predict_set()
+    bits = unpacked(columns["sets"], "u1").reshape(len(nodes), -1)
+    assert np.array_equal(np.unpackbits(bits, axis=1, count=3, bitorder="little"), sets[nodes])
+    offsets, targets = (unpacked(data["links"][key], "<i4") for key in ("offsets", "targets"))
+    for place, node in enumerate(nodes):
+        shown = nodes[targets[offsets[place] : offsets[place + 1]]]
+        assert sorted(shown.tolist()) == graph.neighbours(node).tolist()
+    donors, base = data["donors"], result.classifier.base_proba_.argmax(1)
+    drawn = unpacked(donors["drawn"], "<i4").reshape(len(nodes), -1)
+    assert np.array_equal(nodes[drawn], result.donors.nodes[:, nodes].T)
+    assert np.array_equal(unpacked(donors["classOf"], "<i4"), base[nodes])
+    assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
+
+
+def test_nodes_outside_the_part_that_was_fitted_to_have_no_donors():
+    result = make_result(50)
+    part = np.arange(0, 50, 2)
+    drawn = np.stack([np.roll(np.arange(25), shift) for shift in (1, 2, 3)]).astype(np.int32)
+    donors = replace(result.donors, nodes=drawn, classes=result.donors.classes[part], part=part)
+    result = replace(result, donors=donors)
+    data = page_data(result)
+    nodes, columns = node_of(result, data), data["donors"]
+    classes = unpacked(columns["classOf"], "<i4")
+    shown = unpacked(columns["drawn"], "<i4").reshape(50, 3)
+    for place, node in enumerate(nodes):
+        if node % 2:
+            assert classes[place] == -1
+            assert shown[place].tolist() == [-1] * 3
+        else:
+            assert classes[place] == result.posterior.probabilities[node].argmax()
+            assert nodes[shown[place]].tolist() == [(node - 2 * s) % 50 for s in (1, 2, 3)]
+    assert sum(columns["classSizes"]) == 25
+
+
+def test_counts_and_lists_are_those_of_the_result(result, data):
+    labels, p = result.table.dataset.labels, result.posterior.probabilities
+    assert data["classes"]["names"] == list(result.class_names)
+    assert data["classes"]["known"] == np.bincount(labels[labels >= 0]).tolist() == [8, 8, 8]
+    assert data["classes"]["predicted"] == np.bincount(p.argmax(1), minlength=3).tolist()
+    assert np.allclose(data["classes"]["expected"], p.sum(0), atol=0.05)
+    assert sum(data["confidence"]["counts"]) == sum(data["sets"]["counts"]) == 61 - 24
+    nodes = node_of(result, data)
+    assert nodes[data["next"]["nodes"]].tolist() == result.next_labels.nodes.tolist()
+    assert np.allclose(data["next"]["gain"], result.next_labels.gain, atol=0.0001)
+    estimate = result.classifier.estimated_accuracy()
+    assert f"About {estimate.accuracy:.0%} of the predictions" in data["summary"][1]
+    assert f"{estimate.low:.0%}–{estimate.high:.0%}" in data["facts"][3]["remark"]
+    made = make_result(30, ids=[f"n{30 - i}" for i in range(30)])
+    suspects = page_data(made)["suspects"]
+    ends = node_of(made, page_data(made))[np.array(suspects["nodes"])]
+    assert ends.tolist() == made.suspect_edges.nodes.tolist()
+
+
+def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():
+    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
+    validation = Validation(np.arange(3), np.array([0, 1, 0]), probabilities, 2)
+    result = make_result(20, 2, validation=validation)
+    low, high = page_data(result)["reliability"]["points"]
+    assert (low["count"], high["count"]) == (1, 2)
+    assert high["accuracy"] == 0.5
+    assert (high["low"], high["high"]) == (0.0945, 0.9055)
+
+
+def test_without_validation_the_page_says_why():
+    data = page_data(make_result(20))
+    assert data["reliability"]["points"] == []
+    assert data["sets"]["counts"] == data["suspectLabels"]["nodes"] == []
+    assert data["nodes"]["sets"] is None
+    assert data["sets"]["sentence"].startswith("There are no prediction sets: no label was held")
+    assert data["suspectLabels"]["sentence"].startswith("Known labels were not checked: no label")
+    assert "no label was held out, since the model is not calibrated" in data["summary"][1]
+    asked = make_result(20)
+    impossible = replace(asked, settings=replace(asked.settings, calibrate=True))
+    assert "that takes a class with two labels" in page_data(impossible)["summary"][1]
+
+
+def test_suspect_labels_are_listed_in_the_order_of_the_file():
+    result = make_result(40, validation=contradicted(6, 2))
+    data = page_data(result)
+    suspects = data["suspectLabels"]
+    assert node_of(result, data)[suspects["nodes"]].tolist() == result.suspect_labels.nodes.tolist()
+    assert sorted(result.suspect_labels.nodes.tolist()) == [4, 5]
+    assert suspects["suggested"] == [2, 0]
+    assert np.allclose(suspects["probability"], result.suspect_labels.probability, atol=0.0001)
+    assert "2 known labels" in suspects["sentence"]
+    none = page_data(make_result(40, validation=contradicted(6, 0)))["suspectLabels"]
+    assert none["nodes"] == []
+
+
+def test_nodes_are_ordered_as_people_order_ids():
+    ids = ["n10", "n9", "N1", "a", "n" + "9" * 5000, "n" + "0" * 4999 + "8"]
+    shown = page_data(make_result(6, 2, ids=ids))["nodes"]["ids"]
+    assert shown == ["a", "N1", ids[5], "n9", "n10", ids[4]]
+
+
+def test_a_graph_too_large_for_the_page_keeps_what_matters():
+    result = make_result(400, 4)
+    chosen = set(choose_nodes(result, 60).tolist())
+    assert len(chosen) == 60
+    p = result.posterior.probabilities.max(1)
+    needed = {*range(8), *result.next_labels.nodes, *result.suspect_edges.nodes.ravel()}
+    assert needed <= chosen
+    others = np.setdiff1d(np.arange(400), list(needed))
+    doubtful = others[np.argsort(p[others], kind="stable")][: int(0.75 * (60 - len(needed)))]
+    assert len(doubtful) > 20
+    assert set(doubtful.tolist()) <= chosen
+    assert chosen == set(choose_nodes(result, 60).tolist())
+    sample = chosen - needed - set(doubtful.tolist())
+    seed = replace(result, settings=replace(result.settings, random_state=1))
+    assert not sample <= set(choose_nodes(seed, 60).tolist())
+    data = page_data(result, max_nodes=60)
+    assert "60 of 400 nodes" in data["leftOut"]
+    assert sum(data["classes"]["predicted"]) == 400
+    assert unpacked(data["nodes"]["degree"], "<i4").tolist() == [2] * 60
+    assert len(unpacked(data["links"]["targets"], "<i4")) < 120
+    drawn = unpacked(data["donors"]["drawn"], "<i4")
+    assert drawn.min() == -1
+    assert drawn.max() < 60
+    assert page_data(result)["leftOut"] is None
+
+
+def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_for():
+    result = make_result(3_000, validation=contradicted(2_900, 1_000), suggestions=90)
+    labels = np.where(np.arange(3_000) < 2_000, 0, -1)
+    dataset = replace(result.table.dataset, labels=labels)
+    result = replace(result, table=replace(result.table, dataset=dataset))
+    chosen = choose_nodes(result, 100)
+    assert len(chosen) == 100
+    data = page_data(result, 100)
+    assert len(data["suspectLabels"]["nodes"]) == len(data["next"]["nodes"]) == 20
+    assert min(data["suspectLabels"]["nodes"] + data["next"]["nodes"]) >= 0
+    listed = {*result.suspect_labels.nodes[:25], *result.next_labels.nodes[:25]}
+    others = np.setdiff1d(chosen, [*listed, *result.suspect_edges.nodes.ravel()])
+    assert np.count_nonzero(others < 2_000) >= len(others) // 2
+
+
+def test_hubs_keep_their_labelled_neighbours_when_links_are_many():
+    star = Graph.from_edges(601, [(0, i) for i in range(1, 601)])
+    first = np.arange(601) >= 590
+    packed = link_columns(star, np.arange(601), first, max_links=0)
+    offsets = unpacked(packed["offsets"], "<i4")
+    targets = unpacked(packed["targets"], "<i4")
+    assert targets[: offsets[1]].tolist() == [*range(590, 601), *range(1, 6)]
+    assert np.diff(offsets)[1:].tolist() == [1] * 600

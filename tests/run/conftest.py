@@ -1,0 +1,63 @@
+"""A small graph of one's own: two communities with awkward ids, a few labels, two features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy.run import FitSettings, LabelledGraph, label_tables
+
+IDS = ["<script>alert(1)</script>", "-7", "a b", "Zoë", "x,y", '"quoted"', "007", "7", "=1+1", "ß"]
+
+
+@pytest.fixture(scope="session")
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of two rings of ten nodes, joined by one edge."""
+    folder = tmp_path_factory.mktemp("own")
+    ids = [*IDS, *(f"b{k}" for k in range(10))]
+    pairs = [(r + k, r + (k + step) % 10) for r in (0, 10) for k in range(10) for step in (1, 2)]
+    write_rows(folder / "edges.csv", [("source", "target"), *named(ids, [*pairs, (0, 10)])])
+    labels = [(ids[n], "=red" if n < 10 else "blue") for n in (0, 1, 2, 3, 10, 11, 12)]
+    write_rows(folder / "labels.csv", [("id", "label"), *labels])
+    values = np.random.default_rng(0).normal(size=(20, 2)).round(3)
+    values[:10, 0] += 2
+    rows = [(id, *map(str, row)) for id, row in zip(ids, values, strict=True)]
+    write_rows(folder / "features.csv", [("id", "first", "second"), *rows])
+    return folder
+
+
+def named(ids: list[str], pairs: list[tuple[int, int]]) -> list[tuple[str, str]]:
+    return [(ids[u], ids[v]) for u, v in pairs]
+
+
+def write_rows(path: Path, rows: list[tuple[str, ...]]) -> None:
+    import csv
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+@pytest.fixture(scope="session")
+def settings(own_folder: Path) -> FitSettings:
+    """A cheap fit to these files."""
+    files = [str(own_folder / name) for name in ("edges.csv", "labels.csv", "features.csv")]
+    return FitSettings(*files, suspects=5)
+
+
+@pytest.fixture(scope="session")
+def labelled(settings: FitSettings) -> LabelledGraph:
+    return label_tables(settings, progress=False)
+
+
+@pytest.fixture
+def rows_file(tmp_path: Path) -> Callable[[str, list[tuple[str, ...]]], str]:
+    """Write rows to a file; return its name."""
+
+    def write(name: str, rows: list[tuple[str, ...]]) -> str:
+        write_rows(tmp_path / name, rows)
+        return str(tmp_path / name)
+
+    return write

@@ -1,0 +1,133 @@
+"""`nodecopy fit cora`: the folder, page, model and settings of a fit to tables, and the truth."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_split
+from nodecopy.annotate import open_run
+from nodecopy.errors import SpecError
+from nodecopy.run import FitSettings
+from nodecopy.run.source import read_source
+from tests.run.test_commands import FILES
+
+CORA = load_dataset("cora")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fit(*options: str) -> int:
+    return cli.main(["fit", "cora", "--method=fast", "--labels-per-class=5", *options])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a fit, without other methods beside it."""
+    folder = tmp_path_factory.mktemp("built-in") / "run"
+    assert fit("--no-baselines", f"--out={folder}") == 0
+    return folder
+
+
+def test_a_built_in_dataset_is_read_as_tables_are() -> None:
+    table = read_source(
+        FitSettings(dataset="cora", labels_per_class=5, split="random", random_state=2)
+    )
+    split = random_split(CORA, 5, seed=2)
+    assert np.flatnonzero(table.dataset.labels >= 0).tolist() == split.train.tolist()
+    assert table.dataset.class_names == CORA.class_names
+    assert (table.ids.tolist(), table.ids.dtype) == (list(range(2708)), np.int64)
+    assert table.feature_names[-1] == "1432"
+    assert "random-5-seed-2 has 35 nodes to learn from and 1,000" in table.notes[0]
+
+
+def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
+    assert {file.name for file in run.iterdir()} == FILES | {"truth.csv"}
+    split = fixed_split(CORA, 5)
+    known = np.where(np.isin(np.arange(2708), split.train), CORA.labels, -1)
+    expected = NodeCopyClassifier("fast", random_state=0).fit(CORA.graph, CORA.features, known)
+    rows = read(run / "predictions.csv")
+    assert [row["id"] for row in rows] == [str(node) for node in range(2708)]
+    shown = [[float(row[f"p_{name}"]) for name in CORA.class_names] for row in rows]
+    np.testing.assert_allclose(shown, expected.predict_proba(), atol=1e-6)
+    names = [CORA.class_names[k] for k in expected.predict()]
+    assert [row["predicted"] for row in rows] == names
+    assert NodeCopyClassifier.load(run / "model").predict().tolist() == names
+    truth = [(str(node), CORA.class_names[CORA.labels[node]]) for node in split.test]
+    assert [tuple(row.values()) for row in read(run / "truth.csv")] == truth
+    assert "cora (built in)" in (run / "report.html").read_text("utf-8")
+
+
+def test_the_settings_of_the_folder_repeat_the_fit(run: Path, tmp_path: Path) -> None:
+    asked = tomllib.loads((run / "config.toml").read_text("utf-8"))
+    assert (asked["dataset"], asked["labels_per_class"]) == ("cora", 5)
+    assert cli.main(["fit", f"--config={run}/config.toml", f"--out={tmp_path}/again"]) == 0
+    for name in ("predictions.csv", "truth.csv", "config.toml", "summary.json", "report.html"):
+        assert (tmp_path / "again" / name).read_bytes() == (run / name).read_bytes(), name
+
+
+def test_the_command_ends_with_what_evaluate_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3", "--suspects=7"]
+    assert fit(*options) == 0
+    out = capsys.readouterr().out
+    folder = Path("runs/cora-random-5-seed-1-seed-1")
+    assert f"report: {folder / 'report.html'}\n" in out
+    assert len(read(folder / "suspect_edges.csv")) == 7
+    files = [f"--predictions={folder}/predictions.csv", f"--truth={folder}/truth.csv"]
+    assert cli.main(["evaluate", *files]) == 0
+    evaluated = capsys.readouterr().out
+    assert "80% sets    hold the label of " in evaluated
+    assert out.endswith(evaluated)
+    table = {
+        line.split("│")[1].strip(): line.split("│")[2] for line in out.splitlines() if "│" in line
+    }
+    assert list(table) == ["GCN", "Bayesian GCN (paper)", "nodecopy (fast)"]
+    assert f"accuracy    {table['nodecopy (fast)'].strip()}\n" in evaluated
+
+
+def test_labelling_goes_on_in_the_folder_and_the_fit_with_it(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert fit("--no-baselines", f"--out={run}") == 0
+    session = open_run(run)
+    try:
+        assert len(session.answers.labels) == 35
+        cells = session.view("0")["columns"]
+        assert cells[0] == ("feature 19", "1")
+        assert len(cells) == np.diff(CORA.features.indptr)[0]
+        session.label("1708", "Theory", None)
+        session.finish()
+    finally:
+        session.close()
+    assert len(read(run / "labels.csv")) == 36
+    assert {row["id"]: row["known"] for row in read(run / "predictions.csv")}["1708"] == "Theory"
+    assert len(read(run / "truth.csv")) == 1000
+    assert cli.main(["fit", f"--config={run}/config.toml", f"--out={tmp_path}/again"]) == 0
+    again = (tmp_path / "again/predictions.csv").read_bytes()
+    assert again == (run / "predictions.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"dataset": "corra"}, "unknown dataset 'corra'; did you mean 'cora'"),
+        ({"dataset": "cora", "split": "fixd"}, "unknown split 'fixd'; did you mean 'fixed'"),
+        ({"dataset": "cora", "labels_per_class": 0}, "labels_per_class must be 1 or more"),
+        ({"dataset": "cora", "graph": "g"}, "graph is for user tables"),
+        ({"dataset": "cora", "encoding": "utf-8"}, "encoding is for user tables"),
+        ({"graph": "g", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
+        ({"graph": "g", "missing": "refuse"}, "missing is for tables"),
+    ],
+)
+def test_what_does_not_go_with_the_source_is_refused(settings, message) -> None:
+    with pytest.raises(SpecError, match=message):
+        FitSettings(**settings)

@@ -1,0 +1,386 @@
+"""`nodecopy fit`, `predict` and `evaluate` on user tables: the files they write and refuse."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier, cli
+from nodecopy.run import folder as folder_module
+from nodecopy.tables import read_tables
+from tests.waiting import LIMIT
+
+FILES = {
+    *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
+    *("report.html", "summary.json", "suspect_edges.csv", "suspect_labels.csv"),
+}
+TABLES = ["--edges=edges.csv", "--features=features.csv"]
+PREDICT = ["predict", "--model=run/model", *TABLES]
+
+
+@pytest.fixture
+def here(own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the files in it."""
+    shutil.copytree(own_folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def first_run(own_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("first")
+    shutil.copytree(own_folder, folder, dirs_exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert fit() == 0
+    return folder
+
+
+@pytest.fixture
+def ran(first_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the files and a run."""
+    shutil.copytree(first_run, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def fit(*options: str) -> int:
+    return cli.main(["fit", *TABLES, "--labels=labels.csv", "--out=run", *options])
+
+
+def read(path: str | Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(Path(path).read_text("utf-8"), newline="")))
+
+
+def hidden(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def test_fit_writes_every_file_and_prints_the_result(here, capsys):
+    assert fit("--suspects=3") == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == f"report: {Path('run', 'report.html')}"
+    assert "20, 7 of them with a known label" in out
+    assert set(os.listdir("run")) == FILES
+    assert hidden(here) == []
+    rows = read("run/predictions.csv")
+    clf = NodeCopyClassifier.load("run/model")
+    for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):
+        assert row["predicted"] == label
+        assert [float(row["p_=red"]), float(row["p_blue"])] == pytest.approx(p, abs=1e-6)
+        parts = sum(float(row[f"{part}_information"]) for part in ("graph", "weight", "model"))
+        assert 0 <= parts <= float(row["entropy"]) + 1e-5
+    assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
+    table = read_tables("edges.csv", "labels.csv", "features.csv")
+    names = np.array([*table.dataset.class_names, ""])
+    given = table.dataset.graph, table.dataset.features, names[table.dataset.labels]
+    by_python = NodeCopyClassifier(random_state=0).fit(*given)
+    np.testing.assert_array_equal(by_python.predict_proba(), clf.predict_proba())
+
+
+def test_parquet_holds_what_csv_holds(ran):
+    rows = read("run/predictions.csv")
+    columns = duckdb.sql("SELECT * FROM 'run/predictions.parquet'").fetchnumpy()
+    assert list(columns) == list(rows[0])
+    assert columns["id"].tolist() == [row["id"] for row in rows]
+    known = np.ma.filled(columns["known"].astype(object), "")
+    assert known.tolist() == [row["known"] for row in rows]
+    for name in ("confidence", "p_blue"):
+        assert columns[name].tolist() == pytest.approx([float(r[name]) for r in rows], abs=1e-9)
+
+
+def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
+    with Path("labels.csv").open("a", encoding="utf-8") as file:
+        file.write("b4,=red\nb5,blue\n")
+    assert fit("--coverage=0.8") == 0
+    out = capsys.readouterr().out
+    clf, predictions = NodeCopyClassifier.load("run/model"), read("run/predictions.csv")
+    sets = clf.predict_set(0.8)
+    for row, held in zip(predictions, sets, strict=True):
+        names = row["set_80"].split("|")
+        assert names[0] == row["predicted"]
+        assert set(names) == set(clf.classes_[held])
+    ids = [row["id"] for row in predictions]
+    suspects = read("run/suspect_labels.csv")
+    assert [tuple(row.values()) for row in suspects] == [
+        (ids[s.node], s.given, s.suggested, f"{s.probability:.6f}") for s in clf.suspect_labels()
+    ]
+    assert suspects[0]["id"] == "b4"
+    summary, estimate = json.loads(Path("run/summary.json").read_text()), clf.estimated_accuracy()
+    stated = dataclasses.asdict(estimate) | {"unchecked": list(estimate.unchecked)}
+    assert summary["estimated_accuracy"] == stated
+    assert summary["held_out_labels"]["labels"] == estimate.num_labels
+    accuracy = summary["held_out_labels"]["accuracy"]
+    assert list(accuracy)[:2] == ["nodecopy", "label propagation"]
+    assert ", ".join(f"{name} {share:.0%}" for name, share in accuracy.items()) in out
+    mean = sets[[row["known"] == "" for row in predictions]].sum(1).mean()
+    assert summary["sets"] == {"coverage": 0.8, "mean_size": pytest.approx(mean, abs=1e-6)}
+    assert summary["suspect_labels"]["contradicted"] == len(suspects)
+    assert f"{estimate.low:.0%} to {estimate.high:.0%}" in out
+    assert f"{mean:.2f} classes on average" in out
+
+
+def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, capsys):
+    rows = read("run/next_labels.csv")
+    assert {row["label"] for row in rows} == {""}
+    assert fit("--labels=run/next_labels.csv") == 2
+    assert "run/next_labels.csv would be replaced" in capsys.readouterr().err
+    rows[0]["label"], rows[1]["label"] = "blue", "=red"
+    with Path("more.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert fit("--labels=more.csv") == 0
+    assert "since the last fit, with 2 labels more" in capsys.readouterr().out
+    known = {row["id"]: row["known"] for row in read("run/predictions.csv") if row["known"]}
+    assert len(known) == 9
+    assert known[rows[1]["id"]] == "=red"
+    Path("other.csv").write_text(f'id,label\n"{rows[1]["id"]}",blue\n', "utf-8")
+    assert fit("--labels=more.csv", "--labels=other.csv") == 2
+    assert "disagree" in capsys.readouterr().err
+
+
+def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
+    assert fit("--method=paper") == 0
+    out = capsys.readouterr().out
+    assert "not estimated: no label was held out" in out
+    assert "sets" not in out
+    assert not Path("run/suspect_labels.csv").exists()
+    summary = json.loads(Path("run/summary.json").read_text())
+    parts = ("estimated_accuracy", "sets", "suspect_labels", "held_out_labels")
+    assert {summary[part] for part in parts} == {None}
+    assert cli.main([*PREDICT, "--out=new.csv"]) == 0
+    assert not {"set_90"} & (read("run/predictions.csv")[0].keys() | read("new.csv")[0].keys())
+    assert cli.main([*PREDICT, "--out=new.csv", "--coverage=0.9"]) == 2
+    assert "calibrate=True" in capsys.readouterr().err
+    assert fit("--method=paper", "--calibrate", "--folds=2") == 0
+    assert 'method = "paper"\ncalibrate = true\nfolds = 2\n' in Path("run/config.toml").read_text()
+
+
+def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
+    assert cli.main([*PREDICT, "--out=same.csv"]) == 0
+    assert Path("same.csv").read_bytes() == Path("run/predictions.csv").read_bytes()
+    assert cli.main([*PREDICT, "--out=wide.csv", "--coverage=0.99"]) == 0
+    for _ in range(2):
+        assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0
+    assert all(len(row["set_99"].split("|")) == 2 for row in read("wide.csv"))
+    assert hidden(ran) == []
+    labels = "".join(f"b{n},{'=red' if n == 9 else 'blue'}\n" for n in range(2, 10))
+    Path("truth.csv").write_text(f"id,label\n{labels}Zoë,green\nß,green\n", "utf-8")
+    printed = []
+    for file in ("wide.csv", "wide.parquet"):
+        capsys.readouterr()
+        assert cli.main(["evaluate", f"--predictions={file}", "--truth=truth.csv"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    nodes, _, confidence, sets = printed[0].splitlines()[:4]
+    assert nodes.split()[1].strip(";") == "8"  # Zoë and b2 were known
+    assert "2 more were known" in nodes
+    assert "does not know (green)" in nodes
+    assert "99% sets" in sets
+    rows = {row["id"]: row for row in read("wide.csv")}
+    mean = np.mean([float(rows[f"b{n}"]["confidence"]) for n in range(3, 10)])
+    assert f"{mean:.1%} on average" in confidence
+
+
+def test_predict_on_a_graph_that_has_grown(ran, capsys):
+    for name, row in (("edges.csv", "new,b3\n"), ("features.csv", "new,-1,0\n")):
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write(row)
+    assert cli.main([*PREDICT, "--out=new.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "21 nodes: new.csv"
+    old, new = ({row["id"]: row for row in read(f)} for f in ("run/predictions.csv", "new.csv"))
+    assert new.keys() == {*old, "new"}
+    assert all(new[id]["known"] == old[id]["known"] for id in old)
+    Path("truth.csv").write_text("id,label\nnew,blue\n", "utf-8")
+    assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 2
+    assert "'new'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "target", ["edges.csv", "link.csv", "other.parquet", "new.txt", "no/x.csv"]
+)
+def test_predict_overwrites_nothing_but_predictions(ran, capsys, target):
+    Path("link.csv").symlink_to("edges.csv")
+    duckdb.sql("COPY (SELECT 1 AS id) TO 'other.parquet'")
+    before = {name: Path(name).read_bytes() for name in ("edges.csv", "other.parquet")}
+    assert cli.main([*PREDICT, f"--out={target}"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert {name: Path(name).read_bytes() for name in before} == before
+
+
+def test_the_configuration_gives_the_same_files_again(ran):
+    assert cli.main(["fit", "--config", "run/config.toml", "--out", "deep/again"]) == 0
+    for name in sorted(FILES - {"model", "config.toml"}):
+        assert Path("run", name).read_bytes() == Path("deep/again", name).read_bytes(), name
+    for file in Path("run/model").iterdir():
+        assert file.read_bytes() == Path("deep/again/model", file.name).read_bytes()
+
+
+def test_an_earlier_fit_is_replaced_and_all_other_files_are_left_alone(ran, capsys):
+    before = Path("run/predictions.csv").read_bytes()
+    foreign = [Path("run/notes.txt"), Path("run/.DS_Store"), Path("run/.config.toml.swp")]
+    for file in foreign:
+        file.write_text("mine")
+    backups = [Path("run.before-relabelling"), Path(".run.nodecopy-mine"), Path("run.bak")]
+    for backup in backups:
+        shutil.copytree("run", backup)
+    copied = {path: path.read_bytes() for path in Path("run.bak").rglob("*") if path.is_file()}
+    assert fit("--random-state=1") == 0
+    assert fit("--labels=none.csv") == 2
+    assert Path("run/predictions.csv").read_bytes() != before
+    assert {file.read_text() for file in foreign} == {"mine"}
+    for backup in backups:
+        for path, content in copied.items():
+            assert (backup / path.relative_to("run.bak")).read_bytes() == content
+    Path("run2").mkdir()
+    Path("run2/config.toml").write_text("")
+    assert fit("--out=run2") == 2
+    assert "'config.toml'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("moment", ["figures_json", "_suspect_edges"])
+def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch, moment):
+    before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
+
+    def full(result: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder_module, moment, full)
+    assert fit("--random-state=1") == 1
+    assert "cannot write run: [Errno 28] No space" in capsys.readouterr().err
+    assert {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()} == before
+    assert hidden(ran) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ([*PREDICT, "--out=new.csv"], "new.csv"),
+        ([*PREDICT, "--out=new.parquet"], "new.parquet"),
+        (["fit", *TABLES, "--labels=labels.csv", "--method=fast", "--out=new"], "new"),
+    ],
+)
+def test_a_full_disk_is_one_line_that_names_the_target(ran, words, written):
+    script = (
+        "import resource, sys; from nodecopy.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert written in last
+    assert "File too large" in last
+    assert not Path(written).exists()
+    assert not hidden(ran)
+
+
+FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["fit"], "edges is missing"),
+        (["fit", "--edges=edges.csv", "--out=run"], "labels is missing"),
+        (FIT, "--out is missing"),
+        (["fit", "corra"], "did you mean 'cora'"),
+        (["fit", "cora", "--labels-per-class=21"], "21"),
+        (["fit", "cora", "--folds=0"], "--folds"),
+        (["fit", "cora", "--method=bst"], "did you mean 'best'"),
+        (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
+        ([*FIT, "--normalise=x", "--out=run"], "unknown normalise 'x'"),
+        ([*FIT, "--out=edges.csv/run"], "cannot be made"),
+        (["fit", "--edges=none.csv", "--labels=labels.csv", "--out=run"], "none.csv"),
+        (["predict", "--model=none", "--edges=edges.csv", "--out=x.csv"], "cannot read none"),
+        (["evaluate", "--predictions=edges.csv", "--truth=labels.csv"], "not a table of predict"),
+        ([*FIT, "--out=run", "--coverage=90"], "between 0 and 1; got 90.0"),
+        ([*FIT, "--out=run", "--no-calibrate", "--coverage=0.8"], "add --calibrate"),
+        ([*FIT, "--out=run", "--method=paper", "--folds=3"], "calibrate"),
+    ],
+)
+def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, message):
+    before = sorted(os.listdir("."))
+    assert cli.main(args) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+    assert sorted(os.listdir(".")) == before
+
+
+def test_a_link_to_a_folder_is_followed(here):
+    Path("disk").mkdir()
+    Path("run").symlink_to("disk")
+    assert fit("--method=fast") == 0
+    assert Path("run").is_symlink()
+    assert set(os.listdir("disk")) == FILES
+
+
+def test_without_features_and_with_integer_ids(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ring = [(k, (k + step) % 12) for k in range(12) for step in (1, 2)]
+    large = 2**53 + 1  # more digits than a float holds
+    Path("edges.tsv").write_text("\n".join(f"{large + u}\t{large + v}" for u, v in ring))
+    labels = "\n".join(f"{large + k}\t{k // 6}" for k in (0, 1, 2, 6, 7, 8))
+    Path("labels.tsv").write_text(labels)
+    assert cli.main(["fit", "--edges=edges.tsv", "--labels=labels.tsv", "--out=run"]) == 0
+    assert "no features given" in capsys.readouterr().out
+    rows = read("run/predictions.csv")
+    assert [int(row["id"]) for row in rows] == [large + k for k in range(12)]
+    assert cli.main(["predict", "--model=run/model", "--edges=edges.tsv", "--out=same.csv"]) == 0
+    assert [row["p_0"] for row in read("same.csv")] == [row["p_0"] for row in rows]
+
+
+def test_named_columns_go_all_the_way(ran, capsys):
+    def wider(name: str, head: str) -> str:
+        rows = Path(name).read_text("utf-8").splitlines()[1:]
+        text = "\n".join([f"row,{head}", *(f"{n},{row}" for n, row in enumerate(rows))])
+        Path(f"wide-{name}").write_text(text + "\n", "utf-8")
+        return f"wide-{name}"
+
+    edges = [f"--edges={wider('edges.csv', 'who,whom')}", "--edge-columns=who,whom"]
+    labels = wider("labels.csv", '"his, her",kind')
+    features = [f"--features={wider('features.csv', 'who,a,b')}", "--feature-columns=who,a,b"]
+    tables = [*edges, f"--labels={labels}", '--label-columns="his, her", kind', *features]
+    assert cli.main(["fit", *tables, "--out=wide"]) == 0
+    assert cli.main(["fit", "--config=wide/config.toml", "--out=again"]) == 0
+    assert Path("again/config.toml").read_bytes() == Path("wide/config.toml").read_bytes()
+    assert cli.main(["predict", "--model=wide/model", *edges, *features, "--out=same.csv"]) == 0
+    for name in ("wide/predictions.csv", "again/predictions.csv", "same.csv"):
+        assert Path(name).read_bytes() == Path("run/predictions.csv").read_bytes()
+    Path("truth.csv").write_text("row,who,what\n1,b3,blue\n", "utf-8")
+    evaluate = ["evaluate", "--predictions=same.csv", "--truth=truth.csv"]
+    assert cli.main(evaluate) == 2
+    assert "--label-columns" in capsys.readouterr().err
+    assert cli.main([*evaluate, "--label-columns=who,what"]) == 0
+
+
+def test_an_interrupt_of_the_fit_writes_nothing(here, capsys, monkeypatch):
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(NodeCopyClassifier, "fit", interrupted)
+    assert fit() == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert not Path("run").exists()
+
+
+def test_a_class_with_a_single_label_is_named_as_not_checked(here, capsys):
+    rows = Path("labels.csv").read_text("utf-8").splitlines()
+    Path("labels.csv").write_text("\n".join(rows[:6]) + "\n", "utf-8")
+    assert fit("--method=fast") == 0
+    assert "not checked, with a single label: blue" in capsys.readouterr().out
+    estimate = json.loads(Path("run/summary.json").read_text("utf-8"))["estimated_accuracy"]
+    assert estimate["high"] - estimate["low"] > 0.5

@@ -1,0 +1,110 @@
+"""The whole job on tables: what comes out fits what went in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier, presets
+from nodecopy.errors import DatasetError, ModelError
+from nodecopy.presets import EPSILON
+from nodecopy.report import report_page
+from nodecopy.run import label_tables, write_folder
+from nodecopy.run.fit import analyse_fit, fit_table
+from nodecopy.run.result import class_share_warnings
+from nodecopy.run.source import read_source
+
+
+def test_everything_is_there_and_of_the_right_size(labelled, settings):
+    n = labelled.table.dataset.num_nodes
+    assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
+    assert labelled.class_names == ("=red", "blue")
+    assert labelled.donors.nodes.shape == (10, n)
+    assert labelled.donors.epsilon == EPSILON
+    assert labelled.validation.probabilities.shape == (7, 2)
+    assert len(labelled.next_labels.nodes) == 13  # all that have no label
+
+
+def test_donors_are_of_the_class_that_the_base_predicted(labelled):
+    predicted = labelled.classifier.base_proba_.argmax(1)
+    assert np.array_equal(predicted, labelled.donors.classes)
+    assert np.array_equal(predicted[labelled.donors.nodes], np.tile(predicted, (10, 1)))
+    fast = replace(labelled.settings, method="fast")
+    assert label_tables(fast, progress=False).donors is None
+
+
+def test_the_same_settings_give_the_same_result(labelled, settings):
+    again = label_tables(settings, progress=False)
+    assert np.array_equal(again.posterior.probabilities, labelled.posterior.probabilities)
+    assert np.array_equal(again.validation.probabilities, labelled.validation.probabilities)
+    assert np.array_equal(again.next_labels.nodes, labelled.next_labels.nodes)
+    other = label_tables(replace(settings, random_state=1, calibrate=False), progress=False)
+    assert not np.array_equal(other.posterior.probabilities, labelled.posterior.probabilities)
+    assert other.validation is None
+
+
+def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
+    rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
+    numbers = replace(settings, labels=rows_file("l.csv", rows))
+    result = label_tables(numbers, progress=False)
+    assert result.class_names == ("9", "10")
+    assert result.classifier.classes_.tolist() == [9, 10]
+
+
+def test_a_class_without_a_label_is_refused(settings):
+    table = read_source(settings)
+    more = table.dataset.with_labels(table.dataset.labels, [*table.dataset.class_names, "rare"])
+    with pytest.raises(DatasetError, match="no node has the label 'rare', which is a class"):
+        fit_table(NodeCopyClassifier("fast"), replace(table, dataset=more))
+
+
+def test_labels_of_one_class_are_refused(settings, rows_file):
+    one = rows_file("l.csv", [("id", "label"), ("b1", "x"), ("b2", "x")])
+    with pytest.raises(ModelError, match="at least two classes are needed$"):
+        label_tables(replace(settings, labels=one), progress=False)
+
+
+def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
+    good = labelled.validation
+    assert labelled.warnings == labelled.inspection.warnings
+    useless = replace(good, probabilities=np.roll(good.probabilities, 1, axis=-1))
+    result = replace(labelled, validation=useless)
+    assert useless.scores.accuracy < 4 / 7
+    assert result.warnings[-1].endswith("(57%): do not trust these predictions")
+    assert replace(labelled, validation=None).warnings == labelled.inspection.warnings
+
+
+@pytest.mark.parametrize(
+    ("given", "others", "warned"),
+    [
+        ((8, 8, 8), (100, 20, 20), True),  # even labels of uneven classes
+        ((30, 2, 3), (40, 50, 60), True),
+        ((20, 4, 4), (100, 20, 20), False),  # as random nodes have them
+        ((8, 8, 8), (50, 45, 40), False),
+        ((2, 1, 1), (10, 40, 10), False),  # few labels may differ by chance
+        ((2, 2, 2), (10, 40, 10), False),
+        ((0, 0, 0), (10, 40, 10), False),
+        ((3, 3, 3), (0, 0, 0), False),
+    ],
+)
+def test_labels_unlike_the_other_nodes_are_warned_of(given, others, warned) -> None:
+    labels = np.concatenate([np.repeat([0, 1, 2], given), np.full(sum(others), -1)])
+    predicted = np.concatenate([np.repeat([0, 1, 2], given), np.repeat([0, 1, 2], others)])
+    result = class_share_warnings(labels, predicted, ("a", "b", "c"))
+    assert len(result) == warned
+    if given == (8, 8, 8) and warned:
+        assert "'a' has 33% of the labels and 71% of the other nodes" in result[0]
+
+
+def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):
+    table = read_source(settings)
+    part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
+    result = analyse_fit(settings, table, fit_table(part, table))
+    assert result.posterior.probabilities.shape == (20, 2)
+    assert result.donors.nodes.shape == (10, 14)
+    assert len(result.donors.part) == 14
+    assert result.donors.classes.shape == (14,)
+    write_folder(result, tmp_path / "run", report_page(result))
+    assert len((tmp_path / "run/predictions.csv").read_text().splitlines()) == 21

@@ -1,0 +1,180 @@
+"""Edge files: ids of any type, weights, directions, and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from nodecopy.data import load_dataset
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.graph import Graph
+from nodecopy.tables import read_tables
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        ("10,9\n9,-3\n", [-3, 9, 10]),
+        ("9223372036854775807,-9223372036854775808\n", [-(2**63), 2**63 - 1]),
+        ("9223372036854775808,1\n", ["1", "9223372036854775808"]),
+        ("007,7\n7,10\n", ["007", "10", "7"]),
+        ("-0,0\n0,1\n", ["-0", "0", "1"]),
+        ("1.0,1\n", ["1", "1.0"]),
+        ("New York,Zürich\nZürich,日本\n", ["New York", "Zürich", "日本"]),
+        ("<script>,NULL\nNULL,'; drop table edges\n", ["'; drop table edges", "<script>", "NULL"]),
+        ('"a, ""b""",c\n', ['a, "b"', "c"]),
+        ('"two\nlines",c\n', ["c", "two\nlines"]),
+        ("source,target\n b, c\nc ,b\n", ["b", "c"]),
+        ("a,\u00a0\n", ["a", "\u00a0"]),
+    ],
+)
+def test_ids_keep_their_text_and_are_sorted(read, content, ids):
+    table = read(content)
+    assert table.ids.tolist() == ids
+    assert table.ids.dtype == (np.int64 if isinstance(ids[0], int) else object)
+    assert table.dataset.num_nodes == len(ids)
+
+
+def test_edges_join_the_nodes_they_name(read):
+    table = read("source\ttarget\n30\t1\n1\t200\n", names=("e.tsv", "", ""))
+    assert table.ids.tolist() == [1, 30, 200]
+    assert table.dataset.graph == Graph.from_edges(3, [(0, 1), (0, 2)])
+    assert table.dataset.name == "e"
+    assert table.dataset.labels.tolist() == [-1, -1, -1]
+
+
+@pytest.mark.parametrize("text", ["a,b,1.5\nb,c,2\n", "weight,target,source\n1.5,b,a\n2,c,b\n"])
+def test_weights_are_the_third_column_or_the_one_named_so(read, text):
+    expected = Graph.from_edges(3, [(0, 1), (1, 2)], [1.5, 2])
+    assert read(text).dataset.graph == expected
+    assert read(text.replace(",", "\t")).dataset.graph == expected
+    assert read(gzip.compress(text.encode())).dataset.graph == expected
+
+
+def test_weights_that_are_all_one_say_nothing(read):
+    assert read("a,b,1\nb,c,1.0\n").dataset.graph.weights is None
+
+
+def test_parquet_gives_the_same_graph_as_text(read, parquet):
+    text = read("5,7,2\n7,9,0.5\n")
+    whole = "SELECT * FROM (VALUES (5::UTINYINT, 7, 2.0), (7, 9, 0.5)) AS t(source, target, weight)"
+    strings = "SELECT * FROM (VALUES ('5', '7', 2.0), ('7', '9', 0.5)) AS t(a, target, weight)"
+    for query in (whole, strings):
+        table = read(parquet("e.parquet", query))
+        assert table.dataset.graph == text.dataset.graph
+        assert table.ids.tolist() == text.ids.tolist()
+
+
+def test_the_order_of_the_rows_does_not_matter(read):
+    one = read("a,b,2\nb,c,1\nc,a,3\n", "a,x\nc,y\n")
+    other = read("c,a,3\na,b,2\nb,c,1\n", "c,y\na,x\n")
+    assert one.dataset.digest == other.dataset.digest
+
+
+def assert_notes(table, expected: list[str]) -> None:
+    """Check that the notes on edges are these, each by a part of it."""
+    notes = [note for note in table.notes if note.startswith("edges.csv: ")]
+    assert len(notes) == len(expected)
+    assert all(part in note for note, part in zip(notes, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("content", "notes"),
+    [
+        ("a,b\nb,a\nb,c\nc,b\n", []),
+        ("a,b\nb,a\nb,c\n", ["1 of 2 edges are listed in one direction"]),
+        ("a,b\na,b\na,b\nb,a\nc,c\n", ["2 repeated rows; --repeated-edges", "1 self-loop"]),
+        ("a,b,1\nb,a,1\nb,c,2\nc,b,2\n", []),
+        ("a,b,1\nb,a,1\nb,c,2\nc,b,3\n", ["larger weight counts; --repeated-edges"]),
+        ("a,a,2\nb,b,3\n", ["dropped 2 self-loops"]),
+    ],
+)
+def test_what_was_changed_is_noted(read, content, notes):
+    assert_notes(read(content, header=False), notes)
+
+
+def test_the_largest_weight_of_an_edge_counts(read):
+    assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
+
+
+@pytest.mark.parametrize(
+    ("content", "weights", "notes"),
+    [
+        ("a,b,2\nb,a,6\na,b,3\n", [11], ["1 repeated row", "1 edge listed in both directions"]),
+        ("a,b\na,b\nb,c\na,a\n", [2, 1], ["one direction", "1 repeated row", "1 self-loop"]),
+        ("a,b,2\nb,a,2\nb,c,3\nc,b,3\n", [2, 3], []),  # every edge is listed twice
+        ("a,b,.1\na,b,.2\na,b,.3\nb,a,.3\nb,a,.2\nb,a,.1\n", [0.6], ["4 repeated rows"]),
+        ("a,b\nb,a\nb,c\nc,b\n", None, []),
+        ("a,a\nb,b\n", None, ["dropped 2 self-loops"]),
+    ],
+)
+def test_weights_of_repeated_edges_may_be_added_up(read, content, weights, notes):
+    table = read(content, repeated_edges="sum", header=False)
+    graph, n = table.dataset.graph, table.dataset.num_nodes
+    pairs = [(k, k + 1) for k in range(n - 1)] if graph.num_edges else []
+    assert np.array_equal(graph.edges(), np.array(pairs).reshape(-1, 2))
+    if weights is None:
+        assert graph.weights is None
+    else:
+        upper = graph.row_of_entry() < graph.indices
+        np.testing.assert_allclose(graph.weights[upper], weights, rtol=1e-12)
+    assert_notes(table, notes)
+
+
+def test_a_self_loop_keeps_its_node(read):
+    assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\nc,d,e\nf\ng,h\n", "line 2: .* 2 Found: 3; line 3: .*Found: 1"),
+        ('a,b\nb,"c"x\n', "line 2: .*quote"),
+        ("a,b,1\nb,c,one\n", r"1 weight .*'one' \(line 2\)"),
+        ("a,b,1\nb,c,1e308\nc,d,1e308\n", r"2 weights .*'1e308' \(line 2\) and 1 more"),
+        ("a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n", r"4 weights .*'inf' \(line 4\) and 1 more"),
+        ("a,b\n\n,c\nd,\n", r"2 rows without two ids: '', 'c' \(line 3\), 'd', '' \("),
+        ("source;target;weight\n;;\na;b;1\n;b;2\n", r"1 row without two ids: '', 'b' \(line 4\)"),
+        ("source,target,year\na,b,2000\n", "'year' .*--edge-columns"),
+        ("source,from\na,b\n", "more than one column .*'source'"),
+        ("a,b,c,d\n", "4 columns .*--edge-columns"),
+        (",source,target\n0,a,b\n", "column 1 is"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(read, content, message):
+    with pytest.raises((DatasetError, FormatError), match=message):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            "(VALUES ('a', 'b', DATE '2020-01-02')) AS t(source, target, weight)",
+            r"1 weight .*: '2020-01-02' \(row 1\)",
+        ),
+        (
+            "(VALUES ('a', 'b', 'c')) AS t(source, target, weight)",
+            r"1 weight .*: 'c' \(row 1\)",
+        ),
+        ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "'x' and 'y' and 'z'"),
+        ("(VALUES ('a')) AS t(source)", "no column for the target"),
+        (
+            "(VALUES ('a', ''), (NULL, 'b')) AS t(s, t)",
+            r"2 rows without two ids: 'a', '' \(row 1\)",
+        ),
+        ("(VALUES ('a', 'b', 1), ('b', 'c', NULL)) AS t(s, t, weight)", r"1 weight .*'' \(row 2\)"),
+        ("(SELECT 1 AS source, 2 AS target WHERE false)", "e.parquet has no rows"),
+    ],
+)
+def test_what_is_wrong_with_parquet_is_said_with_its_row(read, parquet, rows, message):
+    with pytest.raises(DatasetError, match=message):
+        read(parquet("e.parquet", f"SELECT * FROM {rows}"))
+
+
+def test_cora_comes_back_from_its_own_edges(put):
+    cora = load_dataset("cora")
+    text = "\n".join(f"{u},{v}" for u, v in cora.graph.edges().tolist())
+    assert read_tables(put("cora.csv", text), threads=1).dataset.graph == cora.graph

@@ -1,0 +1,224 @@
+"""Feature files: columns, triples, arrays, and nodes that lack them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import nodecopy.data
+from nodecopy.data import load_dataset
+from nodecopy.data.structural import NO_FEATURES
+from nodecopy.errors import DatasetError, FormatError
+from nodecopy.tables import read_tables
+
+ROWS = {"num_features": 3, "x_indptr": [0, 1, 2, 3], "x_indices": [0, 1, 2]}
+
+
+def archive(**arrays) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, **{key: np.asarray(value) for key, value in arrays.items()})
+    return content.getvalue()
+
+
+def rows_of(table) -> list[list[float]]:
+    features = table.dataset.features
+    return (features.toarray() if sp.issparse(features) else features).tolist()
+
+
+@pytest.mark.parametrize(
+    ("content", "rows", "names"),
+    [
+        ("id,f,g\nc,5,6\na,1,2\nb,3,-4.5\n", [[1, 2], [3, -4.5], [5, 6]], ("f", "g")),
+        ("f,id,g\n5,c,6\n1,a,2\n3,b,-4.5\n", [[1, 2], [3, -4.5], [5, 6]], ("f", "g")),
+        (",0,1\nc,5,6\na,1,2\nb,3,4\n", [[1, 2], [3, 4], [5, 6]], ("0", "1")),
+        ("c,5\na,1\nb,3\n", [[1], [3], [5]], ("2",)),
+        ("c,5,6,7\na,1,2,3\nb,1,1,1\n", [[1, 2, 3], [1, 1, 1], [5, 6, 7]], ("2", "3", "4")),
+        ("id,feature,value\nc,10,5\na,9,1\n", [[1, 0], [0, 0], [0, 5]], ("9", "10")),
+        ("node,value,word\nc,5,w\na,1,v\n", [[1, 0], [0, 0], [0, 5]], ("v", "w")),
+        ("c,w,5\na,v,1\n", [[1, 0], [0, 0], [0, 5]], ("v", "w")),
+    ],
+)
+def test_features_belong_to_the_node_of_their_id(read, content, rows, names):
+    table = read(features=content)
+    assert rows_of(table) == rows
+    assert table.feature_names == names
+
+
+def test_mostly_zero_columns_are_kept_sparse(read):
+    wide = "id," + ",".join(f"f{n}" for n in range(150))
+    lines = [
+        f"{node}," + ",".join("1" if n == 70 + k else "0" for n in range(150))
+        for k, node in enumerate("abc")
+    ]
+    table = read(features="\n".join([wide, *lines]))
+    assert isinstance(table.dataset.features, sp.csr_array)
+    assert table.dataset.features.indices.tolist() == [70, 71, 72]
+    assert isinstance(read(features="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
+
+
+def test_true_and_false_are_one_and_zero(read):
+    table = read(features="id,f,g\nc,True,0.5\na,False,1\nb, TRUE,2\n")
+    assert rows_of(table) == [[0, 1], [1, 2], [1, 0.5]]
+    table = read(features="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n", decimal=",")
+    assert rows_of(table) == [[0.25, 1], [0, 2.5], [1, 0.5]]
+    content = "node,f,g\nc,True,5\na,False,1\nb,True,2\n"
+    table = read(features=content, feature_columns=("node", "f", "g"))
+    assert rows_of(table) == [[0, 1], [1, 2], [1, 5]]
+
+
+def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
+    table = read(features="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
+    assert table.feature_names == ("f", "g", "f (missing)", "g (missing)")
+    assert rows_of(table) == [[1, 6, 0, 1], [2, 5, 1, 0], [3, 7, 0, 0]]
+    assert table.filled == {"f": 2, "g": 6}
+    assert [note for note in table.notes if "2 missing numbers became the mean" in note]
+    assert "features.csv: left out 1 column without a number: 'h'" in table.notes
+
+
+def test_a_node_without_a_row_gets_the_means(read):
+    table = read(features="id,f\na,1\nb,4\n")
+    assert table.feature_names == ("f", "row (missing)")
+    assert rows_of(table) == [[1, 0], [4, 0], [2.5, 1]]
+    (note,) = [note for note in table.notes if "without a row" in note]
+    assert note.startswith("features.csv: 1 node without a row got the means")
+
+
+def test_means_that_are_known_are_written(read):
+    table = read(features="id,f\na,1\nb,\nc,4\n", means={"f": 9.0})
+    assert rows_of(table) == [[1, 0], [9, 1], [4, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("id,f\na,1\nb,\nc,NA\n", r"2 rows .* in 'f': 'b' \(line 3\), 'c' \(line 4\); -"),
+        ("id,f\na,1\nb,2\n", "1 node of .* without features: 'c'"),
+        ("id,feature,value\na,v,\n", r"1 row with a number missing .*'a' \(line 2\)"),
+    ],
+)
+def test_missing_numbers_are_refused_if_that_is_asked_for(read, content, message):
+    with pytest.raises(DatasetError, match=message):
+        read(features=content, missing="refuse")
+    assert read(features=content).dataset.num_nodes == 3
+
+
+def test_rows_that_are_the_same_are_dropped(read):
+    table = read(features="id,f,g\na,1,\nb,2,3\nc,3,4\nb,2.0,3\na,1,\n")
+    assert rows_of(table) == [[1, 3.5, 1], [2, 3, 0], [3, 4, 0]]
+    table = read(features="id,feature,value\na,v,1\nb,v,2\na,v,1\n")
+    assert rows_of(table) == [[1], [2], [0]]
+
+
+def test_a_missing_value_of_a_listed_feature_is_zero(read):
+    table = read(features="id,feature,value\na,v,1\nb,v,n/a\nc,v,2\n")
+    assert rows_of(table) == [[1], [0], [2]]
+    assert "features.csv: 1 value missing: read as zero" in table.notes
+
+
+def test_features_in_parquet(read, parquet):
+    rows = "(VALUES ('c', 5, true), ('a', 1, false), ('b', 2.5, true)) AS t(id, f, g)"
+    table = read(features=parquet("x.parquet", f"SELECT * FROM {rows}"))
+    assert rows_of(table) == [[1, 0], [2.5, 1], [5, 1]]
+    triples = "(VALUES ('c', 'w', 5.0)) AS t(node, word, count)"
+    table = read(features=parquet("x.parquet", f"SELECT * FROM {triples}"))
+    assert rows_of(table) == [[0], [0], [5]]
+
+
+def test_arrays_like_those_of_the_built_in_sets(read, put):
+    table = read("0,1\n1,2\n", features=put("x.npz", archive(**ROWS)))
+    assert rows_of(table) == np.eye(3).tolist()
+    named = archive(**ROWS, x_data=[5.0, 6.0, 7.0], ids=["c", "a", "b"])
+    assert rows_of(read(features=put("x.npz", named))) == [[0, 6, 0], [0, 0, 7], [5, 0, 0]]
+
+
+def test_citeseer_comes_back_with_its_isolated_nodes(put):
+    citeseer = load_dataset("citeseer")
+    edges = "\n".join(f"{u}\t{v}" for u, v in citeseer.graph.edges().tolist())
+    known = [f"{n}\t{k}" for n, k in enumerate(citeseer.labels.tolist()) if k >= 0]
+    features = Path(nodecopy.data.__file__).parent / "builtin" / "citeseer.npz"
+    labels = put("l.tsv", "\n".join(known))
+    table = read_tables(put("e.tsv", edges), labels, features, threads=1)
+    assert table.dataset.graph == citeseer.graph
+    assert np.array_equal(table.dataset.labels, citeseer.labels)
+    assert (table.dataset.features != citeseer.features).nnz == 0
+    assert "citeseer.npz: 48 ids in no edge" in table.notes[1]
+
+
+def test_features_without_edges_are_kept_as_isolated_nodes(read):
+    table = read("a,b\n", features="id,f\nz,3\na,1\nb,2\ny,4\n")
+    assert table.ids.tolist() == ["a", "b", "y", "z"]
+    assert table.dataset.graph.degrees.tolist() == [1, 1, 0, 0]
+    assert "features.csv: 2 ids in no edge, kept as isolated nodes: 'y', 'z'" in table.notes
+
+
+def test_without_features_a_node_is_described_by_its_neighbours(read):
+    table = read("hub,b\nhub,c\nhub,d\n")
+    assert NO_FEATURES in table.notes
+    assert table.feature_names == ("b", "c", "d", "hub")
+    assert rows_of(table)[3] == [1, 1, 1, 1]
+    assert rows_of(table)[0] == [1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "id,f\na,1\n",
+            r"2 nodes .* without features: 'b', 'c'; in edges.csv: 'a', 'b' \(line 1\)",
+        ),
+        ("id,f\na,1e39\nb,old\nc,inf\n", r"3 cells of 'f' .*'1e39' \(line 2\), 'old' \(line 3\)"),
+        ("id,f,g\nc,True,x\na,1,1\nb,1,y\n", r"2 cells of 'g' .*: 'x' \(line 2\), 'y' \(line 4\)"),
+        ("id,f\na,1\nb,2\nc,3\na,2\n", r"more than once.*'a', '1' \(line 2\), 'a', '2' \("),
+        ("id,f\nA,1\n02,1\n03,1\n", "3 nodes .* without features: 'a', "),
+        ("id,f\na,1\n,2\n", r"1 row without an id: '' \(line 3\)"),
+        ("id,f,f\na,1,2\n", "more than one column can be 'f'"),
+        ("a,1,2\nb,3,4\n", "three columns of numbers"),
+        ("id,feature,value\na,v,nan\na,,2\n", r"name of a feature: 'a', '' \(line 3\)"),
+        ("id,feature,value\na,v,1\na,v,3\n", r"1 feature .*'v', '1' \(line 2\), .*'3' \(line 3\)"),
+        ("id,feature,value\na,v,x\nb,w,1e39\n", r"2 cells of 'value' .*: 'x' \(line 2\), '1e39'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(read, content, message):
+    with pytest.raises(DatasetError, match=message):
+        read(features=content)
+
+
+def test_what_is_wrong_with_parquet_is_said(read, parquet):
+    text = "(VALUES ('a', 'x'), ('b', 'y'), ('c', 'z')) AS t(id, f)"
+    with pytest.raises(DatasetError, match=r"3 cells of 'f' that cannot be read .*: 'x' \(row 1\)"):
+        read(features=parquet("x.parquet", f"SELECT * FROM {text}"))
+    with pytest.raises(DatasetError, match="has an id in each row, but no feature"):
+        read(features=parquet("x.parquet", "SELECT 'a' AS id"))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x_indptr": [0]}, "num_features"),
+        (ROWS | {"x_indices": [0, 1, 9]}, "damaged"),
+        (ROWS | {"x_indptr": [0, 1, 2, 9]}, "damaged"),
+        (ROWS | {"x_indptr": [0, 1, 2, -1]}, "x_indptr"),
+        (ROWS | {"num_features": -3}, "damaged"),
+        (ROWS | {"num_features": 10**15}, "num_features"),
+        (ROWS | {"x_data": ["a", "b", "c"]}, "damaged"),
+        (ROWS | {"x_data": [1, np.inf, 1], "ids": ["a", "b", "c"]}, "finite"),
+        (ROWS | {"ids": ["a", "b"]}, "ids"),
+        (ROWS | {"ids": np.array(["a", None, 3], object)}, "x.npz is damaged"),
+        (ROWS | {"ids": ["a", "a", "b"]}, "different"),
+        (ROWS | {"ids": ["a", "b", "c", "a"]}, "different"),
+        (ROWS | {"ids": ["a", "b", "d"]}, "1 node of .* without features: 'c'; in edges.csv"),
+    ],
+)
+def test_what_is_wrong_with_arrays_is_said(read, put, arrays, message):
+    with pytest.raises((DatasetError, FormatError), match=message):
+        read(features=put("x.npz", archive(**arrays)))
+
+
+@pytest.mark.parametrize("content", [b"not an archive", b"PK\x03\x04" + bytes(100)])
+def test_damaged_arrays_are_refused(read, put, content):
+    with pytest.raises(FormatError, match="x.npz"):
+        read(features=put("x.npz", content))

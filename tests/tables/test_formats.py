@@ -1,0 +1,258 @@
+"""Files: formats, encodings, header rows, sizes, and options for reading them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import cli
+from nodecopy.errors import DatasetError, FormatError, InputError, RunError, TablesError
+from nodecopy.tables import TableOptions, database, read_tables
+from nodecopy.tables.database import Database
+from tests.waiting import LIMIT
+
+WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
+
+
+def test_duckdb_is_not_imported_before_a_table_is_read():
+    code = "import sys, nodecopy.data, nodecopy.tables.dataset; print('duckdb' in sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
+    assert run.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "header", "nodes", "note"),
+    [
+        ("source,target\n", None, 3, None),
+        ("Source-ID,to\n", None, 3, None),
+        ("", None, 3, "--header"),
+        ("package,depends\n", None, 5, "--header"),
+        ("package,depends\n", True, 3, None),
+        ("source,target\n", False, 5, None),
+        ("", True, 3, None),
+    ],
+)
+def test_a_header_row_is_known_by_its_names_or_by_the_option(read, first, header, nodes, note):
+    table = read(first + WORDS, header=header)
+    assert table.dataset.num_nodes == nodes
+    assert [text for text in table.notes if "first row" in text and (note or "") in text] == [
+        text for text in table.notes if "header" in text
+    ]
+    assert bool(note) == any("first row" in text for text in table.notes)
+
+
+def test_words_above_numbers_are_a_header_row(read):
+    table = read("paper,cites\n1,2\n2,3\n", "paper,topic\n1,4\n2,5\n")
+    assert table.ids.tolist() == [1, 2, 3]
+    assert table.dataset.class_names == ("4", "5")
+    assert sum("--no-header" in note for note in table.notes) == 2
+    # Numbers below the first label may be classes.
+    assert read(WORDS, "bash,x\nlibc,1\n").dataset.class_names == ("1", "x")
+    assert not [note for note in read("1,2\n2,3\n").notes if "first row" in note]
+
+
+def test_a_first_row_that_is_wrong_names_the_option(read):
+    with pytest.raises(DatasetError, match=r"'package' \(line 1\); --header"):
+        read(WORDS, "package,section\nbash,x\n")
+
+
+@pytest.mark.parametrize("delimiter", ["^", ":", "~"])
+def test_a_delimiter_may_be_named(read, delimiter):
+    table = read(WORDS.replace(",", delimiter), delimiter=delimiter)
+    assert table.dataset.num_nodes == 3
+    with pytest.raises(FormatError, match="--delimiter"):
+        read("a\nb\n")
+
+
+@pytest.mark.parametrize("name", ["e*.csv", "e[X].csv", "e?.csv", "it's.csv", "new\nline.csv"])
+def test_a_name_that_is_a_pattern_stands_for_itself(put, name):
+    put("eX.csv", "wrong,other\nwrong,third\n")
+    assert read_tables(put(name, "a,b\n"), threads=1).ids.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_an_editor(read, end):
+    rows = ["# comment", "source,target,weight", "a,b,1", "", '"c', 'c",a,1', "b,d,-1", ""]
+    with pytest.raises(DatasetError, match=r"'-1' \(line 7\)"):
+        read(end.join(rows))
+    with pytest.raises(FormatError, match="line 7: .*Found: 2"):
+        read(end.join(rows).replace(",-1", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("e.csv", b"", "no rows"),
+        ("e.csv", b"# a comment\n\n", "no rows"),
+        ("e.csv", b"source,target\n", "no rows"),
+        ("e.parquet", b"PAR1 but no more", "Parquet"),
+        ("e.xlsx", b"PK\x03\x04....", "Excel"),
+        ("e.csv", b"a,b\nb,\0\n", "--encoding"),
+        ("e.csv", b"a,b\nb,\x81\n", "--encoding"),
+        ("e.csv.gz", gzip.compress(b"a,b\n" * 9999, mtime=0)[:-20], "cannot be read"),
+        ("e.csv", b"a,b\n" + b"x" * 3_000_000 + b",c\n", "line 2: .*2000000"),
+        ("e.csv", b"a,b\n" + b"a,b,c\n" * 1500, "line 2: .*Found: 3"),
+        ("e.csv", b'a,"b\nb,c\n', "line 1: .*quote"),
+    ],
+)
+def test_what_is_no_table_is_one_line(put, name, content, message):
+    with pytest.raises((DatasetError, FormatError), match=message) as caught:
+        read_tables(put(name, content), threads=1)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_broken_lines_of_two_files_are_told_apart(read):
+    with pytest.raises(TablesError) as raised:
+        read("source,target\na,b\nb\n", "id,label\na\nb,y\n")
+    edges, labels = raised.value.problems
+    assert edges.endswith("line 3: Expected Number of Columns: 2 Found: 1")
+    assert labels.endswith("line 2: Expected Number of Columns: 2 Found: 1")
+
+
+def test_a_folder_or_a_pipe_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path, message in (("pipe", "a pipe"), (".", "a folder"), ("none", "not exist")):
+        with pytest.raises(DatasetError, match=message):
+            read_tables(tmp_path / path)
+
+
+def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
+    """A header row beyond 131,072 characters; the number of statements grows with the columns."""
+    counts, plain = [], Database.arrays
+    monkeypatch.setattr(Database, "arrays", lambda db, sql: counts.append(sql) or plain(db, sql))
+    width = 6000
+    names = [f"a long name of a feature {n}" for n in range(width)]
+    rows = [",".join([node, *(str(n % 7) for n in range(width))]) for node in "abc"]
+    table = read(features="\n".join([",".join(["id", *names]), *rows]))
+    assert table.feature_names == tuple(names)
+    assert np.array_equal(table.dataset.features[1], np.arange(width) % 7)
+    assert len(counts) < width / 100
+
+
+def test_little_memory_is_enough_or_the_message_says_so(put, monkeypatch):
+    rows = np.random.default_rng(0).integers(60_000, size=(200_000, 2))
+    path = put("e.csv", "\n".join(f"node number {a},node number {b}" for a, b in rows.tolist()))
+    whole = read_tables(path, threads=1)
+    monkeypatch.setattr(database, "MEMORY_LIMIT", 24 * 2**20)
+    assert read_tables(path, threads=1).dataset.graph == whole.dataset.graph
+    monkeypatch.setattr(database, "MEMORY_LIMIT", 2**20)
+    with pytest.raises(RunError, match="more than 1 MiB of memory"):
+        read_tables(path, threads=1)
+    monkeypatch.undo()
+    with pytest.raises(DatasetError, match="max_memory"):
+        read_tables(path, max_memory=10**6, threads=1)
+
+
+def test_no_temporary_file_is_left_behind(read, tmp_path, monkeypatch):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    read("a,b\r\nb,c\r\n", "a,x\n")
+    with pytest.raises(FormatError):
+        read("a,b\nb,c,d\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_ctrl_c_ends_a_query_that_is_running():
+    main = threading.main_thread().ident
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, signal.pthread_kill, (main, signal.SIGINT))
+    try:
+        with Database(threads=1) as db:
+            timer.start()
+            with pytest.raises(KeyboardInterrupt):
+                db.run("SELECT count(*) FROM range(1000000000000)")
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoding": "klingon"}, "klingon; --encoding"),
+        ({"encoding": "base64"}, "base64; --encoding"),
+        ({"encoding": "utf-16"}, "not text in utf-16"),
+        ({"encoding": "ascii"}, "not text in ascii"),
+        ({"decimal": ";"}, "decimal .*';'"),
+        ({"delimiter": "::"}, "delimiter .*'::'"),
+        ({"na_values": "NA"}, "na_values .*'NA'"),
+        ({"missing": "drop"}, "missing .*impute"),
+        ({"repeated_edges": "sums"}, "repeated_edges .*sum"),
+        ({"header": "yes"}, "header .*'yes'"),
+        ({"edge_columns": ["a"]}, "edge_columns .*'a'"),
+        ({"edge_columns": ["a", " a"]}, "edge_columns must be"),
+        ({"edge_columns": [1, 2]}, "edge_columns must be"),
+        ({"edge_columns": ["b", "z"]}, "no column 'z'; its first row is 'ä', 'b'"),
+        ({"label_columns": ["id", "label"]}, "no file of labels"),
+        ({"feature_columns": []}, "feature_columns must be"),
+    ],
+)
+def test_options_that_do_not_exist_are_refused(put, options, message):
+    with pytest.raises(InputError, match=message):
+        read_tables(put("e.csv", "ä,b\nb,c\n"), **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "weights"), [(["buyer", "shop"], None), (["3", "2", "1"], [2.5, 3])]
+)
+def test_columns_are_chosen_by_name_or_by_number(read, columns, weights):
+    table = read("amount,shop,buyer\n2.5,s,x\n3,t,x\n", edge_columns=columns, header=True)
+    assert table.ids.tolist() == ["s", "t", "x"]
+    graph = table.dataset.graph
+    assert weights is None or graph.weights[:2].tolist() == weights
+    assert graph.num_edges == 2
+
+
+def test_every_option_is_one_of_the_command_line(tmp_path, capsys):
+    (tmp_path / "e.csv").write_text("a;b;1,5\nb;c;2,5\n")
+    command = ["inspect", f"--edges={tmp_path / 'e.csv'}"]
+    assert cli.main(command) == 2
+    assert "--decimal" in capsys.readouterr().err
+    given = ["--decimal=,", "--no-header", "--edge-columns=1,2,3", "--repeated-edges=sum"]
+    assert cli.main([*command, *given]) == 0
+    assert "weighted" in capsys.readouterr().out
+    cli.main(["inspect", "--help"])
+    words = capsys.readouterr().out
+    assert all(f"--{field.name.replace('_', '-')}" in words for field in fields(TableOptions))
+
+
+def test_all_problems_of_all_files_are_found(tmp_path, monkeypatch, capsys, read):
+    contents = {
+        "edges.csv": "source,target,weight\na,b,-1\nb,,2\nc,d,x\n",
+        "labels.csv": "id,label\n,x\nb,y,z\n",
+        "features.csv": "id,f,g\na,1,old\n,2,3\nb,1,2\nb,2,2\n",
+    }
+    with pytest.raises(TablesError) as raised:
+        read(*contents.values())
+    expected = [
+        "edges.csv: 1 row without two ids: 'b', '' (line 3)",
+        "edges.csv: 2 weights missing, or not a number",
+        "features.csv: 1 row without an id: '' (line 3)",
+        "features.csv: 1 id given more than once, with different numbers: 'b', '1', '2' (line 4)",
+        "labels.csv cannot be read: line 3: Expected Number of Columns",
+    ]
+    problems = [problem.rpartition("/")[2] for problem in raised.value.problems]
+    for problem, beginning in zip(problems, expected, strict=True):
+        assert problem.startswith(beginning)
+    assert "4 more problems" in str(raised.value)
+    assert pickle.loads(pickle.dumps(raised.value)).problems == raised.value.problems
+    monkeypatch.chdir(tmp_path)
+    files = [f"--{Path(name).stem}={name}" for name in contents]
+    assert cli.main(["inspect", *files]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(expected)
+    assert all(line.startswith("error: ") for line in lines)

@@ -1,0 +1,161 @@
+"""What to label next: where doubt is, what is typical, and not twice in one place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy import active as acquisition
+from nodecopy.active import embedding, embedding_of, next_labels
+from nodecopy.graph import Graph
+from nodecopy.posterior import Posterior
+from nodecopy.rng import stream
+
+
+def posterior(entropy: list[float] | np.ndarray) -> Posterior:
+    zero = np.zeros(len(entropy))
+    half = np.full((len(entropy), 2), 0.5)
+    return Posterior(half, np.array(entropy, float), zero, zero, 1, 1)
+
+
+# Two groups of six alike, and an odd one out.
+GROUPS = Graph.from_edges(
+    13, [(u, v) for r in (0, 6) for u in range(r, r + 6) for v in range(r, u)]
+)
+FEATURES = np.eye(3)[[0] * 6 + [1] * 6 + [2]]
+DOUBT = [1.0] * 13
+
+
+def group(nodes: np.ndarray) -> list[int]:
+    return [node // 6 for node in nodes.tolist()]
+
+
+def test_labels_spread_over_groups_before_a_group_gets_a_second():
+    result = next_labels(GROUPS, FEATURES, posterior(DOUBT), [], 3)
+    assert sorted(group(result.nodes)[:2]) == [0, 1]
+    assert group(result.nodes)[2] == 2
+    assert np.all(np.diff(result.gain) <= 0)
+
+
+def test_a_group_with_a_known_label_comes_last():
+    result = next_labels(GROUPS, FEATURES, posterior(DOUBT), [3], 2)
+    assert group(result.nodes) == [1, 2]
+
+
+def random_problem() -> tuple[Graph, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(40, rng.integers(40, size=(70, 2)))
+    return graph, rng.random((40, 5)), rng.random(40)
+
+
+def test_choices_match_the_formula_written_out():
+    graph, X, H = random_problem()
+    A = graph.to_scipy().toarray().astype(float) + np.eye(40)
+    A /= A.sum(1, keepdims=True)
+    Z = A @ A @ X
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    S = np.maximum(Z @ Z.T, 0) ** 4
+    M = np.minimum(H[:, None], H) * S
+    chosen = [4, 7]
+    told = H * S[:, chosen].max(1)
+    result = next_labels(graph, X, posterior(H), chosen, 5)
+    for node, gain in zip(result.nodes, result.gain, strict=True):
+        gains = np.maximum(M - told[:, None], 0).sum(0)
+        gains[chosen] = -1
+        assert node == gains.argmax()
+        assert gain == pytest.approx(gains.max(), rel=1e-3, abs=1e-5)
+        chosen.append(int(node))
+        told = np.maximum(told, M[:, node])
+
+
+def test_the_embedding_keeps_angles_where_it_can_hold_them_all_and_takes_sparse_features():
+    graph, X, _ = random_problem()
+    dense = embedding(graph, X, np.random.default_rng(0))
+    sparse = embedding(graph, sp.csr_array(X), np.random.default_rng(0))
+    assert dense.shape == (40, 5)
+    assert np.allclose(dense @ dense.T, sparse @ sparse.T, atol=1e-5)
+    assert np.allclose(np.linalg.norm(dense, axis=1), 1, atol=1e-5)
+
+
+def test_known_and_forbidden_nodes_are_never_chosen_and_there_may_be_too_few():
+    allowed = np.zeros(13, bool)
+    allowed[[0, 1, 2]] = True
+    result = next_labels(GROUPS, FEATURES, posterior(DOUBT), [0], 5, allowed=allowed)
+    assert sorted(result.nodes.tolist()) == [1, 2]
+    assert next_labels(GROUPS, FEATURES, posterior(DOUBT), [], 0).nodes.tolist() == []
+    assert next_labels(GROUPS, FEATURES, posterior(DOUBT), range(13), 3).nodes.tolist() == []
+
+
+def test_on_large_graphs_a_sample_stands_for_all(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 20)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 10)
+    graph, X, H = random_problem()
+    result = next_labels(graph, X, posterior(H), range(15), 12)
+    again = next_labels(graph, X, posterior(H), range(15), 12)
+    assert len(result.nodes) == 10
+    assert result.nodes.min() >= 15
+    assert np.array_equal(result.nodes, again.nodes)
+    other = next_labels(graph, X, posterior(H), range(15), 12, seed=1)
+    assert not np.array_equal(result.nodes, other.nodes)
+
+
+def test_what_was_computed_before_gives_the_same_choice(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 20)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 10)
+    graph, X, H = random_problem()
+    seen = embedding(graph, X, stream(3, "acquisition"))
+    fresh = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3)
+    again = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3, seen=seen)
+    assert again.nodes.tolist() == fresh.nodes.tolist()
+    assert again.gain.tolist() == fresh.gain.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_on_large_graphs_the_choice_is_the_same_where_all_directions_are_kept(
+    monkeypatch, weighted
+):
+    graph, X, H = random_problem()
+    if weighted:
+        weights = 1 + np.arange(len(graph.edges()), dtype=float)
+        graph = Graph.from_edges(40, graph.edges(), weights)
+    whole = next_labels(graph, X, posterior(H), [3, 30], 10)
+    monkeypatch.setattr(acquisition, "LARGE", 39)
+    monkeypatch.setattr(acquisition, "_COLUMNS", 2)
+    for features in (X.astype(np.float32), sp.csr_array(X)):
+        some = next_labels(graph, features, posterior(H), [3, 30], 10)
+        assert some.nodes.tolist() == whole.nodes.tolist()
+        assert np.allclose(some.gain, whole.gain, rtol=1e-4)
+
+
+def test_on_large_graphs_directions_are_those_of_the_nodes(monkeypatch):
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(300, rng.integers(300, size=(900, 2)))
+    X = sp.csr_array(rng.standard_normal((300, 3)) @ rng.standard_normal((3, 90)))
+    nodes = np.arange(0, 300, 7)
+    whole = embedding(graph, X, stream(0, "acquisition"))[nodes]
+    some = embedding_of(graph, X, nodes, stream(1, "acquisition"))
+    assert some.shape == whole.shape
+    assert np.allclose(some @ some.T, whole @ whole.T, atol=1e-4)
+
+
+def test_a_node_that_is_certain_is_not_suggested_however_typical_it_is():
+    """The middle of a group stands for all of it, but only its rim is in doubt."""
+    doubts = [0.0, 0.5, 0.5, 0.5, 0.5, 0.5, *[0.1] * 7]
+    result = next_labels(GROUPS, FEATURES, posterior(doubts), [], 2)
+    assert 0 not in result.nodes.tolist()
+    assert group(result.nodes)[0] == 0
+
+
+def test_where_most_nodes_are_certain_the_sample_finds_the_others(monkeypatch):
+    monkeypatch.setattr(acquisition, "_MAX_POINTS", 50)
+    monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 50)
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(5000, rng.integers(5000, size=(20_000, 2)))
+    entropy = np.full(5000, 1e-5)
+    doubtful = rng.choice(5000, 20, replace=False)
+    entropy[doubtful] = 0.5
+    result = next_labels(graph, rng.random((5000, 8)), posterior(entropy), [], 5)
+    assert set(result.nodes.tolist()) <= set(doubtful.tolist())
+    # All the doubt there is, and no more, can be spoken for.
+    assert result.gain.sum() <= entropy.sum() * 1.001

@@ -1,0 +1,299 @@
+"""Pipes in place of input files are refused at once; files and folders are written whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nodecopy import cli
+from nodecopy.errors import InputError
+from nodecopy.files import (
+    check_target,
+    left_over_lines,
+    replacing,
+    replacing_folder,
+    write_whole,
+)
+from tests.waiting import LIMIT
+
+OURS = {"config.toml", "model"}
+MARK = ("config.toml", "run of")
+
+# Replaces the folder run in a process that is killed before a rename, or after all of them.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from nodecopy.files import replacing_folder
+from tests.test_files import OURS, write
+
+count, rename = 0, Path.rename
+
+def counted(old, new):
+    global count
+    count += 1
+    if count == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rename(old, new)
+
+Path.rename = counted
+with replacing_folder("run", OURS) as fresh:
+    write(fresh, "new")
+"""
+
+
+@pytest.fixture
+def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder to be in, with pipes that nobody writes to."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    Path("edges.csv").write_text("source,target\na,b\nb,c\n")
+    Path("labels.csv").write_text("id,label\na,x\nb,y\n")
+    Path("run", "model").mkdir(parents=True)
+    for name in ("graph.json", "model.safetensors", "tables.safetensors"):
+        os.mkfifo(Path("run", "model", name))
+    for ending in ("", ".toml", ".jsonl", ".jsonl.gz", ".csv", ".parquet", ".npz", ".sqlite"):
+        os.mkfifo(f"pipe{ending}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "fit --config=pipe.toml --out=new",
+        "fit --edges=pipe.csv --labels=labels.csv --out=new",
+        "fit --edges=edges.csv --labels=pipe.csv --out=new",
+        "fit --edges=edges.csv --labels=labels.csv --features=pipe.npz --out=new",
+        "fit --edges=edges.csv --labels=labels.csv --out=pipe",
+        "fit --graph=run/model --labels=labels.csv --out=new",
+        "predict --model=run/model --edges=edges.csv --out=p.csv",
+        "predict --model=pipe --edges=edges.csv --out=p.csv",
+        "predict --model=run/model --edges=edges.csv --out=pipe.csv",
+        "evaluate --predictions=pipe.parquet --truth=labels.csv",
+        "inspect --edges=pipe",
+        "inspect --edges=pipe.parquet",
+        "import pipe.csv --out=new",
+        "label --edges=pipe.csv --classes=x,y --out=new",
+        "label --edges=edges.csv --labels=pipe.csv --out=new",
+        "reproduce pipe.toml",
+        "status pipe.sqlite",
+        "report pipe.jsonl",
+        "report pipe.jsonl.gz",
+        "export pipe.sqlite --out=x.csv",
+        "merge pipe.jsonl --out=x.sqlite",
+    ],
+)
+@pytest.mark.usefixtures("pipes")
+def test_a_pipe_is_refused_at_once(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(os.listdir())
+    assert cli.main(words.split()) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "pipe" in err
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.usefixtures("pipes")
+def test_folders_and_devices_are_refused_and_links_are_followed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("device.toml").symlink_to(os.devnull)
+    Path("folder.toml").mkdir()
+    for name in ("device.toml", "folder.toml"):
+        assert cli.main(["fit", f"--config={name}", "--out=new"]) == 2
+        assert "accepted: a regular file" in capsys.readouterr().err
+    Path("link.csv").symlink_to("edges.csv")
+    assert cli.main(["inspect", "--edges=link.csv"]) == 0
+
+
+def test_a_file_appears_whole_and_a_failure_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    write_whole(target, "old")
+
+    def interrupted() -> None:
+        with replacing(target) as part:
+            part.write_text("ne")
+            assert target.read_text() == "old"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert target.read_text() == "old"
+    write_whole(target, b"new")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file.txt", "new")]
+    (tmp_path / "other").write_text("x")
+    assert target.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_write_that_fails_names_the_file_and_leaves_the_old_one(tmp_path: Path) -> None:
+    target = tmp_path / "file.txt"
+    write_whole(target, "old")
+    script = (
+        "import resource, sys; from pathlib import Path;"
+        "from nodecopy.files import write_whole;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
+        "write_whole(Path(sys.argv[1]), 'x' * 2000)"
+    )
+    command = [sys.executable, "-c", script, str(target)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert result.stderr.splitlines()[-1].endswith(f"File too large: {str(target)!r}")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file.txt", "old")]
+
+
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    """As root, renaming a file to /dev/null would replace the device for the whole system."""
+    pipe = tmp_path / "pipe.npz"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="regular file"):
+        write_whole(pipe, "x")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    with pytest.raises(InputError, match="there is no folder"):
+        write_whole(tmp_path / "none" / "file", "x")
+
+
+def write(folder: Path, content: str) -> None:
+    """Two files that belong together."""
+    (folder / "model").mkdir(parents=True)
+    (folder / "config.toml").write_text(f"run of {content}")
+    (folder / "model" / "weights").write_text(f"run of {content}")
+
+
+def content(folder: Path) -> str | None:
+    """Return what a folder holds, None if it is not whole."""
+    files = [folder / "config.toml", folder / "model" / "weights"]
+    if not all(file.exists() for file in files):
+        return None
+    (text,) = {file.read_text() for file in files}
+    return text.removeprefix("run of ")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "run", "old")
+    return tmp_path / "run"
+
+
+def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
+    run = tmp_path / "deep" / "run"
+    for text in ("first", "second"):
+        with replacing_folder(run, OURS) as fresh:
+            write(fresh, text)
+        assert content(run) == text
+        assert os.listdir(run.parent) == ["run"]
+
+
+def test_a_failure_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.rename
+
+    def refused(old: Path, new: Path) -> Path:
+        if old.name == "new":
+            raise OSError("no")
+        return rename(old, new)
+
+    monkeypatch.setattr(Path, "rename", refused)
+    with pytest.raises(OSError, match="no"), replacing_folder(folder, OURS) as fresh:
+        write(fresh, "new")
+    assert content(folder) == "old"
+    assert os.listdir(folder.parent) == ["run"]
+
+
+@pytest.mark.parametrize(("rename", "left"), [(1, "old"), (2, None), (3, "new")])
+def test_a_kill_leaves_one_of_them_whole_and_the_next_start_says_where(
+    folder: Path, rename: int, left: str | None
+) -> None:
+    program = [sys.executable, "-c", KILLED, str(rename)]
+    root = Path(__file__).parent.parent
+    paths = os.pathsep.join([str(root), str(root / "src")])
+    done = subprocess.run(
+        program, cwd=folder.parent, env=os.environ | {"PYTHONPATH": paths}, timeout=LIMIT
+    )
+    assert done.returncode == (0 if rename == 3 else -signal.SIGKILL)
+    assert content(folder) == left
+    lines = left_over_lines(folder)
+    assert len(lines) == (rename < 3)
+    if left is None:
+        (old,) = folder.parent.glob(".run.nodecopy-*/old")
+        assert content(old) == "old"
+        assert str(old) in lines[0]
+
+
+@pytest.mark.parametrize("name", ["run.before-relabelling", ".run.nodecopy-mine", "run.bak", "new"])
+def test_a_backup_beside_the_folder_is_left_alone(folder: Path, name: str) -> None:
+    backup = folder.with_name(name)
+    shutil.copytree(folder, backup)
+    left_over_lines(folder)
+    check_target(folder, MARK, "fit")
+    with replacing_folder(folder, OURS) as fresh:
+        write(fresh, "new")
+    assert content(folder) == "new"
+    assert content(backup) == "old"
+
+
+def test_foreign_files_are_kept(folder: Path) -> None:
+    (folder / ".DS_Store").write_text("mine")
+    (folder / ".#notes").symlink_to("nowhere")
+    (folder / "plots" / "deep").mkdir(parents=True)
+    (folder / "plots" / "deep" / "one.png").write_text("mine")
+    (folder / "model" / "old part").write_text("ours")
+    check_target(folder, MARK, "fit")
+    with replacing_folder(folder, OURS) as fresh:
+        write(fresh, "new")
+    assert (folder / ".DS_Store").read_text() == "mine"
+    assert (folder / "plots" / "deep" / "one.png").read_text() == "mine"
+    assert os.readlink(folder / ".#notes") == "nowhere"
+    assert not (folder / "model" / "old part").exists()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_is_being_written_is_kept_as_it_is_at_the_exchange(
+    folder: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*names: object, **options: object) -> None:
+        raise OSError("this disk gives a file one name")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    (folder / "labels.csv").write_text("a,red\n")
+
+    @contextmanager
+    def exchanging() -> Iterator[None]:
+        with (folder / "labels.csv").open("a") as file:
+            file.write("b,blue\n")
+        yield
+
+    with (folder / "labels.csv").open("a") as before:
+        with replacing_folder(folder, OURS, exchanging()) as fresh:
+            write(fresh, "new")
+        before.write("c,red\n")
+    expected = "a,red\nb,blue\n" + ("c,red\n" if links else "")
+    assert (folder / "labels.csv").read_text() == expected
+
+
+def test_which_folders_may_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(path: Path) -> None:
+        check_target(path, MARK, "nodecopy fit", ("labels.csv",))
+
+    other = folder.with_name("other")
+    check(folder)
+    check(other)
+    other.mkdir()
+    for harmless in (".DS_Store", "labels.csv"):
+        (other / harmless).touch()
+        check(other)
+    (other / "config.toml").write_text("a config of another program")
+    with pytest.raises(InputError, match=r"other files, 'config\.toml'"):
+        check(other)
+    with pytest.raises(InputError, match="is a file"):
+        check(other / "config.toml")
+    with pytest.raises(InputError, match="cannot be made"):
+        check(other / "config.toml" / "run")
+    monkeypatch.setattr(Path, "is_mount", lambda self: True)
+    with pytest.raises(InputError, match="mount point"):
+        check(folder)
