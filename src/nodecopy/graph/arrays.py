@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from nodecopy.errors import GraphError
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.floating[Any]]
+Int = TypeVar("Int", bound=np.integer[Any])
 
 MAX_INT32 = 2**31 - 1
 # 10⁸ such weights add up to a finite number even in 32 bits.
@@ -66,18 +67,18 @@ def check_weights(weights: ArrayLike, expected: int) -> FloatArray:
 
 
 def distinct(
-    keys: NDArray[np.int64], values: FloatArray | None, merge: np.ufunc
+    keys: NDArray[np.int64], values: FloatArray | None, merge: np.ufunc = np.maximum
 ) -> tuple[NDArray[np.int64], FloatArray | None]:
-    """Sort the keys and merge equal ones (a sort and a mask; ``np.unique`` is far slower)."""
-    order = None if values is None else np.argsort(keys, kind="stable")
-    keys = np.sort(keys) if order is None else keys[order]
-    first = is_first(keys)
-    if values is None or order is None or len(keys) == 0:
-        return keys[first], values
-    return keys[first], merge.reduceat(values[order], np.flatnonzero(first))
+    """Sort the keys, merging the values of equal ones."""
+    if values is None:
+        return sorted_distinct(keys), None
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    starts = np.flatnonzero(is_first(keys))
+    return keys[starts], merge.reduceat(values, starts) if len(starts) else values
 
 
-def sorted_distinct(values: IntArray) -> IntArray:
+def sorted_distinct(values: NDArray[Int]) -> NDArray[Int]:
     """Return the distinct values in order: a sort and a mask, far faster than ``np.unique``."""
     ordered = np.sort(values)
     return ordered[is_first(ordered)]
@@ -105,16 +106,10 @@ def keys_both_ways(rows: IntArray, columns: IntArray) -> NDArray[np.int64]:
     return keys
 
 
-def unpacked(keys: NDArray[np.int64], num_rows: int) -> tuple[NDArray[np.int64], IntArray]:
+def unpacked(keys: NDArray[np.int64], num_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return (where each row begins, the columns) of sorted keys row · 2³² + column."""
     begins = np.searchsorted(keys, np.arange(num_rows + 1) << 32)
     return begins, keys.astype(np.int32)  # which keeps the lower half
-
-
-def offsets(rows: IntArray, num_rows: int) -> NDArray[np.int64]:
-    """Return where each row begins [num_rows + 1], given the row of every entry."""
-    counts = np.bincount(rows, minlength=num_rows)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:

@@ -29,17 +29,14 @@ from nodecopy.graph.arrays import (
     integers,
     is_first,
     keys_both_ways,
-    offsets,
     unpacked,
 )
 from nodecopy.graph.rows import Rows
 
-# Rows per block, where all at once would take much memory.
-_BLOCK = 1 << 16
-
 SelfLoops = Literal["drop", "keep"]
 Duplicates = Literal["merge", "sum"]
 Combine = Literal["union", "sum"]
+_MERGE = {"merge": np.maximum, "union": np.maximum, "sum": np.add}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,12 +125,17 @@ class Graph:
             source, target = source[~loops], target[~loops]
             values = None if values is None else values[~loops]
         if not directed and values is None and duplicates == "merge":
-            # The common case, with a single sort and the least memory.
-            keys = keys_both_ways(source, target)
-            return cls.trusted(*unpacked(keys[is_first(keys)], num_nodes))
+            return cls._either_way(num_nodes, source, target)
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
-        return cls._merged(num_nodes, source, target, values, duplicates, directed=directed)
+        merge = _MERGE[duplicates]
+        return cls._merged(num_nodes, source, target, values, merge, directed=directed)
+
+    @classmethod
+    def _either_way(cls, num_nodes: int, source: IntArray, target: IntArray) -> Graph:
+        """Build an undirected graph without weights: a single sort and the least memory."""
+        keys = keys_both_ways(source, target)
+        return cls.trusted(*unpacked(keys[is_first(keys)], num_nodes))
 
     @classmethod
     def _merged(
@@ -142,7 +144,7 @@ class Graph:
         source: IntArray,
         target: IntArray,
         values: FloatArray | None,
-        duplicates: Duplicates,
+        merge: np.ufunc,
         *,
         directed: bool,
     ) -> Graph:
@@ -150,19 +152,14 @@ class Graph:
         source, target = source.astype(np.int64), target.astype(np.int64)
         if not directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
-        merge = {"merge": np.maximum, "sum": np.add}
-        keys, values = distinct(source * num_nodes + target, values, merge[duplicates])
+        keys, values = distinct(source << 32 | target, values, merge)
         if not directed:
-            low, high = np.divmod(keys, max(num_nodes, 1))
+            low, high = keys >> 32, keys & 0xFFFFFFFF
             mirrored = low != high
-            keys = np.concatenate([keys, (high * num_nodes + low)[mirrored]])
-            if values is None:
-                keys = np.sort(keys)
-            else:
-                order = np.argsort(keys)
-                keys, values = keys[order], np.concatenate([values, values[mirrored]])[order]
-        rows, columns = np.divmod(keys, max(num_nodes, 1))
-        return cls.trusted(offsets(rows, num_nodes), columns, values, directed)
+            keys = np.concatenate([keys, (high << 32 | low)[mirrored]])
+            values = None if values is None else np.concatenate([values, values[mirrored]])
+            keys, values = distinct(keys, values)  # all are, and are sorted now
+        return cls.trusted(*unpacked(keys, num_nodes), values, directed)
 
     @classmethod
     def from_scipy(
@@ -228,12 +225,7 @@ class Graph:
     @cached_property
     def num_self_loops(self) -> int:
         """How many nodes are their own neighbour."""
-        count = 0
-        for start in range(0, self.num_nodes, _BLOCK):
-            starts = self.indptr[start : start + _BLOCK + 1]
-            rows = np.repeat(np.arange(start, start + len(starts) - 1), np.diff(starts))
-            count += int(np.count_nonzero(self.indices[starts[0] : starts[-1]] == rows))
-        return count
+        return int(np.count_nonzero(self._narrow_rows() == self.indices))
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
@@ -242,13 +234,11 @@ class Graph:
 
     def strengths(self, rows: ArrayLike | None = None) -> NDArray[np.float64]:
         """Sum of the weights in each row [N], or in some rows; the degrees without weights."""
-        sums = self.degrees if self.weights is None else self._weight_sums
-        return (sums if rows is None else sums[np.asarray(rows, np.int64)]).astype(np.float64)
+        return self._strengths if rows is None else self._strengths[np.asarray(rows, np.int64)]
 
     @cached_property
-    def _weight_sums(self) -> NDArray[np.float64]:
-        totals = np.bincount(self.row_of_entry(), weights=self.weights, minlength=self.num_nodes)
-        return totals.astype(np.float64, copy=False)  # an empty count comes back as integers
+    def _strengths(self) -> NDArray[np.float64]:
+        return frozen(Rows(self.indptr, self.indices, self.weights).strengths(), np.float64)
 
     @property
     def symmetric(self) -> bool:
@@ -320,11 +310,7 @@ class Graph:
         """Graphs are equal when they have the same nodes, edges, weights and direction."""
         if not isinstance(other, Graph):
             return NotImplemented
-        same = self.directed == other.directed and np.array_equal(self.indptr, other.indptr)
-        same = same and np.array_equal(self.indices, other.indices)
-        if self.weights is None or other.weights is None:
-            return same and self.weights is other.weights
-        return same and np.array_equal(self.weights, other.weights)
+        return self.digest() == other.digest()
 
     def __hash__(self) -> int:
         """Hash by content, in agreement with equality."""
@@ -370,19 +356,15 @@ class Graph:
         """
         if combine == "union" and not self.directed:
             return self
-        if self.weights is None:
-            keys = keys_both_ways(self._narrow_rows(), self.indices)
-            first = is_first(keys)
-            counts = np.diff(np.flatnonzero(first), append=len(keys)) if combine == "sum" else None
-            weights = None if counts is None else counts.astype(np.float64)
-            return Graph.trusted(*unpacked(keys[first], self.num_nodes), weights, directed=False)
+        if combine == "union" and self.weights is None:
+            return Graph._either_way(self.num_nodes, self._narrow_rows(), self.indices)
         source, target = self.row_of_entry(), self.indices
-        duplicates: Duplicates = "merge" if combine == "union" else "sum"
-        values = self.weights
+        values = np.ones(len(target)) if self.weights is None else self.weights
         if combine == "sum":
             values = np.where(source == target, 2 * values, values)
         # Not by `from_edges`: a sum may be larger than what is accepted of a single weight.
-        return Graph._merged(self.num_nodes, source, target, values, duplicates, directed=False)
+        merge = _MERGE[combine]
+        return Graph._merged(self.num_nodes, source, target, values, merge, directed=False)
 
     def without_self_loops(self) -> Graph:
         """Return the graph without edges (u, u)."""
@@ -403,11 +385,10 @@ class Graph:
             raise GraphError("an induced subgraph needs distinct nodes; some are repeated")
         columns = place[block.indices]
         keep = columns >= 0
-        rows = np.repeat(np.arange(len(picked)), np.diff(block.indptr))[keep]
-        columns = columns[keep]
-        order = np.argsort(rows * len(picked) + columns)
-        weights = None if block.weights is None else block.weights[keep][order]
-        return Graph.trusted(offsets(rows, len(picked)), columns[order], weights, self.directed)
+        rows = np.repeat(np.arange(len(picked)), np.diff(block.indptr))
+        weights = None if block.weights is None else block.weights[keep]
+        keys, weights = distinct((rows << 32 | columns)[keep], weights)
+        return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.

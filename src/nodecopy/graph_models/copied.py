@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.graph import FloatArray, Graph, Rows
-from nodecopy.graph.arrays import is_first
+from nodecopy.graph import Graph, Rows
+from nodecopy.graph.arrays import distinct, unpacked
 
 Construction = Literal["union", "sum", "row"]
 
@@ -67,17 +67,14 @@ class CopiedGraph:
             return self.observed.take_rows(self.source[rows])
         if self._better_built(rows):
             return self.built.take_rows(rows)
-        received = self.observed.take_rows(self.source[rows])
-        given = self._given(rows)
-        return self._merged(rows, received, given)
+        return self._merged(rows, self.observed.take_rows(self.source[rows]), self._given(rows))
 
     def strengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the weights in each of some rows."""
         if self.construction == "row":
             return self.observed.strengths(self.source[rows])
-        if self._better_built(rows):
-            return self.built.strengths(rows)
-        return self.take_rows(rows).strengths()
+        built = self._better_built(rows)
+        return self.built.strengths(rows) if built else self.take_rows(rows).strengths()
 
     @cached_property
     def built(self) -> Graph:
@@ -109,21 +106,19 @@ class CopiedGraph:
 
     def _merged(self, rows: NDArray[np.int64], *parts: Rows) -> Rows:
         """Join entries of the same rows, each entry once: the larger weight, or the sum."""
-        place = [np.repeat(np.arange(len(rows)), np.diff(part.indptr)) for part in parts]
-        keys = np.concatenate(
-            [at << 32 | part.indices for at, part in zip(place, parts, strict=True)]
-        )
-        values = _joined([part.weights for part in parts])
+        place = [np.repeat(np.arange(len(rows)), np.diff(part.indptr)) << 32 for part in parts]
+        keys = np.concatenate([at | part.indices for at, part in zip(place, parts, strict=True)])
+        values = None
+        if self.observed.weights is not None:
+            values = np.concatenate([part.weights for part in parts if part.weights is not None])
+        elif self.construction == "sum":
+            values = np.ones(len(keys))
         if self.construction == "union":
             other = rows[keys >> 32] != keys & 0xFFFFFFFF
             keys, values = keys[other], None if values is None else values[other]
-        order = None if values is None else np.argsort(keys, kind="stable")
-        keys = np.sort(keys) if order is None else keys[order]
-        first = is_first(keys)
-        weights = _weights(self.construction, np.flatnonzero(first), len(keys), values, order)
-        distinct = keys[first]
-        begins = np.searchsorted(distinct, np.arange(len(rows) + 1) << 32)
-        return Rows(begins, distinct.astype(np.int32), weights)
+        merge = np.add if self.construction == "sum" else np.maximum
+        keys, weights = distinct(keys, values, merge)
+        return Rows(*unpacked(keys, len(rows)), weights)
 
 
 def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construction) -> Graph:
@@ -134,23 +129,3 @@ def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construc
     if construction == "sum":
         return copied.symmetrise("sum")
     return copied.without_self_loops().symmetrise("union")
-
-
-def _joined(parts: list[FloatArray | None]) -> FloatArray | None:
-    given = [part for part in parts if part is not None]
-    return np.concatenate(given) if given else None
-
-
-def _weights(
-    construction: Construction,
-    starts: NDArray[np.int64],
-    total: int,
-    values: FloatArray | None,
-    order: NDArray[np.int64] | None,
-) -> FloatArray | None:
-    """Return the weight of each distinct entry, given where its repetitions begin."""
-    if values is None or order is None:
-        counts = np.diff(starts, append=total).astype(np.float64)
-        return counts if construction == "sum" else None
-    merge = np.add if construction == "sum" else np.maximum
-    return merge.reduceat(values[order], starts) if len(starts) else values[:0]
