@@ -14,12 +14,12 @@ from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.weights import WeightSamples
-from nodecopy.weights.descent import TrainConfig, draw_key
+from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, train
 
 NETWORKS = [
     GCN(),
-    GCN(hidden=(6, 5), bias=True),
+    GCN(hidden=(6, 5)),
     GCN(hidden=()),
     ChebNet(hidden=(6,), degree=2),
     GAT(hidden=(4,), heads=3, output_heads=2),
@@ -74,7 +74,7 @@ def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> No
         network, task, graphs, [1, 2, 3], SHORT.replace(computing=Computing(memory=1))
     )
     assert_same_weights(together, one_by_one)
-    drawn = replace(together, keys=(None, draw_key(0)))
+    drawn = replace(together, keys=(None, 0))
     big = list(drawn.predictions(task.graph, task.features))
     small = list(drawn.predictions(task.graph, task.features, computing=Computing(memory=1)))
     assert len(big) == 2
@@ -89,7 +89,7 @@ def test_predictions_on_some_nodes_equal_those_on_all(network: Network) -> None:
     task = make_task()
     samples = train(network, task, three_graphs(), [1, 2, 3], SHORT)
     some = np.array([5, 88, 89, 0])
-    for key in (None, draw_key(4)):
+    for key in (None, 4):
         drawn = replace(samples, keys=(key,))
         ((_, _, all_nodes),) = drawn.predictions(task.graph, task.features)
         ((_, _, few),) = drawn.predictions(task.graph, task.features, some)

@@ -38,14 +38,14 @@ def ours(ensemble: WeightSamples) -> torch.Tensor:
 
 @pytest.mark.parametrize("hidden", [(), (16,), (7, 5)])
 def test_gcn(hidden: tuple[int, ...]) -> None:
-    network = GCN(hidden=hidden, bias=True)
+    network = GCN(hidden=hidden)
     ensemble = trained(network)
     for member in range(2):
         h = X
         for layer in range(network.hops):
             w = ensemble.weights[f"w{layer}"][member]
-            conv = torch_geometric_nn.GCNConv(*w.shape)
-            conv.lin.weight.data, conv.bias.data = w.T, ensemble.weights[f"b{layer}"][member, 0]
+            conv = torch_geometric_nn.GCNConv(*w.shape, bias=False)
+            conv.lin.weight.data = w.T
             h = conv(torch.relu(h) if layer else h, EDGES)
         torch.testing.assert_close(ours(ensemble)[member], h.softmax(-1), atol=1e-5, rtol=0)
 
@@ -91,8 +91,8 @@ class TwoConvolutions(torch.nn.Module):
 
     def __init__(self, num_features: int, num_classes: int) -> None:
         super().__init__()
-        self.first = torch_geometric_nn.GCNConv(num_features, 6)
-        self.last = torch_geometric_nn.GCNConv(6, num_classes)
+        self.first = torch_geometric_nn.GCNConv(num_features, 6, bias=False)
+        self.last = torch_geometric_nn.GCNConv(6, num_classes, bias=False)
 
     def forward(self, x, edge_index, edge_weight=None):
         return self.last(self.first(x, edge_index, edge_weight).relu(), edge_index, edge_weight)
@@ -109,25 +109,20 @@ def test_a_module_of_its_layers_is_our_gcn(
     observed = Graph.from_edges(90, edges, heavy)
     graphs = [CopiedGraph(observed, np.roll(np.arange(90), m), "union") for m in (1, 2)]
     network = TorchNetwork(TwoConvolutions, hops=hops, decay=("first",))
-    names = {
-        "first.lin.weight": "w0",
-        "first.bias": "b0",
-        "last.lin.weight": "w1",
-        "last.bias": "b1",
-    }
+    names = {"first.lin.weight": "w0", "last.lin.weight": "w1"}
     drawn = GCN.initial_weights
 
     def copied(self, num_features, num_classes, rng):
-        start = drawn(GCN(hidden=(6,), bias=True), num_features, num_classes, rng)
-        theirs = {name: start[own].T.clone().squeeze(-1) for name, own in names.items()}
+        start = drawn(GCN(hidden=(6,)), num_features, num_classes, rng)
+        theirs = {name: start[own].T.clone() for name, own in names.items()}
         return theirs | {"fixed:num_classes": torch.tensor(num_classes)}
 
     monkeypatch.setattr(TorchNetwork, "initial_weights", copied)
     config = TrainConfig(epochs=20)
     theirs = train(network, TASK, graphs, [1, 2], config)
-    own = train(GCN(hidden=(6,), dropout=0.0, bias=True), TASK, graphs, [1, 2], config)
+    own = train(GCN(hidden=(6,), dropout=0.0), TASK, graphs, [1, 2], config)
     for name, same in names.items():
-        expected = own.weights[same].transpose(1, 2).reshape(theirs.weights[name].shape)
+        expected = own.weights[same].mT
         torch.testing.assert_close(theirs.weights[name], expected, atol=1e-4, rtol=0)
     torch.testing.assert_close(ours(theirs), ours(own), atol=1e-4, rtol=0)
 

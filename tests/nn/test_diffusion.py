@@ -28,7 +28,7 @@ ROWS = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90), "row")
 def laid_out(network: Diffusion, *readings: Reading, memory: int | None = None) -> list[Diffused]:
     weights = network.initial_weights(TASK.features.shape[1], 3, RNG)
     computing = Computing(memory=memory)
-    chunks = network.lay_out(readings, TASK.features, weights, computing, gradients=True)
+    chunks = network.lay_out(readings, TASK.features, weights, computing)
     return [inputs for _, (inputs,) in chunks]
 
 

@@ -20,7 +20,6 @@ from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.torch_module import ModuleInputs
 from nodecopy.rng import stream
 from nodecopy.weights import TrainConfig, WeightSamples
-from nodecopy.weights.descent import draw_key
 from tests.modules import Sage, Weighted
 from tests.problems import make_task, short_gcn, train
 
@@ -37,9 +36,7 @@ def graphs_of(task: Task, count: int) -> list[Graph]:
 def inputs_of(network: TorchNetwork, task: Task, graph: Graph, **settings: object) -> ModuleInputs:
     weights = network.initial_weights(task.features.shape[1], task.num_classes, stream(0, "size"))
     readings = [Reading(graph, 7, (None,))]
-    ((_, (inputs,)),) = network.lay_out(
-        readings, task.features, weights, Computing(**settings), gradients=False
-    )
+    ((_, (inputs,)),) = network.lay_out(readings, task.features, weights, Computing(**settings))
     return inputs
 
 
@@ -138,8 +135,8 @@ def test_dropout_is_on_under_a_key_only(task: Task, build: type[nn.Module]) -> N
     inputs = inputs_of(network, task, task.graph)
     with torch.no_grad():
         off, again = (network.forward(weights, inputs, None) for _ in range(2))
-        first, other = (network.forward(weights, inputs, draw_key(s)) for s in range(2))
-        repeated = network.forward(weights, inputs, draw_key(0))
+        first, other = (network.forward(weights, inputs, s) for s in range(2))
+        repeated = network.forward(weights, inputs, 0)
     assert torch.equal(off, again)
     assert torch.equal(first, repeated)
     assert not torch.allclose(first, other)
@@ -153,7 +150,7 @@ def test_batch_norm_keeps_to_its_statistics_in_draws(task: Task) -> None:
         return module
 
     trained = train(TorchNetwork(build), task, [task.graph], [1], SHORT)
-    drawn = dataclasses.replace(trained, keys=(draw_key(0),))
+    drawn = dataclasses.replace(trained, keys=(0,))
     np.testing.assert_array_equal(
         drawn.predict_proba(task.graph, task.features),
         trained.predict_proba(task.graph, task.features),

@@ -45,7 +45,7 @@ class Batch:
         self.size = len(fields)
         self.device = device
         self.num_features = int(features.shape[1])
-        self.nodes = [_pad(level) for level in zip(*(f.levels for f in fields), strict=True)]
+        self.nodes = [padded(level) for level in zip(*(f.levels for f in fields), strict=True)]
         self.operators = [
             _block_diagonal(rows, self.nodes[h].shape[1], self.nodes[h + 1].shape[1], device)
             for h, rows in enumerate(zip(*(f.operators for f in fields), strict=True))
@@ -60,9 +60,9 @@ class Batch:
             height = self.nodes[-1].shape[1]
             self._sparse = _block_diagonal(rows, height, self.num_features, device)
         else:
-            padded = np.asarray(features, np.float32)[self.nodes[-1]]
-            padded[self.nodes[-1] < 0] = 0.0
-            self._dense = torch.as_tensor(padded, device=device)
+            inputs = np.asarray(features, np.float32)[self.nodes[-1]]  # [M, n, D]
+            inputs[self.nodes[-1] < 0] = 0.0
+            self._dense = torch.as_tensor(inputs, device=device)
 
     def transform_inputs(self, weight: Tensor, key: int | None, rate: float) -> Tensor:
         """Return dropout(X) W for every member: weight [M, D, F] -> [M, n, F], outermost level."""
@@ -86,15 +86,12 @@ class Batch:
         """Drop entries of hidden rows [M, n_level, F] at a named place; ``key`` None keeps all."""
         if key is None or rate == 0:
             return hidden
-        return hidden * self._mask(place, level, hidden.shape[-1], key, rate)
-
-    def _mask(self, place: str, level: int, width: int, key: int, rate: float) -> Tensor:
-        """Return the dropout mask of hidden rows [M, n_level, width] at a named place."""
+        width = hidden.shape[-1]
         if (place, width) not in self._names:
             rows = row_names(self._keys(place)[:, None], self.nodes[level])
             names = np.stack([entry_names(r[:, None], np.arange(width)) for r in rows])
             self._names[place, width] = torch.as_tensor(names, device=self.device)
-        return keep_mask(self._names[place, width], key, rate)
+        return hidden * keep_mask(self._names[place, width], key, rate)
 
     def edge_mask(self, place: str, level: int, heads: int, key: int, rate: float) -> Tensor:
         """Return the dropout mask of operator entries [nnz, heads] (attention dropout)."""
@@ -129,12 +126,12 @@ class Batch:
         return np.array(keys, np.int64).view(np.uint64)
 
 
-def _pad(nodes: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Stack M lists of nodes, the shorter ones filled up with -1: [M, longest]."""
-    padded = np.full((len(nodes), max(len(n) for n in nodes)), -1, np.int64)
-    for row, numbers in zip(padded, nodes, strict=True):
+def padded(lists: Sequence[NDArray[np.int64]], fill: int = -1) -> NDArray[np.int64]:
+    """Stack M lists of numbers, the shorter ones filled up: [M, longest]."""
+    rows = np.full((len(lists), max(map(len, lists))), fill, np.int64)
+    for row, numbers in zip(rows, lists, strict=True):
         row[: len(numbers)] = numbers
-    return padded
+    return rows
 
 
 def _block_diagonal(

@@ -43,11 +43,6 @@ class ChebNet(Layered):
         """Each layer reaches ``degree`` hops."""
         return (len(self.hidden) + 1) * self.degree
 
-    @property
-    def readout(self) -> tuple[str, ...]:
-        """The last matrices."""
-        return (f"w{len(self.hidden)}",)
-
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
     ) -> Weights:
@@ -58,10 +53,6 @@ class ChebNet(Layered):
             powers = [glorot(fan_in, fan_out, rng) for _ in range(self.degree + 1)]
             weights[f"w{layer}"] = torch.cat(powers, dim=1)
         return weights
-
-    def decayed(self, name: str) -> bool:
-        """The penalty falls on the first layer only."""
-        return name == "w0"
 
     def forward(self, weights: Weights, inputs: Batch, key: int | None) -> Tensor:
         """Return the logits [M, n_0, K]."""

@@ -110,8 +110,6 @@ class Diffusion:
         features: FeatureMatrix,
         weights: Weights,
         computing: Computing,
-        *,
-        gradients: bool,
     ) -> Iterator[tuple[slice, tuple[Diffused, ...]]]:
         """Yield (members, the diffused features of each set of nodes), within the memory bound."""
         device = torch.device(computing.device)

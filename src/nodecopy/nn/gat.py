@@ -45,11 +45,6 @@ class GAT(Layered):
     operator: ClassVar[OperatorKind] = "attention"
 
     @property
-    def hops(self) -> int:
-        """One propagation per layer."""
-        return len(self.hidden) + 1
-
-    @property
     def readout(self) -> tuple[str, ...]:
         """None: the logits are not linear in the weights of an attention layer."""
         return ()

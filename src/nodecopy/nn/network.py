@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -98,8 +99,6 @@ class Network(Protocol):
         features: FeatureMatrix,
         weights: Weights,
         computing: Computing,
-        *,
-        gradients: bool,
     ) -> Iterator[tuple[slice, tuple[Any, ...]]]:
         """Yield (members, inputs of each set of nodes), as many members at a time as fit.
 
@@ -108,7 +107,6 @@ class Network(Protocol):
             features: X [N, D].
             weights: of one member; only their sizes count.
             computing: where, and within what bound.
-            gradients: whether the first inputs are trained on; the others are only evaluated.
         """
         ...
 
@@ -153,6 +151,26 @@ def chunks_within(
         used += size
     if group:
         yield slice(start, start + len(group)), group
+
+
+def member_bytes(
+    features: FeatureMatrix | Tensor, weights: Weights, inputs: int, hidden: int, edges: int
+) -> int:
+    """Return an upper estimate of what one member takes while it is trained.
+
+    Args:
+        features: X [N, D].
+        weights: of the member.
+        inputs: rows of X that it reads.
+        hidden: numbers in its hidden layers and in messages along edges.
+        edges: entries of its operators.
+    """
+    per_row = features.nnz / features.shape[0] if sp.issparse(features) else features.shape[1]
+    # An entry of X or of an operator has a column, a value and the name of its dropout mask, twice
+    # while it is laid out, and its transpose. A hidden number has a mask, a name and a gradient; a
+    # weight a gradient, two moments of Adam and a scratch copy.
+    entries = int(inputs * per_row) + edges
+    return 44 * entries + 16 * hidden + 20 * sum(w.numel() for w in weights.values())
 
 
 def glorot(fan_in: int, fan_out: int, rng: np.random.Generator) -> Tensor:

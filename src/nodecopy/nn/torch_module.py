@@ -25,7 +25,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Reading, Weights, chunks_within
+from nodecopy.nn.batch import padded
+from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
 from nodecopy.nn.receptive import receptive_field
 from nodecopy.rng import key64
 
@@ -112,15 +113,13 @@ class TorchNetwork:
         features: FeatureMatrix,
         weights: Weights,
         computing: Computing,
-        *,
-        gradients: bool,
     ) -> Iterator[tuple[slice, tuple[ModuleInputs, ...]]]:
         """Yield (members, inputs of each set of nodes), the whole graph or the part in reach."""
         device = torch.device(computing.device)
         module = self._built(int(features.shape[1]), int(weights[_CLASSES]), 0).to(device)
-        x = torch.as_tensor(_dense(features), device=device)  # [N, D]
-        hops = self.hops if computing.prune else None
-        sized = _parts(readings, x, weights, hops, gradients=gradients)
+        dense = features.toarray() if sp.issparse(features) else np.asarray(features)
+        x = torch.tensor(dense, dtype=torch.float32, device=device)  # [N, D]
+        sized = _parts(readings, x, weights, self.hops if computing.prune else None)
         for members, chunk in chunks_within(sized, computing.memory):
             seeds = [seed for seed, _ in chunk]
             sets = [list(parts) for parts in zip(*(parts for _, parts in chunk), strict=True)]
@@ -161,39 +160,32 @@ class ModuleInputs:
     def __init__(self, module: Module, x: Tensor, parts: list[_Part], seeds: list[int]) -> None:
         self.module, self.size = module, len(parts)
         self._x, self._parts, self._seeds = x, parts, seeds
-        self._outputs = _padded([part.outputs for part in parts], x.device)
+        outputs = [part.outputs for part in parts if part.outputs is not None]
+        self._outputs = torch.as_tensor(padded(outputs, 0), device=x.device) if outputs else None
         self._weighted = _takes_weights(module)
-        self._checked = False
 
     def logits(self, weights: Weights, member: int, key: int | None, *, training: bool) -> Tensor:
         """Return the logits of one member [n, K]; rows that fill it up are of any node."""
         own = {name: w[member] for name, w in weights.items() if name != _CLASSES}
         fixed = {name: w for name, w in own.items() if name.startswith(_FIXED)}
         # Copies of what is fixed: predictions must not change it, and training writes it back.
-        tensors = {name.removeprefix(_FIXED): w for name, w in own.items()}
-        tensors |= {name.removeprefix(_FIXED): w.clone() for name, w in fixed.items()}
+        copies = {name: w.clone() for name, w in fixed.items()}
+        tensors = {name.removeprefix(_FIXED): w for name, w in (own | copies).items()}
         part = self._parts[member]
         x = self._x if part.nodes is None else self._x[part.nodes]  # [n, D]
         more = {"edge_weight": part.edge_weight} if self._weighted else {}
         with _seeded(key64(self._seeds[member], "dropout", "off" if key is None else key)):
             logits = functional_call(self.module, tensors, (x, part.edge_index), more)
-        self._check(logits)
-        if training:
-            with torch.no_grad():
-                for name, w in fixed.items():
-                    w.copy_(tensors[name.removeprefix(_FIXED)])
-        return logits if self._outputs is None else logits[self._outputs[member]]
-
-    def _check(self, logits: Tensor) -> None:
-        """Raise an error for probabilities in place of logits: they would be learnt from, badly."""
-        if self._checked:
-            return
-        self._checked = True
         if bool((logits >= 0).all()) and torch.allclose(logits.sum(1), logits.new_ones(())):
             raise ModelError(
                 f"{type(self.module).__name__} returns probabilities: return what softmax is "
                 "applied to, or log_softmax of it"
             )
+        if training:
+            with torch.no_grad():
+                for name, w in fixed.items():
+                    w.copy_(tensors[name.removeprefix(_FIXED)])
+        return logits if self._outputs is None else logits[self._outputs[member]]
 
 
 class _Part(NamedTuple):
@@ -210,20 +202,25 @@ class _Part(NamedTuple):
 
 
 def _parts(
-    readings: Iterable[Reading], x: Tensor, weights: Weights, hops: int | None, *, gradients: bool
+    readings: Iterable[Reading], x: Tensor, weights: Weights, hops: int | None
 ) -> Iterator[tuple[tuple[int, list[_Part]], int]]:
     """Yield each member's seed and parts, and the bytes that they take."""
+    # A row of a matrix is a unit of a layer, with a number for every node and every message.
+    matrices = [w for name, w in weights.items() if not name.startswith(_FIXED) and w.ndim > 1]
+    units = sum(w.shape[0] for w in matrices)
     last: tuple[RowGraph, _Part] | None = None
     for graph, seed, sets in readings:
         parts, size = list[_Part](), 0
-        for place, nodes in enumerate(sets):
+        for nodes in sets:
             if hops is not None and nodes is not None:
                 parts.append(_read(graph, nodes, hops, x.device))
             else:
                 if last is None or last[0] is not graph:
                     last = graph, _read(graph, None, 1, x.device)
                 parts.append(last[1]._replace(outputs=nodes))
-            size += _bytes(parts[-1], x, weights, training=gradients and place == 0)
+            part = parts[-1]
+            rows, edges = len(x if part.nodes is None else part.nodes), len(part.edge_weight)
+            size += member_bytes(x, weights, rows, (rows + edges) * units, edges)
         yield (seed, parts), size
 
 
@@ -240,39 +237,6 @@ def _read(
     if nodes is None:
         return _Part(None, index, weight, None)
     return _Part(known, index, weight, np.arange(len(nodes)))
-
-
-def _bytes(part: _Part, x: Tensor, weights: Weights, *, training: bool) -> int:
-    """Return an upper estimate of what one member takes; a module does not say what it keeps."""
-    num_nodes = len(x) if part.nodes is None else len(part.nodes)
-    num_edges = part.edge_index.shape[1]
-    kept = 20 * num_edges + 4 * num_nodes * int(weights[_CLASSES])
-    if part.nodes is not None:
-        kept += 4 * num_nodes * x.shape[1]
-    if not training:
-        return kept
-    # The rows of a matrix are the units of a layer: each keeps activations, a mask and gradients
-    # for every node, and a message and its gradient for every edge.
-    matrices = [w for name, w in weights.items() if not name.startswith(_FIXED) and w.ndim > 1]
-    units = sum(w.shape[0] for w in matrices)
-    size = sum(w.numel() for w in weights.values())
-    activations = num_nodes * (2 * x.shape[1] + 3 * units) + 2 * num_edges * units
-    return kept + 4 * (activations + 5 * size)
-
-
-def _padded(outputs: list[NDArray[np.int64] | None], device: torch.device) -> list[Tensor] | None:
-    """Return the rows of the outputs, the shorter lists filled up with row 0; None is all."""
-    lists = [rows for rows in outputs if rows is not None]
-    if len(lists) < len(outputs):
-        return None
-    most = max(len(rows) for rows in lists)
-    return [torch.as_tensor(np.pad(rows, (0, most - len(rows))), device=device) for rows in lists]
-
-
-def _dense(features: FeatureMatrix) -> NDArray[np.float32]:
-    if sp.issparse(features):
-        return features.toarray().astype(np.float32, copy=False)
-    return np.array(features, np.float32)  # a copy: torch warns of arrays that cannot be written
 
 
 def _set_modes(module: Module, *, dropout: bool, statistics: bool) -> None:

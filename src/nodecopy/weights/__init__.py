@@ -11,7 +11,7 @@ from nodecopy.weights.laplace import Laplace
 from nodecopy.weights.maximum import MaximumPosterior
 from nodecopy.weights.mc_dropout import MCDropout
 from nodecopy.weights.mean_field import MeanField
-from nodecopy.weights.objective import CrossEntropy, Objective, SquaredError
+from nodecopy.weights.objective import CrossEntropy, Objective
 from nodecopy.weights.point import PointEstimate
 from nodecopy.weights.sgld import SGLD
 
@@ -25,7 +25,6 @@ __all__ = [
     "MeanField",
     "Objective",
     "PointEstimate",
-    "SquaredError",
     "TrainConfig",
     "TrainedPosterior",
     "WeightPosterior",

@@ -154,7 +154,7 @@ class WeightSamples:
             Reading(graphs[m] if isinstance(graphs, Sequence) else graphs, seed, (nodes,))
             for m, seed in enumerate(self.seeds)
         )
-        laid_out = self.network.lay_out(readings, features, one, computing, gradients=False)
+        laid_out = self.network.lay_out(readings, features, one, computing)
         for members, (inputs,) in laid_out:
             for draw in range(self.num_draws):
                 weights = self._weights(members, draw // len(self.keys), computing.device)

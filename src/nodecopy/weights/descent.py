@@ -10,7 +10,6 @@ schedule of `posterior` on a fresh graph each time.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +23,9 @@ from torch import Tensor
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, TrainingError
 from nodecopy.graph import RowGraph
+from nodecopy.nn.batch import padded
 from nodecopy.nn.network import Computing, Network, Reading, Weights
+from nodecopy.progress import Progress
 from nodecopy.rng import key64, stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Limits, NonNegative, Positive, Settings
@@ -111,16 +112,16 @@ def supervised(
     weights = network.initial_weights(*sizes, stream(0, "size"))
     readings = (Reading(*member) for member in zip(graphs, seeds, sets, strict=True))
     computing = computing.within(tasks[0].memory)
-    layout = network.lay_out(readings, tasks[0].features, weights, computing, gradients=True)
+    layout = network.lay_out(readings, tasks[0].features, weights, computing)
     for members, inputs in layout:
-        yield (
-            members,
-            [
-                Supervision(each, _targets(tasks[members], nodes, computing.device), objective)
-                for each, nodes in zip(inputs, zip(*sets[members], strict=True), strict=True)
-            ],
-        )
-        del inputs
+        supervisions = []
+        for each, nodes in zip(inputs, zip(*sets[members], strict=True), strict=True):
+            chosen = zip(tasks[members], nodes, strict=True)
+            labels = padded([task.labels[labelled] for task, labelled in chosen], PADDING)
+            targets = torch.as_tensor(labels, device=torch.device(computing.device))  # [M, n]
+            supervisions.append(Supervision(each, targets, objective))
+        yield members, supervisions
+        del inputs, supervisions, each
 
 
 class Trainer:
@@ -148,14 +149,12 @@ class Trainer:
 
     def step(self, supervision: Supervision) -> None:
         """Take one Adam step on every member's loss; members do not influence one another."""
-        logits = self.network.forward(self.weights, supervision.inputs, epoch_key(self.epoch))
-        losses = supervision.losses(logits)
-        total = losses.sum()
-        if not math.isfinite(total.item()):
-            check_finite(losses.detach(), self._first, self.seeds, self.epoch)
+        masks = key64(0, "epoch", self.epoch)
+        losses = supervision.losses(self.network.forward(self.weights, supervision.inputs, masks))
+        check_finite(losses.detach(), self._first, self.seeds, self.epoch)
         for weights in self.weights.values():
             weights.grad = None
-        total.backward()
+        losses.sum().backward()
         self._optimiser.step()
         self.epoch += 1
 
@@ -208,10 +207,10 @@ def check_finite(
         epoch: of the loss.
         rate: the setting that may be too large.
     """
-    wrong = (~torch.isfinite(losses)).nonzero()
-    if len(wrong) == 0:
-        return  # only the sum overflows
-    member = int(wrong[0])
+    finite = torch.isfinite(losses)
+    if bool(finite.all()):
+        return
+    member = int((~finite).nonzero()[0])
     raise TrainingError(
         f"the loss of member {first + member} (seed {seeds[member]}) is "
         f"{float(losses[member])} at epoch {epoch}; try a smaller {rate} and "
@@ -219,19 +218,17 @@ def check_finite(
     )
 
 
-def epoch_key(epoch: int) -> int:
-    """Return the key of an epoch's dropout masks."""
-    return key64(0, "epoch", epoch)
+def chunk_progress(progress: Progress | None, chosen: slice, members: int) -> Progress:
+    """Return the progress of some members, called with (steps done, steps in all) of theirs."""
+
+    def report(done: int, steps: int) -> None:
+        if progress is not None:
+            size = chosen.stop - chosen.start
+            progress(steps * chosen.start + done * size, steps * members)
+
+    return report
 
 
-def draw_key(draw: int) -> int:
-    """Return the key of the dropout masks of a posterior weight draw."""
-    return key64(0, "draw", draw)
-
-
-def _targets(tasks: Sequence[Task], nodes: Sequence[NDArray[np.int64]], device: str) -> Tensor:
-    """Return the labels of each member's nodes, filled up with PADDING [M, n]."""
-    targets = np.full((len(tasks), max(len(chosen) for chosen in nodes)), PADDING)
-    for row, task, chosen in zip(targets, tasks, nodes, strict=True):
-        row[: len(chosen)] = task.labels[chosen]
-    return torch.as_tensor(targets, device=torch.device(device))
+def joined(parts: Sequence[Weights]) -> Weights:
+    """Put the weights of some members after those of others, in main memory."""
+    return {name: torch.cat([part[name].detach().cpu() for part in parts]) for name in parts[0]}

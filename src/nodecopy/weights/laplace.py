@@ -18,24 +18,19 @@ each i and c, which serves all members at once, since their logits do not depend
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nodecopy.errors import ModelError
-from nodecopy.nn.network import Computing, Weights
+from nodecopy.nn.network import Weights
+from nodecopy.progress import Progress
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive
-from nodecopy.weights.log_posterior import (
-    LogPosterior,
-    Report,
-    Sampler,
-    maximise,
-)
-from nodecopy.weights.objective import CrossEntropy, Objective
+from nodecopy.weights.log_posterior import LogPosterior, Sampler, maximise
 
 # Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.
 _MOST_ENTRIES = 25_000_000
@@ -50,53 +45,19 @@ class Laplace(Sampler):
         prior_precision: τ of the prior N(0, I/τ).
         epochs: gradient steps to the maximum.
         learning_rate: of the first step; later ones shrink linearly to zero.
-        temperature: T; 1 is the posterior, less is sharper.
-        objective: the loss of a node, -log p(y | z).
-        computing: where to compute, and within what bounds.
+        temperature, objective, computing: as in `Sampler`.
     """
 
-    prior_precision: Positive = 0.01
     epochs: Count = 300
     learning_rate: Positive = 0.02
-    temperature: Positive = 0.01
-    objective: Objective = field(default_factory=CrossEntropy)
-    computing: Computing = field(default_factory=Computing)
 
-    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+    def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Find the maxima and the curvature there, and draw S weights for each member."""
-        names = self._varying(density)
-        weights = self._maximum(density, report)
-        return _around(weights, names, _deviations(density, weights, names, n_weights))
-
-    def _varying(self, density: LogPosterior) -> tuple[str, ...]:
-        """Return the names of the weights that vary."""
-        names = density.network.readout
-        if not names:
-            raise ModelError(
-                f"{type(density.network).__name__} has no last layer in which its logits are "
-                "linear; use SGLD() or MeanField()"
-            )
-        count = sum(density.initial[name][0].numel() for name in names)
-        factors = density.supervision.targets.shape[1] * density.num_classes
-        if count * factors > _MOST_ENTRIES:
-            raise ModelError(
-                f"Laplace holds {factors:,} numbers for each of {count:,} weights, more than "
-                f"{_MOST_ENTRIES:,} in all; use SGLD() or MeanField()"
-            )
-        return names
-
-    def _maximum(self, density: LogPosterior, report: Report) -> Weights:
-        """Return Ŵ of each member [M, …]."""
+        names = _varying(density)
         weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
-        maximise(
-            lambda: density.log_density(weights),
-            list(weights.values()),
-            self.epochs,
-            self.learning_rate,
-            density,
-            report,
-        )
-        return weights
+        values = partial(density.log_density, weights)
+        maximise(values, [*weights.values()], self.epochs, self.learning_rate, density, report)
+        return _around(weights, names, _deviations(density, weights, names, n_weights))
 
 
 def curvature_factors(
@@ -121,6 +82,24 @@ def curvature_factors(
             yield torch.cat([part.flatten(1) for part in parts], dim=1)
 
 
+def _varying(density: LogPosterior) -> tuple[str, ...]:
+    """Return the names of the weights that vary."""
+    names = density.network.readout
+    if not names:
+        raise ModelError(
+            f"{type(density.network).__name__} has no last layer in which its logits are "
+            "linear; use SGLD() or MeanField()"
+        )
+    count = sum(density.initial[name][0].numel() for name in names)
+    factors = density.supervision.targets.shape[1] * density.num_classes
+    if count * factors > _MOST_ENTRIES:
+        raise ModelError(
+            f"Laplace holds {factors:,} numbers for each of {count:,} weights, more than "
+            f"{_MOST_ENTRIES:,} in all; use SGLD() or MeanField()"
+        )
+    return names
+
+
 def _roots(curvature: Tensor) -> Tensor:
     """Return R with R Rᵀ = Λ [M, n, K, K]."""
     values, vectors = torch.linalg.eigh(curvature)
@@ -132,9 +111,12 @@ def _deviations(
 ) -> Tensor:
     """Return S draws from N(0, H⁻¹) for each member [M, S, P]."""
     rows = torch.stack(list(curvature_factors(density, weights, names)), dim=1)  # [M, R, P]
-    noise = _noise(density.seeds, n_weights, rows.shape[-1]).to(rows.device)  # [M, S, P]
-    each = zip(rows, noise, strict=True)  # one after the other, to hold one in double precision
-    return torch.stack([inverse_root(v, density.prior_precision, xi).float() for v, xi in each])
+    deviations = []
+    for v, seed in zip(rows, density.seeds, strict=True):  # to hold one in double precision
+        noise = stream(seed, "laplace").standard_normal((n_weights, v.shape[1]))
+        xi = torch.as_tensor(noise, device=v.device)  # [S, P]
+        deviations.append(inverse_root(v, density.prior_precision, xi).float())
+    return torch.stack(deviations)
 
 
 def inverse_root(rows: Tensor, tau: float, noise: Tensor) -> Tensor:
@@ -159,12 +141,6 @@ def inverse_root(rows: Tensor, tau: float, noise: Tensor) -> Tensor:
     factor = 1.0 / ((tau + s) * (1.0 + root))
     along = (noise @ v.mT @ u * factor) @ u.mT @ v
     return (noise - along) / tau**0.5
-
-
-def _noise(seeds: Sequence[int], n_weights: int, size: int) -> Tensor:
-    """Return standard normal numbers [M, S, P], those of a member from its own stream."""
-    drawn = [stream(seed, "laplace").standard_normal((n_weights, size)) for seed in seeds]
-    return torch.as_tensor(np.stack(drawn))
 
 
 def _around(weights: Weights, names: Sequence[str], spread: Tensor) -> Weights:

@@ -13,9 +13,8 @@ networks really?"); the log likelihood is divided by T, and τ becomes τ/T.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -33,33 +32,43 @@ from nodecopy.weights.descent import (
     Supervision,
     TrainConfig,
     check_finite,
+    chunk_progress,
     each_task,
     initial_weights,
+    joined,
     supervised,
 )
-from nodecopy.weights.objective import Objective
+from nodecopy.weights.objective import CrossEntropy, Objective
 from nodecopy.weights.point import PointEstimate
-
-Report = Callable[[int, int], None]
-"""Called with (steps done, steps in all) of the members at hand."""
 
 # How torch names what batch norm learns without a gradient.
 _STATISTICS = ("running_mean", "running_var")
 
 
+@dataclass(frozen=True)
 class Sampler(Settings):
-    """Weight posteriors that draw from the log posterior.
+    """Weight posteriors that draw from the log posterior; a subclass adds settings and `draw`.
 
-    A subclass is a frozen dataclass with the four settings below among its own, and has `draw`.
+    Args:
+        prior_precision: τ of the prior N(0, I/τ).
+        temperature: T; 1 is the posterior, less is sharper.
+        objective: the loss of a node, -log p(y | z).
+        computing: where to compute, and within what bounds.
     """
 
-    prior_precision: Positive  # τ of the prior N(0, I/τ)
-    temperature: Positive  # T; 1 is the posterior, less is sharper
-    objective: Objective  # the loss of a node, -log p(y | z)
-    computing: Computing  # where to compute, and within what bounds
+    prior_precision: Positive = 0.01
+    temperature: Positive = field(default=0.01, kw_only=True)
+    objective: Objective = field(default_factory=CrossEntropy, kw_only=True)
+    computing: Computing = field(default_factory=Computing, kw_only=True)
 
-    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
-        """Return S draws for each of some members [m · S, …], those of a member in sequence."""
+    def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
+        """Return S draws for each of some members [m · S, …], those of a member in sequence.
+
+        Args:
+            density: of the members.
+            n_weights: S.
+            report: to be called with (steps done, steps in all).
+        """
         raise NotImplementedError
 
     @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
@@ -78,62 +87,60 @@ class Sampler(Settings):
         layout = supervised(network, members, graphs, seeds, sets, self.computing, self.objective)
         parts = []
         for chosen, (supervision,) in layout:
-
-            def report(done: int, steps: int, chosen: slice = chosen) -> None:
-                if progress is not None:
-                    size = chosen.stop - chosen.start
-                    progress(steps * chosen.start + done * size, steps * len(graphs))
-
-            initial, fixed = _start(network, members[0], seeds[chosen], self.computing.device)
-            density = LogPosterior(
-                network,
-                supervision,
-                self.prior_precision / self.temperature,
-                self.temperature,
-                members[0].num_classes,
-                initial,
-                fixed,
-                tuple(seeds[chosen]),
-                chosen.start,
-            )
-            drawn = self.draw(density, n_weights, report)
-            stored = len(next(iter(drawn.values()))) // (chosen.stop - chosen.start)
-            drawn |= {name: w.repeat_interleave(stored, 0) for name, w in fixed.items()}
-            parts.append({name: w.detach().cpu() for name, w in drawn.items()})
+            task, own = members[0], tuple(seeds[chosen])
+            density = LogPosterior(self, network, supervision, task, own, chosen.start)
+            drawn = self.draw(density, n_weights, chunk_progress(progress, chosen, len(graphs)))
+            fixed = {name: w.repeat_interleave(n_weights, 0) for name, w in density.fixed.items()}
+            parts.append(joined([drawn | fixed]))
             del density, supervision  # before the next ones are laid out
-        stacked = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-        return WeightSamples(network, stacked, tuple(seeds), stored=stored)
+        return WeightSamples(network, joined(parts), tuple(seeds), stored=n_weights)
 
     def point(self) -> PointEstimate:
         """Return a network trained as usual, where the members are fitted."""
         return PointEstimate(TrainConfig(computing=self.computing))
 
 
-@dataclass(frozen=True, eq=False)
 class LogPosterior:
     """log p(W | Y, X, G) of M members, up to a constant.
 
-    Attributes:
+    Args:
+        settings: of the sampler.
         network: the architecture.
         supervision: the inputs and labels of the members.
+        task: the sizes of features and classes.
+        seeds: of the members.
+        first: number of the first of them, for messages.
+
+    Attributes:
         prior_precision: τ, at the temperature: τ/T.
         temperature: T.
         num_classes: K.
         initial: trained weights to begin at, one for each member [M, …].
         fixed: what else the network needs, frozen parameters and buffers [M, …].
-        seeds: of the members.
-        first: number of the first of them, for messages.
     """
 
-    network: Network
-    supervision: Supervision
-    prior_precision: float
-    temperature: float
-    num_classes: int
-    initial: Weights
-    fixed: Weights
-    seeds: tuple[int, ...]
-    first: int = 0
+    def __init__(
+        self,
+        settings: Sampler,
+        network: Network,
+        supervision: Supervision,
+        task: Task,
+        seeds: tuple[int, ...],
+        first: int,
+    ) -> None:
+        self.network, self.supervision, self.seeds = network, supervision, seeds
+        self.prior_precision = settings.prior_precision / settings.temperature
+        self.temperature, self.num_classes = settings.temperature, task.num_classes
+        self._first = first
+        weights = initial_weights(network, task, seeds, torch.device(settings.computing.device))
+        self.initial = {name: w.detach() for name, w in weights.items() if network.trained(name)}
+        self.fixed = {name: w for name, w in weights.items() if name not in self.initial}
+        statistics = [name for name in self.fixed if name.endswith(_STATISTICS)]
+        if statistics:
+            raise ModelError(
+                f"the network has running statistics ({', '.join(statistics)}), which have no "
+                "posterior; use MCDropout() or PointEstimate(), or a network without batch norm"
+            )
 
     def logits(self, weights: Weights) -> Tensor:
         """Return the logits of the labelled nodes, dropout off [M, n, K]."""
@@ -161,8 +168,7 @@ class LogPosterior:
             epoch: gradient step at which they were computed.
             rate: the setting that may be too large.
         """
-        if not math.isfinite(values.sum().item()):
-            check_finite(-values.detach(), self.first, self.seeds, epoch, rate)
+        check_finite(-values.detach(), self._first, self.seeds, epoch, rate)
 
 
 def maximise(
@@ -171,7 +177,7 @@ def maximise(
     epochs: int,
     learning_rate: float,
     density: LogPosterior,
-    report: Report,
+    report: Progress,
 ) -> None:
     """Ascend in place by Adam, with a learning rate that falls linearly to zero.
 
@@ -217,17 +223,6 @@ class MemberNoise:
         return {name: torch.as_tensor(drawn[name]).to(w.device) for name, w in weights.items()}
 
 
-def _start(
-    network: Network, task: Task, seeds: Sequence[int], device: str
-) -> tuple[Weights, Weights]:
-    """Return the trained weights that members begin at, and the fixed ones beside them."""
-    weights = initial_weights(network, task, seeds, torch.device(device))
-    trained = {name: w.detach() for name, w in weights.items() if network.trained(name)}
-    fixed = {name: w for name, w in weights.items() if not network.trained(name)}
-    statistics = [name for name in fixed if name.endswith(_STATISTICS)]
-    if statistics:
-        raise ModelError(
-            f"the network has running statistics ({', '.join(statistics)}), which have no "
-            "posterior; use MCDropout() or PointEstimate(), or a network without batch norm"
-        )
-    return trained, fixed
+def in_sequence(draws: Sequence[Weights]) -> Weights:
+    """Join S draws of M members [M, …], those of a member one after the other [M · S, …]."""
+    return {n: torch.stack([draw[n] for draw in draws], dim=1).flatten(0, 1) for n in draws[0]}

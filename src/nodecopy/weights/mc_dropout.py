@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from nodecopy.rng import key64
 from nodecopy.saving import savable
 from nodecopy.weights.base import WeightSamples
-from nodecopy.weights.descent import draw_key
 from nodecopy.weights.point import PointEstimate
 
 
@@ -27,4 +27,4 @@ class MCDropout(PointEstimate):
 
     def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
         """Return trained weights under S dropout masks."""
-        return replace(trained, keys=tuple(draw_key(s) for s in range(n_weights)))
+        return replace(trained, keys=tuple(key64(0, "draw", s) for s in range(n_weights)))

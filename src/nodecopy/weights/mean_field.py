@@ -13,22 +13,22 @@ small where weights are correlated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from nodecopy.nn.network import Computing, Weights
+from nodecopy.nn.network import Weights
+from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive
 from nodecopy.weights.log_posterior import (
     LogPosterior,
     MemberNoise,
-    Report,
     Sampler,
+    in_sequence,
     maximise,
 )
-from nodecopy.weights.objective import CrossEntropy, Objective
 
 
 @savable
@@ -41,27 +41,20 @@ class MeanField(Sampler):
         epochs: gradient steps.
         learning_rate: of the first step; later ones shrink linearly to zero.
         initial_scale: initial σ, as a fraction of the prior's 1/√τ.
-        temperature: T; 1 is the posterior, less is sharper.
-        objective: the loss of a node, -log p(y | z).
-        computing: where to compute, and within what bounds.
+        temperature, objective, computing: as in `Sampler`.
     """
 
-    prior_precision: Positive = 0.01
     epochs: Count = 400
     learning_rate: Positive = 0.02
     initial_scale: Positive = 0.1
-    temperature: Positive = 0.01
-    objective: Objective = field(default_factory=CrossEntropy)
-    computing: Computing = field(default_factory=Computing)
 
-    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+    def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Fit the Gaussians of all members and draw S weights from those of each [M · S, …]."""
         mean, log_scale = self._fitted(density, report)
         noise = MemberNoise(density.seeds, "mean field draws")
-        drawn = [_reparametrised(mean, log_scale, noise) for _ in range(n_weights)]
-        return {n: torch.stack([d[n] for d in drawn], dim=1).flatten(0, 1) for n in mean}
+        return in_sequence([_reparametrised(mean, log_scale, noise) for _ in range(n_weights)])
 
-    def _fitted(self, density: LogPosterior, report: Report) -> tuple[Weights, Weights]:
+    def _fitted(self, density: LogPosterior, report: Progress) -> tuple[Weights, Weights]:
         """Return μ and log σ of every member [M, …]."""
         scale = self.initial_scale * density.prior_precision**-0.5
         mean = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
@@ -91,10 +84,7 @@ def divergence(mean: Weights, log_scale: Weights, prior_precision: float) -> Ten
     """
     parts = []
     for name, mu in mean.items():
-        double = 2.0 * log_scale[name]
-        ratio = (
-            torch.log(torch.as_tensor(prior_precision, dtype=mu.dtype, device=mu.device)) + double
-        )  # log τσ²
+        ratio = mu.new_tensor(prior_precision).log() + 2.0 * log_scale[name]  # log τσ²
         each = prior_precision * mu**2 + torch.exp(ratio) - 1.0 - ratio
         parts.append(0.5 * each.flatten(1).sum(1))
     return torch.stack(parts).sum(0)

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.saving import savable
-from nodecopy.typed import Positive, Settings
 
 PADDING = -100
 """The label of padding rows, where members have fewer labelled nodes than others."""
@@ -44,31 +43,3 @@ class CrossEntropy:
         """Return diag(p) - p pᵀ."""
         p = torch.softmax(logits, -1)
         return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
-
-
-@savable
-@dataclass(frozen=True)
-class SquaredError(Settings):
-    """‖z - onehot(y)‖² / 2σ²: Gaussian noise on the indicators of the classes.
-
-    With a linear network the posterior of the weights is then Gaussian and known exactly.
-
-    Args:
-        noise: σ.
-    """
-
-    noise: Positive = 1.0
-
-    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return half the squared distance of each node, in units of σ² [M, n]."""
-        labelled = targets >= 0
-        onehot = functional.one_hot(targets.clamp(min=0), logits.shape[-1])
-        squares = ((logits - onehot) ** 2).sum(-1) / (2.0 * self.noise**2)
-        return torch.where(labelled, squares, torch.zeros_like(squares))
-
-    def curvature(self, logits: Tensor) -> Tensor:
-        """Return I / σ²."""
-        identity = (
-            torch.eye(logits.shape[-1], dtype=logits.dtype, device=logits.device) / self.noise**2
-        )
-        return identity.expand(*logits.shape, logits.shape[-1])

@@ -20,7 +20,14 @@ from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.typed import Settings
 from nodecopy.weights.base import WeightSamples
-from nodecopy.weights.descent import TrainConfig, Trainer, each_task, supervised
+from nodecopy.weights.descent import (
+    TrainConfig,
+    Trainer,
+    chunk_progress,
+    each_task,
+    joined,
+    supervised,
+)
 from nodecopy.weights.stopping import Monitor
 
 
@@ -63,6 +70,7 @@ class PointEstimate(Settings):
         parts = []
         for chosen, (labelled, *validation) in layout:
             trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
+            report = chunk_progress(progress, chosen, len(graphs))
             monitor = None
             if config.patience is not None:
                 monitor = Monitor(config.patience, trainer.snapshot())
@@ -70,13 +78,12 @@ class PointEstimate(Settings):
                 trainer.step(labelled)
                 if monitor is not None:
                     monitor.update(*trainer.evaluate(validation[0]), trainer.weights)
-                _report(progress, chosen, trainer.epoch, config.epochs, len(graphs))
-            _report(progress, chosen, config.epochs, config.epochs, len(graphs))
+                report(trainer.epoch, config.epochs)
+            report(config.epochs, config.epochs)
             parts.append(monitor.final(trainer.weights) if monitor else trainer.snapshot())
             # Nothing keeps the inputs or the optimiser of a chunk while the next one is laid out.
             del trainer, labelled, validation
-        stacked = {name: torch.cat([part[name] for part in parts]).cpu() for name in parts[0]}
-        return self.draws_of(WeightSamples(network, stacked, tuple(seeds)), n_weights)
+        return self.draws_of(WeightSamples(network, joined(parts), tuple(seeds)), n_weights)
 
     def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
         """Return the draws of trained weights: here the weights themselves."""
@@ -97,12 +104,3 @@ def _node_sets(tasks: Sequence[Task], config: TrainConfig) -> list[tuple[NDArray
             "give some, or set patience=None"
         )
     return [(task.train, task.val) for task in tasks]
-
-
-def _report(
-    progress: Progress | None, chosen: slice, epoch: int, epochs: int, members: int
-) -> None:
-    """Report how many member-epochs are done, the members of a chunk being at an epoch."""
-    if progress is not None:
-        done = epochs * chosen.start + epoch * (chosen.stop - chosen.start)
-        progress(done, epochs * members)

@@ -18,20 +18,15 @@ draw's variance is too large by the factor 1 / (1 - ε_t P c / 4) along a direct
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 
-from nodecopy.nn.network import Computing, Weights
+from nodecopy.nn.network import Weights
+from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive, Probability
-from nodecopy.weights.log_posterior import (
-    LogPosterior,
-    MemberNoise,
-    Report,
-    Sampler,
-)
-from nodecopy.weights.objective import CrossEntropy, Objective
+from nodecopy.weights.log_posterior import LogPosterior, MemberNoise, Sampler, in_sequence
 
 
 @savable
@@ -46,22 +41,16 @@ class SGLD(Sampler):
         burn_in: B, steps before the first draw; the preconditioner adapts during them.
         thinning: steps from one draw to the next.
         smoothing: α, below 1: how slowly the preconditioner adapts.
-        temperature: T; 1 is the posterior, less is sharper.
-        objective: the loss of a node, -log p(y | z).
-        computing: where to compute, and within what bounds.
+        temperature, objective, computing: as in `Sampler`.
     """
 
-    prior_precision: Positive = 0.01
     step_size: Positive = 0.02
     decay: Probability = 1 / 3
     burn_in: Count = 300
     thinning: Count = 20
     smoothing: Probability = 0.99
-    temperature: Positive = 0.01
-    objective: Objective = field(default_factory=CrossEntropy)
-    computing: Computing = field(default_factory=Computing)
 
-    def draw(self, density: LogPosterior, n_weights: int, report: Report) -> Weights:
+    def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Run one chain for each member and return S of its states [M · S, …]."""
         chain = _Chain(density, self)
         steps = self.burn_in + self.thinning * n_weights
@@ -71,10 +60,7 @@ class SGLD(Sampler):
             if t > self.burn_in and (t - self.burn_in) % self.thinning == 0:
                 kept.append({name: w.detach().clone() for name, w in chain.weights.items()})
             report(t, steps)
-        return {
-            name: torch.stack([state[name] for state in kept], dim=1).flatten(0, 1)
-            for name in kept[0]
-        }
+        return in_sequence(kept)
 
 
 class _Chain:
