@@ -21,7 +21,7 @@ members and draws. They are then scaled to add up to H(p), the entropy of the me
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ from nodecopy.saving import savable
 
 # Numbers that are averaged at a time, so that temporary arrays stay in the processor's cache.
 _BLOCK = 2**15
+# What the entropy of a mean is divided into.
+PARTS = ("expected_entropy", "graph_information", "weight_information", "model_information")
 
 
 @savable
@@ -71,13 +73,7 @@ class Posterior:
         n = len(self.probabilities)
         if self.model_information.shape == (0,):
             object.__setattr__(self, "model_information", np.zeros(n))
-        parts = (
-            self.expected_entropy,
-            self.graph_information,
-            self.weight_information,
-            self.model_information,
-        )
-        if self.probabilities.ndim != 2 or any(part.shape != (n,) for part in parts):
+        if self.probabilities.ndim != 2 or any(getattr(self, part).shape != (n,) for part in PARTS):
             raise ModelError(f"a posterior of {n} nodes has parts of another shape")
         if self.num_members < 1 or self.num_draws < 1:
             raise ModelError("a posterior has at least one member and one draw")
@@ -101,8 +97,8 @@ class Posterior:
 
     def take(self, nodes: NDArray[np.integer] | slice) -> Posterior:
         """Return the posterior of some nodes."""
-        arrays = [part.name for part in fields(self) if not part.name.startswith("num_")]
-        return replace(self, **{name: getattr(self, name)[nodes] for name in arrays})
+        arrays = {name: getattr(self, name)[nodes] for name in ("probabilities", *PARTS)}
+        return replace(self, **arrays)
 
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.classifiers import (
     HERE,
     DiffusionClassifier,
+    Fitted,
     NetworkClassifier,
     NodeClassifier,
     Placement,
@@ -101,12 +102,10 @@ class BayesianGCN(Settings):
         if self.schedule is not None:
             return self._fit_online(self.schedule, task, seed, progress)
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])
-        weights = self.weight_posterior()
+        weights, seeds = self.weight_posterior(), self._member_seeds(seed)
 
         base = self.base_classifier().fit(task, child_seed(seed, "base"), before)  # line 3
-        model = self.graph_model.fit(task, base.probabilities, child_seed(seed, "model"))
-        graphs = SampledGraphs(model, seed, self.n_zeta, self.n_graphs)  # lines 4-7
-        seeds = [child_seed(seed, "member", m) for m in range(len(graphs))]
+        graphs = self._sampled(task, base, seed)  # lines 4-7
         samples = weights.fit(self.network, task, graphs, seeds, self.n_weights, during)  # line 9
         return self._averaged(task, base.probabilities, graphs, samples)  # line 13
 
@@ -115,27 +114,27 @@ class BayesianGCN(Settings):
         if self.schedule is not None:
             return [self.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
         bases = fit_many(self.base_classifier(), tasks, [child_seed(s, "base") for s in seeds])
-        sampled = []
-        for task, base, seed in zip(tasks, bases, seeds, strict=True):
-            model = self.graph_model.fit(task, base.probabilities, child_seed(seed, "model"))
-            sampled.append(SampledGraphs(model, seed, self.n_zeta, self.n_graphs))
+        sampled = list(map(self._sampled, tasks, bases, seeds))
         members = self.n_zeta * self.n_graphs
         samples = self.weight_posterior().fit(
             self.network,
             [task for task in tasks for _ in range(members)],
             [graph for graphs in sampled for graph in graphs],
-            [child_seed(seed, "member", m) for seed in seeds for m in range(members)],
+            [member for seed in seeds for member in self._member_seeds(seed)],
             self.n_weights,
         )
-        return [
-            self._averaged(
-                task,
-                bases[i].probabilities,
-                sampled[i],
-                samples.take(slice(i * members, (i + 1) * members)),
-            )
-            for i, task in enumerate(tasks)
-        ]
+        fits = []
+        for i, (task, base, graphs) in enumerate(zip(tasks, bases, sampled, strict=True)):
+            own = samples.take(slice(i * members, (i + 1) * members))
+            fits.append(self._averaged(task, base.probabilities, graphs, own))
+        return fits
+
+    def _sampled(self, task: Task, base: Fitted, seed: int) -> SampledGraphs:
+        model = self.graph_model.fit(task, base.probabilities, child_seed(seed, "model"))
+        return SampledGraphs(model, seed, self.n_zeta, self.n_graphs)
+
+    def _member_seeds(self, seed: int) -> list[int]:
+        return [child_seed(seed, "member", m) for m in range(self.n_zeta * self.n_graphs)]
 
     @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
     def _fit_online(
@@ -148,8 +147,8 @@ class BayesianGCN(Settings):
                 f"PointEstimate() or MCDropout(); got {weights!r}"
             )
         base = None if self.base is None else self.base.fit(task, child_seed(seed, "base"))
-        training = OnlineTraining(schedule, self.network, weights.training, task, seed)
-        first, graphs, iterates = training.run(self.graph_model, base, progress)
+        training = OnlineTraining(schedule, self.network, weights.training, task, seed, progress)
+        first, graphs, iterates = training.run(self.graph_model, base)
         samples = weights.draws_of(iterates, self.n_weights)
         return self._averaged(task, first, graphs, samples)
 
@@ -160,11 +159,10 @@ class BayesianGCN(Settings):
         graphs: Sequence[RowGraph],
         samples: WeightSamples,
     ) -> FittedBayesianGCN:
-        choices: dict[PredictOn, RowGraph | Sequence[RowGraph]]
-        choices = {"observed": task.graph, "sampled": graphs}
         computing = self.weight_posterior().computing
         bounded = computing.within(task.memory)
-        draws = samples.predictions(choices[self.predict_on], task.features, computing=bounded)
+        on = task.graph if self.predict_on == "observed" else graphs
+        draws = samples.predictions(on, task.features, computing=bounded)
         posterior = average(draws, samples.num_draws)  # eq. 7
         return FittedBayesianGCN(base, samples, posterior, computing, graphs)
 

@@ -8,10 +8,9 @@ with dropout off are averaged. It costs one network and is about as accurate as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
@@ -29,7 +28,7 @@ from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 from nodecopy.weights import TrainConfig, WeightSamples
-from nodecopy.weights.descent import Supervision, Trainer, supervised
+from nodecopy.weights.descent import Supervision, Trainer, joined, supervised
 
 Refresh = Literal["average", "network", "never"]
 # Epochs between two inferences of the released block-model program.
@@ -74,14 +73,6 @@ class OnlineSchedule:
         return max(usual, self.pretraining + self.collect)
 
 
-class OnlineRun(NamedTuple):
-    """The result of a run: the first class probabilities, the collected graphs and networks."""
-
-    base_probabilities: NDArray[np.floating]
-    graphs: SampledGraphs
-    iterates: WeightSamples
-
-
 @dataclass(frozen=True, eq=False)
 class EpochPosteriors:
     """The graph posteriors of the collected epochs: graph v is that of epoch ``first`` + v."""
@@ -104,27 +95,32 @@ class OnlineTraining:
         training: TrainConfig,
         task: Task,
         seed: int,
+        progress: Progress | None = None,
     ) -> None:
         self._schedule, self._network, self._training = schedule, network, training
-        self._task, self._seed = task, seed
+        self._task, self._seed, self._progress = task, seed, progress
         self._member = (child_seed(seed, "member", 0),)
         self._trainer = Trainer(network, task, self._member, training)
         self._epochs = schedule.epochs_for(task)
 
     def run(
-        self, graph_model: GraphModel, base: Fitted | None, progress: Progress | None = None
-    ) -> OnlineRun:
-        """Train; ``base`` gives the first ĉ, or the pretrained network where it is None."""
+        self, graph_model: GraphModel, base: Fitted | None
+    ) -> tuple[NDArray[np.floating], SampledGraphs, WeightSamples]:
+        """Train; ``base`` gives the first ĉ, or the pretrained network where it is None.
+
+        Returns:
+            The first class probabilities [N, K], the collected graphs, and the networks.
+        """
         observed = self._on(self._task.graph)
         for _ in range(self._schedule.pretraining):
-            self._step(observed, progress)
+            self._step(observed)
         first = self._predict() if base is None else base.probabilities
         posterior = graph_model.fit(self._task, first, child_seed(self._seed, "model"))
         begin, collected = self._epochs - self._schedule.collect, list[Weights]()
         posteriors = list[GraphPosterior]()
         average: NDArray[np.floating] = np.zeros(first.shape)
         for epoch in range(self._schedule.pretraining, self._epochs):
-            self._step(self._on(posterior.graph(self._seed, epoch, 0)), progress)
+            self._step(self._on(posterior.graph(self._seed, epoch, 0)))
             if epoch >= begin:
                 collected.append(self._trainer.snapshot())
                 posteriors.append(posterior)
@@ -135,7 +131,8 @@ class OnlineTraining:
                 average = newest
         drawn = EpochPosteriors(begin, tuple(posteriors))
         graphs = SampledGraphs(drawn, self._seed, len(posteriors), 1)
-        return OnlineRun(first, graphs, self._iterates(collected, begin))
+        seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
+        return first, graphs, WeightSamples(self._network, joined(collected), tuple(seeds))
 
     def _newest(
         self, epoch: int, begin: int, average: NDArray[np.floating]
@@ -150,23 +147,16 @@ class OnlineTraining:
             return self._predict()
         return None
 
-    def _step(self, supervision: Supervision, progress: Progress | None) -> None:
+    def _step(self, supervision: Supervision) -> None:
         self._trainer.step(supervision)
-        if progress is not None:
-            progress(self._trainer.epoch, self._epochs)
+        if self._progress is not None:
+            self._progress(self._trainer.epoch, self._epochs)
 
     def _on(self, graph: RowGraph) -> Supervision:
         """Lay out the labelled nodes on a graph."""
-        config, sets = self._training, [(self._task.train,)]
-        ((_, (supervision,)),) = supervised(
-            self._network,
-            [self._task],
-            [graph],
-            self._member,
-            sets,
-            config.computing,
-            config.objective,
-        )
+        members = [self._task], [graph], self._member, [(self._task.train,)]
+        how = self._training.computing, self._training.objective
+        ((_, (supervision,)),) = supervised(self._network, *members, *how)
         return supervision
 
     def _predict(self) -> NDArray[np.float32]:
@@ -174,11 +164,6 @@ class OnlineTraining:
         now = WeightSamples(self._network, self._trainer.snapshot(), self._member)
         computing = self._training.computing.within(self._task.memory)
         return now.predict_proba(self._task.graph, self._task.features, computing=computing)[0]
-
-    def _iterates(self, collected: list[Weights], begin: int) -> WeightSamples:
-        stacked = {name: torch.cat([w[name] for w in collected]).cpu() for name in collected[0]}
-        seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
-        return WeightSamples(self._network, stacked, tuple(seeds))
 
 
 def _refreshed(
