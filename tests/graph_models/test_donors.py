@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 from nodecopy.data.task import Task
 from nodecopy.graph_models import HardClass, SoftClass
-from nodecopy.graph_models.donors import ClassSets, class_sets, sample_zeta
+from nodecopy.graph_models.donors import ClassSets, class_sets
 from nodecopy.rng import stream
 
 LABELS = [2, 0, 2, 0, 0, 3, 2]  # class 1 is empty, class 3 has one node
@@ -35,7 +35,7 @@ def test_class_sets_are_those_of_equation_3(sets: ClassSets) -> None:
 
 def test_every_donor_is_uniform_over_its_class_and_independent(sets: ClassSets) -> None:
     rng = stream(1, "zeta")
-    draws = np.stack([sample_zeta(sets, rng) for _ in range(9000)])  # [9000, N]
+    draws = np.stack([sets.sample(rng) for _ in range(9000)])  # [9000, N]
     labels = np.array(LABELS)
     assert np.array_equal(labels[draws], np.broadcast_to(labels, draws.shape))
     for node in (0, 1, 2, 3, 4, 6):

@@ -176,7 +176,7 @@ def test_all_distances_meet_every_pair_twice(num_nodes: int) -> None:
 def test_warm_start_survives_certain_labels_and_a_class_without_inner_edges() -> None:
     graph = Graph.from_edges(4, [(0, 2), (1, 3), (0, 1)])
     start = warm_start(graph, np.eye(2)[[0, 0, 1, 1]], cold_start(4, 2, np.random.default_rng(0)))
-    after = QUICK.inference(graph).run(start, 50, WARM, np.random.default_rng(0))
+    after = MAPInference(graph, QUICK.delta).run(start, 50, WARM, np.random.default_rng(0))
     for values in (start.phi, start.theta, after.phi, after.theta):
         assert np.all(np.isfinite(values))
         assert np.all(values > 0)
@@ -209,15 +209,17 @@ def test_recovers_planted_memberships_and_strengths() -> None:
     between = 0.05 * task.graph.num_edges / (200**2 / 3)
     model = MMSBM(delta=between, cold_iterations=50, warm_iterations=300)
     fitted = model.fit(task, mostly_right(truth), seed=0)
-    assert (fitted.memberships.argmax(1) == truth).mean() > 0.98
-    np.testing.assert_allclose(fitted.strengths, planted_strengths(task.graph, truth), rtol=0.1)
+    assert (fitted.parameters.memberships.argmax(1) == truth).mean() > 0.98
+    np.testing.assert_allclose(
+        fitted.parameters.strengths, planted_strengths(task.graph, truth), rtol=0.1
+    )
 
 
 def test_cold_run_finds_the_planted_communities() -> None:
     """From nothing, so in any order."""
     task, truth = planted()
     rng = np.random.default_rng(0)
-    result = MMSBM().inference(task.graph).run(cold_start(200, 3, rng), 400, COLD, rng)
+    result = MAPInference(task.graph, MMSBM().delta).run(cold_start(200, 3, rng), 400, COLD, rng)
     right = [
         np.mean(np.array(names)[result.memberships.argmax(1)] == truth)
         for names in permutations(range(3))
@@ -228,14 +230,14 @@ def test_cold_run_finds_the_planted_communities() -> None:
 def test_fit_is_a_cold_and_a_warm_run_and_refreshed_another(task: Task) -> None:
     probabilities = probabilities_of(task)
     fitted = QUICK.fit(task, probabilities, seed=5)
-    inference = QUICK.inference(task.graph)
+    inference = MAPInference(task.graph, QUICK.delta)
     rng = stream(5, "mmsbm", "cold")
     expected = inference.run(cold_start(task.graph.num_nodes, 3, rng), 20, COLD, rng)
     for warm_runs in range(2):
         start = warm_start(task.graph, probabilities, expected)
         expected = inference.run(start, 20, WARM, stream(5, "mmsbm", "warm", warm_runs))
-        np.testing.assert_array_equal(fitted.memberships, expected.memberships)
-        np.testing.assert_array_equal(fitted.strengths, expected.strengths)
+        np.testing.assert_array_equal(fitted.parameters.memberships, expected.memberships)
+        np.testing.assert_array_equal(fitted.parameters.strengths, expected.strengths)
         assert fitted.warm_runs == warm_runs + 1
         fitted = fitted.refreshed(probabilities, seed=5)
 
@@ -265,10 +267,10 @@ def test_hubs_and_self_loops() -> None:
     labels = np.arange(size) % 2
     task = Task.of(graph, np.ones((size, 1), np.float32), labels, [0, 1])
     fitted = QUICK.fit(task, soft_labels(labels, 2), seed=0)
-    assert np.all(np.isfinite(fitted.memberships))
+    assert np.all(np.isfinite(fitted.parameters.memberships))
     simple = replace(task, graph=graph.without_self_loops())
     again = QUICK.fit(simple, soft_labels(labels, 2), seed=0)
-    np.testing.assert_array_equal(fitted.memberships, again.memberships)
+    np.testing.assert_array_equal(fitted.parameters.memberships, again.parameters.memberships)
 
 
 def test_memory_is_far_below_that_of_all_pairs() -> None:

@@ -15,7 +15,7 @@ from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, chunks_within
 from nodecopy.weights.descent import TrainConfig
-from nodecopy.weights.stopping import Monitor
+from nodecopy.weights.point import Monitor
 from tests.problems import train
 
 

@@ -13,7 +13,7 @@ from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, NodeCopying
 from nodecopy.graph_models.copied import Construction, copy_rows
 from nodecopy.graph_models.copying import sample_source
-from nodecopy.graph_models.donors import class_sets, sample_zeta
+from nodecopy.graph_models.donors import class_sets
 
 thorough = settings(max_examples=80, derandomize=True)
 
@@ -84,7 +84,7 @@ def test_every_row_is_an_observed_one(case: Case, construction: Construction) ->
 def test_zeta_stays_in_the_class(case: Case) -> None:
     sets = class_sets(case.labels, CLASSES)
     assert sorted(sets.nodes.tolist()) == list(range(len(case.labels)))
-    zeta = sample_zeta(sets, np.random.default_rng(case.seed))
+    zeta = sets.sample(np.random.default_rng(case.seed))
     assert np.array_equal(case.labels[zeta], case.labels)
 
 

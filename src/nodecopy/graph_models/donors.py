@@ -51,8 +51,13 @@ class ClassSets(NamedTuple):
         return np.diff(self.starts)
 
     def sample(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw ζ by equation 4."""
-        return sample_zeta(self, rng)
+        """Draw ζ [N]: each ζ_j uniform over j's predicted class, j itself included (eq. 4)."""
+        # In place where possible: on large graphs fresh memory costs more than arithmetic.
+        place = rng.random(len(self.labels))
+        place *= self.sizes[self.labels]
+        offset = place.astype(np.int64)
+        offset += self.starts[self.labels]
+        return self.nodes[offset]
 
 
 def class_sets(labels: ArrayLike, num_classes: int) -> ClassSets:
@@ -67,16 +72,6 @@ def class_sets(labels: ArrayLike, num_classes: int) -> ClassSets:
     order = np.argsort(c.astype(np.int16) if num_classes < 2**15 else c, kind="stable")
     counts = np.bincount(c, minlength=num_classes)
     return ClassSets(c, order, np.concatenate([[0], np.cumsum(counts)]))
-
-
-def sample_zeta(sets: ClassSets, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw ζ [N]: each ζ_j uniform over j's predicted class, j itself included (eq. 4)."""
-    # In place where possible: on large graphs fresh memory costs more than arithmetic.
-    place = rng.random(len(sets.labels))
-    place *= sets.sizes[sets.labels]
-    offset = place.astype(np.int64)
-    offset += sets.starts[sets.labels]
-    return sets.nodes[offset]
 
 
 @savable

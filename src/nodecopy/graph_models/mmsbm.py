@@ -37,7 +37,6 @@ from nodecopy.saving import savable
 from nodecopy.typed import Count, Probability, Settings
 
 Numbers = NDArray[np.int64]
-Pairs = tuple[Numbers, Numbers]
 
 
 @savable
@@ -71,12 +70,8 @@ class MMSBM(Settings):
         _checked(probabilities, task)  # before the long cold run
         rng = stream(seed, "mmsbm", "cold")
         start = cold_start(graph.num_nodes, task.num_classes, rng)
-        parameters = self.inference(graph).run(start, self.cold_iterations, COLD, rng)
+        parameters = MAPInference(graph, self.delta).run(start, self.cold_iterations, COLD, rng)
         return MMSBMPosterior(task, self, parameters, 0).refreshed(probabilities, seed)
-
-    def inference(self, graph: Graph) -> MAPInference:
-        """Return the updates that these settings ask for."""
-        return MAPInference(graph, self.delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,28 +90,17 @@ class MMSBMPosterior:
     parameters: BlockParameters
     warm_runs: int
 
-    @property
-    def memberships(self) -> NDArray[np.floating]:
-        """π [N, K]."""
-        return self.parameters.memberships
-
-    @property
-    def strengths(self) -> NDArray[np.floating]:
-        """β [K]."""
-        return self.parameters.strengths
-
     def graph(self, seed: int, v: int, i: int) -> Graph:
         """Draw G_{i,v}, undirected and simple: each node belongs to its most probable community."""
-        communities = self.memberships.argmax(1)
-        rng = stream(seed, "graph", v, i)
-        return block_draw(communities, self.strengths, self.model.delta, rng)
+        communities, beta = self.parameters.memberships.argmax(1), self.parameters.strengths
+        return block_draw(communities, beta, self.model.delta, stream(seed, "graph", v, i))
 
     def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> MMSBMPosterior:
         """Make another warm run, from newer class probabilities [N, K]."""
         graph = _modelled_graph(self.task)
         start = warm_start(graph, _checked(probabilities, self.task), self.parameters)
-        rng = stream(seed, "mmsbm", "warm", self.warm_runs)
-        parameters = self.model.inference(graph).run(start, self.model.warm_iterations, WARM, rng)
+        rng, model = stream(seed, "mmsbm", "warm", self.warm_runs), self.model
+        parameters = MAPInference(graph, model.delta).run(start, model.warm_iterations, WARM, rng)
         return replace(self, parameters=parameters, warm_runs=self.warm_runs + 1)
 
 
@@ -137,15 +121,14 @@ def block_draw(communities: ArrayLike, strengths: ArrayLike, delta: float, rng: 
     sizes, num_nodes = sets.sizes, len(sets.labels)
     within = sizes * (sizes - 1) // 2
     across = num_nodes * (num_nodes - 1) // 2 - within.sum()
-    counts = rng.binomial(within, beta)
+    blocks = zip(sizes, within, rng.binomial(within, beta), sets.starts[:-1], strict=True)
     places = [
-        _shifted(pair_within(int(n), distinct_numbers(int(pairs), int(count), rng)), int(start))
-        for n, pairs, count, start in zip(sizes, within, counts, sets.starts[:-1], strict=True)
+        start + pair_within(int(n), distinct_numbers(int(pairs), int(count), rng))
+        for n, pairs, count, start in blocks
     ]
     count = int(rng.binomial(across, delta))
     places.append(pair_across(sets, distinct_numbers(int(across), count, rng)))
-    edges = np.stack([np.concatenate(ends) for ends in zip(*places, strict=True)], axis=1)
-    return Graph.from_edges(num_nodes, sets.nodes[edges])
+    return Graph.from_edges(num_nodes, sets.nodes[np.concatenate(places, axis=1)].T)
 
 
 def distinct_numbers(size: int, count: int, rng: Generator) -> Numbers:
@@ -157,38 +140,32 @@ def distinct_numbers(size: int, count: int, rng: Generator) -> Numbers:
     return distinct_keys(count, lambda n: rng.integers(size, size=n), "in a block")
 
 
-def pair_within(size: int, numbers: Numbers) -> Pairs:
-    """Return the pairs of ``size`` nodes that have these numbers, 0 to size (size - 1) / 2 - 1.
+def pair_within(size: int, numbers: Numbers) -> Numbers:
+    """Return the pairs [2, n] of ``size`` nodes with these numbers, 0 to size (size - 1) / 2 - 1.
 
     On a ring, pair ``i + size * s`` joins place i and the place s + 1 further on. An even ring's
     last distance, size / 2, meets each pair twice: there the numbers end after the first half.
 
-    >>> low, high = pair_within(4, np.arange(6))
-    >>> list(zip(low.tolist(), high.tolist()))
-    [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]
+    >>> pair_within(4, np.arange(6)).T.tolist()
+    [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]]
     """
     distance, first = np.divmod(numbers, max(size, 1))
-    return first, (first + distance + 1) % max(size, 1)
+    return np.stack([first, (first + distance + 1) % max(size, 1)])
 
 
-def pair_across(sets: ClassSets, numbers: Numbers) -> Pairs:
-    """Return the places in ``sets.nodes`` of the pairs of different classes with these numbers.
+def pair_across(sets: ClassSets, numbers: Numbers) -> Numbers:
+    """Return the places in ``sets.nodes`` [2, n] of pairs of different classes, by their numbers.
 
     Class after class, each of its nodes is paired with every node of the later classes.
 
-    >>> low, high = pair_across(class_sets([0, 0, 1], 2), np.arange(2))
-    >>> list(zip(low.tolist(), high.tolist()))
-    [(0, 2), (1, 2)]
+    >>> pair_across(class_sets([0, 0, 1], 2), np.arange(2)).T.tolist()
+    [[0, 2], [1, 2]]
     """
     later = len(sets.nodes) - sets.starts[1:]
     begins = np.concatenate([[0], np.cumsum(sets.sizes * later)])
     k = np.searchsorted(begins, numbers, side="right") - 1
     place, partner = np.divmod(numbers - begins[k], later[k])
-    return sets.starts[k] + place, sets.starts[k + 1] + partner
-
-
-def _shifted(pairs: Pairs, by: int) -> Pairs:
-    return pairs[0] + by, pairs[1] + by
+    return np.stack([sets.starts[k] + place, sets.starts[k + 1] + partner])
 
 
 def _modelled_graph(task: Task) -> Graph:

@@ -170,13 +170,13 @@ class MAPInference:
         """Estimate Σ_{b ≠ a} ∂ log Z_ab / ∂π_ak for a batch of nodes a [B, K]."""
         windows = ring_windows(pi, self.batch_partners, rng)
         places = rng.integers(len(pi), size=len(nodes))
-        sampled = [
-            slope_over_partners(pi[nodes[few]], windows[places[few]], len(pi), beta, self.delta)
-            for few in _blocks(len(nodes), _NODES_AT_ONCE)
-        ]
-        return np.concatenate(sampled) + slope_over_neighbours(
-            self.graph, pi, nodes, beta, self.delta
-        )
+        sampled = []
+        for start in range(0, len(nodes), _NODES_AT_ONCE):
+            few = slice(start, start + _NODES_AT_ONCE)
+            partners = windows[places[few]]
+            sampled.append(slope_over_partners(pi[nodes[few]], partners, len(pi), beta, self.delta))
+        edges = slope_over_neighbours(self.graph, pi, nodes, beta, self.delta)
+        return np.concatenate(sampled) + edges
 
     def weights(
         self, pi: Floats, edges: NDArray[np.int64], beta: Floats, rng: Generator
@@ -329,7 +329,3 @@ def ring_pairs(pi: Floats, share: float, rng: Generator) -> Iterator[tuple[Float
     unrolled = np.ascontiguousarray(pi[np.concatenate([ring, ring])].T)  # [K, 2 N]
     for distance in 1 + rng.permutation(num_nodes - 1)[:times]:
         yield unrolled[:, :num_nodes], unrolled[:, distance : distance + num_nodes]
-
-
-def _blocks(length: int, size: int) -> list[slice]:
-    return [slice(start, start + size) for start in range(0, length, size)]

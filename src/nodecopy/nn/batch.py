@@ -7,7 +7,7 @@ product serves all. Padding rows have no entries and nothing refers to them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,9 @@ from nodecopy.nn.dropout import entry_names, keep_mask, row_names
 from nodecopy.nn.propagation import OperatorRows, SparseOperator, check_index
 from nodecopy.nn.receptive import ReceptiveField
 from nodecopy.rng import key64
+
+Names = Callable[[NDArray[np.uint64]], NDArray[np.int32]]
+"""The names of the rows of a level [M, n] -> the names of some entries."""
 
 
 class Batch:
@@ -51,7 +54,7 @@ class Batch:
             for h, rows in enumerate(zip(*(f.operators for f in fields), strict=True))
         ]
         self._seeds = tuple(seeds)
-        self._names: dict[tuple[str, int], Tensor] = {}
+        self._names: dict[str, Tensor] = {}
         outermost = [f.levels[-1] for f in fields]
         self._sparse: SparseOperator | None = None
         self._dense: Tensor | None = None
@@ -71,7 +74,7 @@ class Batch:
         assert self._sparse is not None
         values = self._sparse.values
         if key is not None and rate > 0:
-            values = keep_mask(self._input_names(), key, rate).mul_(values)
+            values = self._mask("input", -1, self._input_names, key, rate).mul_(values)
         flat = weight.reshape(self.size * self.num_features, -1)
         return self._sparse.matmul(flat, values).view(self.size, -1, flat.shape[1])
 
@@ -86,44 +89,43 @@ class Batch:
         """Drop entries of hidden rows [M, n_level, F] at a named place; ``key`` None keeps all."""
         if key is None or rate == 0:
             return hidden
-        width = hidden.shape[-1]
-        if (place, width) not in self._names:
-            rows = row_names(self._keys(place)[:, None], self.nodes[level])
-            names = np.stack([entry_names(r[:, None], np.arange(width)) for r in rows])
-            self._names[place, width] = torch.as_tensor(names, device=self.device)
-        return hidden * keep_mask(self._names[place, width], key, rate)
+
+        def names(rows: NDArray[np.uint64]) -> NDArray[np.int32]:
+            columns = np.arange(hidden.shape[-1])
+            return np.stack([entry_names(row[:, None], columns) for row in rows])
+
+        return hidden * self._mask(place, level, names, key, rate)
 
     def edge_mask(self, place: str, level: int, heads: int, key: int, rate: float) -> Tensor:
         """Return the dropout mask of operator entries [nnz, heads] (attention dropout)."""
-        if (place, heads) not in self._names:
+
+        def names(rows: NDArray[np.uint64]) -> NDArray[np.int32]:
             operator = self.operators[level]
-            rows = row_names(self._keys(place)[:, None], self.nodes[level]).ravel()
-            row = operator.rows.cpu().numpy()
-            column = self.nodes[level + 1].ravel()[operator.columns.cpu().numpy()]
-            columns = column[:, None] * heads + np.arange(heads)[None, :]
-            names = entry_names(rows[row][:, None], columns)
-            self._names[place, heads] = torch.as_tensor(names, device=self.device)
-        return keep_mask(self._names[place, heads], key, rate)
+            row, column = operator.rows.cpu().numpy(), operator.columns.cpu().numpy()
+            columns = self.nodes[level + 1].ravel()[column][:, None] * heads + np.arange(heads)
+            return entry_names(rows.ravel()[row][:, None], columns)
 
-    def _input_names(self) -> Tensor:
-        """Names of the sparse input entries: (member, node, feature)."""
+        return self._mask(place, level, names, key, rate)
+
+    def _input_names(self, rows: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return the names of the sparse input entries (member, node, feature) [nnz]."""
         assert self._sparse is not None
-        if ("input", -1) not in self._names:
-            rows = row_names(self._keys("input")[:, None], self.nodes[-1])  # [M, n]
-            indptr, columns = self._sparse.indptr.cpu().numpy(), self._sparse.columns.cpu().numpy()
-            names = np.empty(len(columns), np.int32)
-            # A member at a time: the 64-bit hashing takes many times the memory of its result.
-            for m, start in enumerate(range(0, rows.size, rows.shape[1])):
-                begins = indptr[start : start + rows.shape[1] + 1]
-                entries = slice(begins[0], begins[-1])
-                column = columns[entries].astype(np.int64) - m * self.num_features
-                names[entries] = entry_names(np.repeat(rows[m], np.diff(begins)), column)
-            self._names["input", -1] = torch.as_tensor(names, device=self.device)
-        return self._names["input", -1]
+        counts = np.diff(self._sparse.indptr.cpu().numpy()).reshape(rows.shape)  # [M, n]
+        columns = np.split(self._sparse.columns.cpu().numpy(), np.cumsum(counts.sum(1))[:-1])
+        # A member at a time: the 64-bit hashing takes many times the memory of its result.
+        each = zip(rows, counts, columns, strict=True)
+        return np.concatenate(
+            [entry_names(np.repeat(row, n), column % self.num_features) for row, n, column in each]
+        )
 
-    def _keys(self, place: str) -> NDArray[np.uint64]:
-        keys = [key64(seed, "dropout", place) for seed in self._seeds]
-        return np.array(keys, np.int64).view(np.uint64)
+    def _mask(self, place: str, level: int, names: Names, key: int, rate: float) -> Tensor:
+        """Return a dropout mask at a named place, whose entries are named once for all masks."""
+        if place not in self._names:
+            keys = [key64(seed, "dropout", place) for seed in self._seeds]
+            members = np.array(keys, np.int64).view(np.uint64)[:, None]
+            rows = row_names(members, self.nodes[level])  # [M, n]
+            self._names[place] = torch.as_tensor(names(rows), device=self.device)
+        return keep_mask(self._names[place], key, rate)
 
 
 def padded(lists: Sequence[NDArray[np.int64]], fill: int = -1) -> NDArray[np.int64]:

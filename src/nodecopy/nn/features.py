@@ -54,20 +54,22 @@ class Features:
         self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
     ) -> None:
         self.num_columns = int(features.shape[1])
+        self._features, self._unit, self._device = features, unit, device
         self._sparse: SparseOperator | None = None
         self._computed: ComputedRows | None = None
-        self._blocks: list[_Block] = []
-        self._unit, self._device = unit, device
+        self._kept: Tensor | None = None
         if sp.issparse(features):
             x: Any = unit_rows(features) if unit else features
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
-        whole = features.shape[0] <= _WHOLE_ROWS and _may_be_kept(features)
-        self._computed = features if isinstance(features, ComputedRows) and not whole else None
-        size = max(features.shape[0], 1) if whole else _BLOCK_ROWS
-        for start in range(0, max(features.shape[0], 1), size):
-            self._blocks.append(_Block(features, slice(start, start + size), unit, device, whole))
+        rows = max(features.shape[0], 1)
+        self._whole = rows <= _WHOLE_ROWS and _may_be_kept(features)
+        self._computed = (
+            features if isinstance(features, ComputedRows) and not self._whole else None
+        )
+        size = rows if self._whole else _BLOCK_ROWS
+        self._blocks = [slice(start, start + size) for start in range(0, rows, size)]
 
     @property
     def dense(self) -> bool:
@@ -81,13 +83,13 @@ class Features:
         if self._computed is not None:
             product = self._computed.times(w.cpu().numpy(), unit=self._unit)
             return torch.as_tensor(product, device=self._device)
-        products = [block.rows() @ w for block in self._blocks]
+        products = [self._rows(block) @ w for block in self._blocks]
         return products[0] if len(products) == 1 else torch.cat(products)
 
     def column_squares(self) -> Tensor:
         """Return the sum of squares of each column [D]."""
         if self._sparse is None:
-            return torch.stack([(block.rows() ** 2).sum(0) for block in self._blocks]).sum(0)
+            return torch.stack([(self._rows(block) ** 2).sum(0) for block in self._blocks]).sum(0)
         sums = torch.zeros_like(self._sparse.values[:1]).repeat(self.num_columns)
         return sums.index_add_(0, self._sparse.columns, self._sparse.values**2)
 
@@ -95,10 +97,20 @@ class Features:
         """Return Xᵀ H [D, n]."""
         if self._sparse is not None:
             return self._sparse.flipped.matmul(h)
-        total = self._blocks[0].rows().T @ h[self._blocks[0].place]
-        for block in self._blocks[1:]:
-            total += block.rows().T @ h[block.place]
+        first, *others = self._blocks
+        total = self._rows(first).T @ h[first]
+        for block in others:
+            total += self._rows(block).T @ h[block]
         return total
+
+    def _rows(self, block: slice) -> Tensor:
+        """Return dense rows, scaled; a block that is all of X is kept."""
+        if self._kept is not None:
+            return self._kept
+        rows = np.asarray(self._features[block], np.float32)
+        dense = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
+        self._kept = dense if self._whole else None
+        return dense
 
 
 def _may_be_kept(features: FeatureMatrix) -> bool:
@@ -106,26 +118,6 @@ def _may_be_kept(features: FeatureMatrix) -> bool:
     if not isinstance(features, ComputedRows) or features.memory is None:
         return True
     return _KEPT_BYTES * features.shape[0] * features.shape[1] <= features.memory
-
-
-class _Block:
-    """Some rows of a dense X."""
-
-    def __init__(
-        self, features: FeatureMatrix, place: slice, unit: bool, device: torch.device, keep: bool
-    ) -> None:
-        self.place = place
-        self._features, self._unit, self._device, self._keep = features, unit, device, keep
-        self._kept: Tensor | None = None
-
-    def rows(self) -> Tensor:
-        """Return the rows, scaled; a block that is all of X is kept."""
-        if self._kept is not None:
-            return self._kept
-        rows = np.asarray(self._features[self.place], np.float32)
-        block = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
-        self._kept = block if self._keep else None
-        return block
 
 
 class Identity:

@@ -130,35 +130,28 @@ class _Sums:
 
     def add(self, drawn: NDArray[np.floating], s: int) -> None:
         """Add draw s of some members [m, N, K]."""
-        several = self._num_draws > 1
+        several, last = self._num_draws > 1, s == self._num_draws - 1
         if several and self._within.shape != drawn.shape:
             # One buffer for all draws: fresh memory costs more.
             self._within = np.empty(drawn.shape)
             self._within_squares = np.empty(drawn.shape)
+        self._members += len(drawn) if last else 0
         for block in _blocks(drawn.shape):
-            p = np.asarray(drawn[:, block], np.float64)  # [m, n, K]
-            entropies = entropy(p).sum(0)
+            mean = np.asarray(drawn[:, block], np.float64)  # [m, n, K], of one draw so far
+            entropies = entropy(mean).sum(0)
             self._single[block] += entropies
             if several:
                 total, squares = self._within[:, block], self._within_squares[:, block]
-                self._within[:, block] = p if s == 0 else total + p
-                self._within_squares[:, block] = p**2 if s == 0 else squares + p**2
-            if s == self._num_draws - 1:
-                mean = self._within[:, block] / self._num_draws if several else p
-                self._end_members(block, mean, entropy(mean).sum(0) if several else entropies)
-        if s == self._num_draws - 1:
-            self._members += len(drawn)
-
-    def _end_members(
-        self, block: slice, mean: NDArray[np.float64], entropies: NDArray[np.float64]
-    ) -> None:
-        """Take the means of members whose draws are all there."""
-        self._total[block] += mean.sum(0)
-        self._squares[block] += (mean**2).sum(0)
-        self._member[block] += entropies
-        if self._num_draws > 1:
-            squares = self._within_squares[:, block]
-            self._noise[block] += _bias(mean, squares, self._num_draws).sum(0)
+                total[:] = mean if s == 0 else total + mean
+                squares[:] = mean**2 if s == 0 else squares + mean**2
+                if not last:
+                    continue
+                mean = total / self._num_draws
+                entropies = entropy(mean).sum(0)
+                self._noise[block] += _bias(mean, squares, self._num_draws).sum(0)
+            self._total[block] += mean.sum(0)
+            self._squares[block] += (mean**2).sum(0)
+            self._member[block] += entropies
 
     def posterior(self) -> Posterior:
         """Return the average and the parts of its entropy, a block of nodes at a time."""

@@ -28,7 +28,7 @@ from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 from nodecopy.weights import TrainConfig, WeightSamples
-from nodecopy.weights.descent import Supervision, Trainer, joined, supervised
+from nodecopy.weights.descent import Members, Supervision, Trainer, joined, supervised
 
 Refresh = Literal["average", "network", "never"]
 # Epochs between two inferences of the released block-model program.
@@ -100,7 +100,7 @@ class OnlineTraining:
         self._schedule, self._network, self._training = schedule, network, training
         self._task, self._seed, self._progress = task, seed, progress
         self._member = (child_seed(seed, "member", 0),)
-        self._trainer = Trainer(network, task, self._member, training)
+        self._trainer = Trainer(Members(network, task, self._member), training)
         self._epochs = schedule.epochs_for(task)
 
     def run(

@@ -43,7 +43,7 @@ class TrainConfig(Settings):
         weight_decay: λ in the penalty λ/2 ‖W‖², part of the loss (coupled), on the weights that
             the network names.
         patience: epochs without a better validation loss or accuracy after which a member stops
-            (`stopping`); None runs all epochs.
+            (`point.Monitor`); None runs all epochs.
         objective: the loss of a node; a member's loss is the mean over its labelled nodes.
         computing: where to compute, and within what bounds.
     """
@@ -124,22 +124,55 @@ def supervised(
         del inputs, supervisions, each
 
 
+@dataclass(frozen=True, eq=False)
+class Members:
+    """Some of the members, fitted at a time.
+
+    Attributes:
+        network: their architecture.
+        task: says how many features and classes there are.
+        seeds: one for each.
+        first: number of the first of them, for messages.
+    """
+
+    network: Network
+    task: Task
+    seeds: Sequence[int]
+    first: int = 0
+
+    def initial_weights(self, device: str) -> Weights:
+        """Stack the members' initial weights, each drawn from its own stream [M, …]."""
+        sizes = (self.task.features.shape[1], self.task.num_classes)
+        streams = (stream(seed, "init") for seed in self.seeds)
+        drawn = [self.network.initial_weights(*sizes, rng) for rng in streams]
+        weights = {name: torch.stack([one[name] for one in drawn]).to(device) for name in drawn[0]}
+        return {name: w.requires_grad_(self.network.trained(name)) for name, w in weights.items()}
+
+    def check_finite(self, losses: Tensor, epoch: int, rate: str = "learning rate") -> None:
+        """Raise an error that names the first member whose loss is not finite.
+
+        Args:
+            losses: of each member [M].
+            epoch: of the loss.
+            rate: the setting that may be too large.
+        """
+        finite = torch.isfinite(losses)
+        if bool(finite.all()):
+            return
+        m = int((~finite).nonzero()[0])
+        raise TrainingError(
+            f"the loss of member {self.first + m} (seed {self.seeds[m]}) is {float(losses[m])} at "
+            f"epoch {epoch}; try a smaller {rate} and check the scale of the features"
+        )
+
+
 class Trainer:
     """Weights and optimiser state of M members, advanced one gradient step at a time."""
 
-    def __init__(
-        self,
-        network: Network,
-        task: Task,
-        seeds: Sequence[int],
-        config: TrainConfig,
-        first: int = 0,
-    ) -> None:
-        self.network = network
-        self._first = first  # number of the first member, for messages
-        self.seeds = tuple(seeds)
-        self.epoch = 0
-        self.weights = initial_weights(network, task, seeds, torch.device(config.computing.device))
+    def __init__(self, members: Members, config: TrainConfig) -> None:
+        self._members, self.epoch = members, 0
+        network = members.network
+        self.weights = members.initial_weights(config.computing.device)
         groups = [
             {"params": [w], "weight_decay": config.weight_decay if network.decayed(name) else 0.0}
             for name, w in self.weights.items()
@@ -150,8 +183,10 @@ class Trainer:
     def step(self, supervision: Supervision) -> None:
         """Take one Adam step on every member's loss; members do not influence one another."""
         masks = key64(0, "epoch", self.epoch)
-        losses = supervision.losses(self.network.forward(self.weights, supervision.inputs, masks))
-        check_finite(losses.detach(), self._first, self.seeds, self.epoch)
+        losses = supervision.losses(
+            self._members.network.forward(self.weights, supervision.inputs, masks)
+        )
+        self._members.check_finite(losses.detach(), self.epoch)
         for weights in self.weights.values():
             weights.grad = None
         losses.sum().backward()
@@ -161,7 +196,7 @@ class Trainer:
     def evaluate(self, supervision: Supervision) -> tuple[Tensor, Tensor]:
         """Return (losses, accuracies) with dropout off, each [M]."""
         with torch.no_grad():
-            logits = self.network.forward(self.weights, supervision.inputs, None)
+            logits = self._members.network.forward(self.weights, supervision.inputs, None)
             return supervision.losses(logits), supervision.accuracies(logits)
 
     def snapshot(self) -> Weights:
@@ -179,43 +214,6 @@ def each_task(
             f"one task, graph and seed per member: got {len(members)}, {len(graphs)}, {len(seeds)}"
         )
     return members
-
-
-def initial_weights(
-    network: Network, task: Task, seeds: Sequence[int], device: torch.device
-) -> Weights:
-    """Stack the members' initial weights, each drawn from its own stream."""
-    sizes = (task.features.shape[1], task.num_classes)
-    drawn = [network.initial_weights(*sizes, stream(seed, "init")) for seed in seeds]
-    return {
-        name: torch.stack([member[name] for member in drawn])
-        .to(device)
-        .requires_grad_(network.trained(name))
-        for name in drawn[0]
-    }
-
-
-def check_finite(
-    losses: Tensor, first: int, seeds: Sequence[int], epoch: int, rate: str = "learning rate"
-) -> None:
-    """Raise an error that names the first member whose loss is not finite.
-
-    Args:
-        losses: of each member [M].
-        first: number of the first of them.
-        seeds: of the members.
-        epoch: of the loss.
-        rate: the setting that may be too large.
-    """
-    finite = torch.isfinite(losses)
-    if bool(finite.all()):
-        return
-    member = int((~finite).nonzero()[0])
-    raise TrainingError(
-        f"the loss of member {first + member} (seed {seeds[member]}) is "
-        f"{float(losses[member])} at epoch {epoch}; try a smaller {rate} and "
-        "check the scale of the features"
-    )
 
 
 def chunk_progress(progress: Progress | None, chosen: slice, members: int) -> Progress:

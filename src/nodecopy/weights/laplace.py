@@ -84,14 +84,14 @@ def curvature_factors(
 
 def _varying(density: LogPosterior) -> tuple[str, ...]:
     """Return the names of the weights that vary."""
-    names = density.network.readout
+    names = density.members.network.readout
     if not names:
         raise ModelError(
-            f"{type(density.network).__name__} has no last layer in which its logits are "
+            f"{type(density.members.network).__name__} has no last layer in which its logits are "
             "linear; use SGLD() or MeanField()"
         )
     count = sum(density.initial[name][0].numel() for name in names)
-    factors = density.supervision.targets.shape[1] * density.num_classes
+    factors = density.supervision.targets.shape[1] * density.members.task.num_classes
     if count * factors > _MOST_ENTRIES:
         raise ModelError(
             f"Laplace holds {factors:,} numbers for each of {count:,} weights, more than "
@@ -112,7 +112,7 @@ def _deviations(
     """Return S draws from N(0, H⁻¹) for each member [M, S, P]."""
     rows = torch.stack(list(curvature_factors(density, weights, names)), dim=1)  # [M, R, P]
     deviations = []
-    for v, seed in zip(rows, density.seeds, strict=True):  # to hold one in double precision
+    for v, seed in zip(rows, density.members.seeds, strict=True):  # to hold one in double precision
         noise = stream(seed, "laplace").standard_normal((n_weights, v.shape[1]))
         xi = torch.as_tensor(noise, device=v.device)  # [S, P]
         deviations.append(inverse_root(v, density.prior_precision, xi).float())

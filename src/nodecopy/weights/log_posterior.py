@@ -29,12 +29,11 @@ from nodecopy.rng import stream
 from nodecopy.typed import Positive, Settings
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
+    Members,
     Supervision,
     TrainConfig,
-    check_finite,
     chunk_progress,
     each_task,
-    initial_weights,
     joined,
     supervised,
 )
@@ -87,8 +86,8 @@ class Sampler(Settings):
         layout = supervised(network, members, graphs, seeds, sets, self.computing, self.objective)
         parts = []
         for chosen, (supervision,) in layout:
-            task, own = members[0], tuple(seeds[chosen])
-            density = LogPosterior(self, network, supervision, task, own, chosen.start)
+            some = Members(network, members[0], seeds[chosen], chosen.start)
+            density = LogPosterior(self, some, supervision)
             drawn = self.draw(density, n_weights, chunk_progress(progress, chosen, len(graphs)))
             fixed = {name: w.repeat_interleave(n_weights, 0) for name, w in density.fixed.items()}
             parts.append(joined([drawn | fixed]))
@@ -105,35 +104,22 @@ class LogPosterior:
 
     Args:
         settings: of the sampler.
-        network: the architecture.
+        members: network and seeds.
         supervision: the inputs and labels of the members.
-        task: the sizes of features and classes.
-        seeds: of the members.
-        first: number of the first of them, for messages.
 
     Attributes:
         prior_precision: τ, at the temperature: τ/T.
         temperature: T.
-        num_classes: K.
         initial: trained weights to begin at, one for each member [M, …].
         fixed: what else the network needs, frozen parameters and buffers [M, …].
     """
 
-    def __init__(
-        self,
-        settings: Sampler,
-        network: Network,
-        supervision: Supervision,
-        task: Task,
-        seeds: tuple[int, ...],
-        first: int,
-    ) -> None:
-        self.network, self.supervision, self.seeds = network, supervision, seeds
+    def __init__(self, settings: Sampler, members: Members, supervision: Supervision) -> None:
+        self.members, self.supervision = members, supervision
         self.prior_precision = settings.prior_precision / settings.temperature
-        self.temperature, self.num_classes = settings.temperature, task.num_classes
-        self._first = first
-        weights = initial_weights(network, task, seeds, torch.device(settings.computing.device))
-        self.initial = {name: w.detach() for name, w in weights.items() if network.trained(name)}
+        self.temperature = settings.temperature
+        weights = members.initial_weights(settings.computing.device)
+        self.initial = {n: w.detach() for n, w in weights.items() if members.network.trained(n)}
         self.fixed = {name: w for name, w in weights.items() if name not in self.initial}
         statistics = [name for name in self.fixed if name.endswith(_STATISTICS)]
         if statistics:
@@ -144,7 +130,7 @@ class LogPosterior:
 
     def logits(self, weights: Weights) -> Tensor:
         """Return the logits of the labelled nodes, dropout off [M, n, K]."""
-        logits = self.network.forward(weights | self.fixed, self.supervision.inputs, None)
+        logits = self.members.network.forward(weights | self.fixed, self.supervision.inputs, None)
         return logits[:, : self.supervision.targets.shape[1]]
 
     def log_likelihood(self, weights: Weights) -> Tensor:
@@ -159,16 +145,6 @@ class LogPosterior:
     def log_density(self, weights: Weights) -> Tensor:
         """Return log p(Y | W, X, G) + log p(W) of each member [M]."""
         return self.log_likelihood(weights) + self.log_prior(weights)
-
-    def check(self, values: Tensor, epoch: int, rate: str) -> None:
-        """Raise an error that names the first member whose value is not finite.
-
-        Args:
-            values: of each member [M].
-            epoch: gradient step at which they were computed.
-            rate: the setting that may be too large.
-        """
-        check_finite(-values.detach(), self._first, self.seeds, epoch, rate)
 
 
 def maximise(
@@ -196,7 +172,7 @@ def maximise(
     for epoch in range(epochs):
         optimiser.param_groups[0]["lr"] = learning_rate * (1.0 - epoch / epochs)
         of_members = values()  # [M]
-        density.check(of_members, epoch, "learning_rate")
+        density.members.check_finite(-of_members.detach(), epoch, "learning_rate")
         optimiser.zero_grad(set_to_none=True)
         (-of_members.sum()).backward()
         optimiser.step()

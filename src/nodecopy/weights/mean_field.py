@@ -51,7 +51,7 @@ class MeanField(Sampler):
     def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Fit the Gaussians of all members and draw S weights from those of each [M · S, …]."""
         mean, log_scale = self._fitted(density, report)
-        noise = MemberNoise(density.seeds, "mean field draws")
+        noise = MemberNoise(density.members.seeds, "mean field draws")
         return in_sequence([_reparametrised(mean, log_scale, noise) for _ in range(n_weights)])
 
     def _fitted(self, density: LogPosterior, report: Progress) -> tuple[Weights, Weights]:
@@ -62,7 +62,7 @@ class MeanField(Sampler):
             name: torch.full_like(w, scale).log_().requires_grad_()
             for name, w in density.initial.items()
         }
-        noise = MemberNoise(density.seeds, "mean field")
+        noise = MemberNoise(density.members.seeds, "mean field")
 
         def bound() -> Tensor:
             drawn = _reparametrised(mean, log_scale, noise)

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, Network
+from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.typed import Settings
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
+    Members,
     TrainConfig,
     Trainer,
     chunk_progress,
@@ -28,7 +30,6 @@ from nodecopy.weights.descent import (
     joined,
     supervised,
 )
-from nodecopy.weights.stopping import Monitor
 
 
 @savable
@@ -69,7 +70,7 @@ class PointEstimate(Settings):
         )
         parts = []
         for chosen, (labelled, *validation) in layout:
-            trainer = Trainer(network, members[0], seeds[chosen], config, chosen.start)
+            trainer = Trainer(Members(network, members[0], seeds[chosen], chosen.start), config)
             report = chunk_progress(progress, chosen, len(graphs))
             monitor = None
             if config.patience is not None:
@@ -92,6 +93,53 @@ class PointEstimate(Settings):
     def point(self) -> PointEstimate:
         """Return the estimate without any other draw."""
         return PointEstimate(self.training)
+
+
+class Monitor:
+    """Early stopping on the validation nodes, for each of M members by itself.
+
+    Veličković, Cucurull, Casanova, Romero, Liò and Bengio (2018), "Graph attention networks": stop
+    after so many epochs in which neither the validation loss nor the accuracy improved, and keep
+    the last weights at which neither was worse than ever before.
+
+    Args:
+        patience: epochs without improvement.
+        weights: a copy of the initial weights [M, …], overwritten by better ones.
+    """
+
+    def __init__(self, patience: int, weights: Weights) -> None:
+        members = len(next(iter(weights.values())))
+        self._patience, self._kept = patience, weights
+        self._running = torch.ones(members, dtype=torch.bool)
+        self._saved = torch.zeros(members, dtype=torch.bool)
+        self._lowest = torch.full((members,), torch.inf, dtype=torch.float32)
+        self._highest = torch.full((members,), -torch.inf, dtype=torch.float32)
+        self._waited = torch.zeros(members, dtype=torch.long)
+
+    @property
+    def all_stopped(self) -> bool:
+        """Whether no member is running any more."""
+        return not bool(self._running.any())
+
+    def update(self, losses: Tensor, accuracies: Tensor, weights: Weights) -> None:
+        """Take in one epoch: validation losses and accuracies [M], and the weights after it."""
+        losses, accuracies = losses.cpu(), accuracies.cpu()
+        lower, higher = losses <= self._lowest, accuracies >= self._highest  # [M]
+        self._lowest = torch.minimum(self._lowest, losses)
+        self._highest = torch.maximum(self._highest, accuracies)
+        self._waited = torch.where(lower | higher, 0, self._waited + 1)
+        self._keep(lower & higher & self._running, weights)
+        self._running &= self._waited < self._patience
+
+    def final(self, weights: Weights) -> Weights:
+        """Return the weights to end with: the last ones of members that never improved."""
+        self._keep(~self._saved, weights)
+        return self._kept
+
+    def _keep(self, members: Tensor, weights: Weights) -> None:
+        self._saved |= members
+        for name, kept in self._kept.items():
+            kept[members] = weights[name].detach()[members]
 
 
 def _node_sets(tasks: Sequence[Task], config: TrainConfig) -> list[tuple[NDArray[np.int64], ...]]:

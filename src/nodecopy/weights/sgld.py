@@ -69,7 +69,7 @@ class _Chain:
     def __init__(self, density: LogPosterior, settings: SGLD) -> None:
         self.weights = {n: w.clone().requires_grad_() for n, w in density.initial.items()}
         self._density, self._settings = density, settings
-        self._noise = MemberNoise(density.seeds, "sgld")
+        self._noise = MemberNoise(density.members.seeds, "sgld")
         self._second: Weights = {}  # V
         self._preconditioner: Weights = {}
         self._steps = 0
@@ -77,7 +77,7 @@ class _Chain:
     def step(self) -> None:
         """Move every chain by one step."""
         values = self._density.log_density(self.weights)
-        self._density.check(values, self._steps, "step_size")
+        self._density.members.check_finite(-values.detach(), self._steps, "step_size")
         gradients = torch.autograd.grad(values.sum(), list(self.weights.values()))
         g = dict(zip(self.weights, gradients, strict=True))  # [M, …]
         with torch.no_grad():
