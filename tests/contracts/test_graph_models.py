@@ -21,7 +21,6 @@ from nodecopy.graph_models import (
     NodeCopying,
     ObservedGraph,
     RefreshableGraphPosterior,
-    SampledGraphs,
     SoftClass,
 )
 from nodecopy.rng import stream
@@ -57,10 +56,6 @@ def fitted(model: GraphModel, task: Task, seed: int = 3) -> GraphPosterior:
     return model.fit(task, probabilities_of(task), seed)
 
 
-def is_directed(model: GraphModel) -> bool:
-    return isinstance(model, NodeCopying) and model.construction == "row"
-
-
 @every
 def test_a_draw_depends_on_its_name_alone(model: GraphModel, task: Task) -> None:
     assert isinstance(model, GraphModel)
@@ -75,37 +70,20 @@ def test_a_draw_depends_on_its_name_alone(model: GraphModel, task: Task) -> None
 
 
 @every
-def test_sampled_graphs_are_the_draws_in_order(model: GraphModel, task: Task) -> None:
-    posterior = fitted(model, task)
-    graphs = SampledGraphs(posterior, seed=1, n_zeta=2, n_graphs=2)
-    assert len(graphs) == 4
-    for member, (v, i) in enumerate(itertools.product(range(2), range(2))):
-        assert graphs[member].built == posterior.graph(1, v, i).built
-
-
-@every
 def test_graphs_are_of_the_nodes_and_kind_they_should(model: GraphModel, task: Task) -> None:
     posterior = fitted(model, task)
+    construction = getattr(model, "construction", "union")
     for v in range(3):
         graph = posterior.graph(1, v, 0)
-        assert graph.num_nodes == graph.built.num_nodes == task.graph.num_nodes
-        assert graph.built.directed == is_directed(model)
+        built = graph.built
+        assert graph.num_nodes == built.num_nodes == task.graph.num_nodes
+        assert built.directed == (construction == "row")
         # Networks predict on G_obs with the operator they were trained with.
         assert graph.averages_rows == task.graph.averages_rows
-        checked = graph.built
-        Graph(checked.indptr, checked.indices, checked.weights, checked.directed)
-
-
-@every
-def test_simple_graphs_have_no_loops_and_no_weights(model: GraphModel, task: Task) -> None:
-    graph = fitted(model, task).graph(1, 0, 0).built
-    if isinstance(model, NodeCopying) and model.construction == "sum":
-        assert graph.weights is not None
-        assert set(graph.weights.tolist()) <= {1.0, 2.0}
-    else:
-        assert graph.weights is None
-    if not isinstance(model, NodeCopying) or model.construction == "union":
-        assert graph.num_self_loops == 0
+        Graph(built.indptr, built.indices, built.weights, built.directed)  # which checks them
+        assert (built.weights is None) == (construction != "sum")
+        assert built.weights is None or set(built.weights.tolist()) <= {1.0, 2.0}
+        assert construction != "union" or built.num_self_loops == 0
 
 
 @every
@@ -123,30 +101,16 @@ def test_fitting_and_drawing_change_nothing(model: GraphModel, task: Task) -> No
     p = probabilities_of(task)
     before = task.graph.digest(), task.features.copy(), task.labels.copy(), repr(model), p.copy()
     posterior = model.fit(task, p, 0)
-    posterior.graph(0, 0, 0).built  # noqa: B018 - it is built here
+    kept = posterior.graph(0, 0, 0).built
+    if isinstance(posterior, RefreshableGraphPosterior):
+        one, again = (posterior.refreshed(p, 4).graph(1, 0, 0) for _ in range(2))
+        assert one.built == again.built
+    assert posterior.graph(0, 0, 0).built == kept
     assert before[0] == task.graph.digest()
     assert (before[1] != task.features).nnz == 0
     np.testing.assert_array_equal(before[2], task.labels)
     assert before[3] == repr(model)
     np.testing.assert_array_equal(before[4], p)
-
-
-def newer(model: GraphModel, posterior: GraphPosterior, task: Task) -> GraphPosterior:
-    """Return what the online schedule goes on with: a refreshed posterior, or another fit."""
-    if isinstance(posterior, RefreshableGraphPosterior):
-        return posterior.refreshed(probabilities_of(task, 0.95), 4)
-    return model.fit(task, probabilities_of(task, 0.95), 4)
-
-
-@every
-def test_newer_probabilities_leave_the_earlier_posterior_alone(
-    model: GraphModel, task: Task
-) -> None:
-    posterior = fitted(model, task)
-    kept = posterior.graph(1, 0, 0).built
-    one, again = (newer(model, posterior, task).graph(1, 0, 0).built for _ in range(2))
-    assert one == again
-    assert posterior.graph(1, 0, 0).built == kept
 
 
 @every
@@ -184,7 +148,7 @@ def mean_adjacency(model: Any, task: Task, p: np.ndarray, draws: int) -> np.ndar
     "model", [*COPYING.values(), ObservedGraph()], ids=[*COPYING.keys(), "observed"]
 )
 def test_the_law_does_not_depend_on_how_nodes_are_numbered(model: GraphModel) -> None:
-    task, draws = small_task(), 500
+    task, draws = small_task(), 300
     p, order = probabilities_of(task), stream(0, "order").permutation(12)
     place = np.argsort(order)
     other = Task(

@@ -8,7 +8,7 @@ import pytest
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.graph_models import CopyingPosterior, NodeCopying, ObservedGraph, SampledGraphs
+from nodecopy.graph_models import CopyingPosterior, NodeCopying, SampledGraphs
 from nodecopy.graph_models.copied import Construction
 from tests.problems import make_task, true_labels
 
@@ -38,12 +38,12 @@ def received(epsilon: float) -> np.ndarray:
     return q
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 0.9])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
 def test_edge_frequencies_match_the_closed_form(epsilon: float) -> None:
     q = received(epsilon)
     exact = 1 - (1 - q) * (1 - q.T)
     np.fill_diagonal(exact, 0)
-    draws, model = 1500, posterior(epsilon)
+    draws, model = 800, posterior(epsilon)
     frequency = sum(model.graph(5, v, 0).built.to_scipy().toarray() for v in range(draws)) / draws
     spread = np.sqrt(exact * (1 - exact) / draws)
     assert np.all(np.abs(frequency - exact) <= 4.2 * spread + 1e-12)
@@ -75,30 +75,19 @@ def test_graphs_of_one_zeta_share_it_and_differ_in_what_stays() -> None:
     assert not np.array_equal(zeta, model.zeta(seed=3, v=3))
 
 
-def test_epsilon_one_gives_the_observed_graph() -> None:
-    for v in range(3):
-        assert posterior(1.0).graph(0, v, 0).built == GRAPH
-        doubled = posterior(1.0, "sum").graph(0, v, 0).built
-        assert np.array_equal(doubled.to_scipy().toarray(), 2 * A)
-        rows = posterior(1.0, "row").graph(0, v, 0).built
-        assert rows.directed
-        assert np.array_equal(rows.to_scipy().toarray(), A)
-
-
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])  # 1 gives the observed graph
 @pytest.mark.parametrize("construction", ["union", "sum", "row"])
-def test_constructions_are_what_they_say(construction: Construction) -> None:
-    for draw in range(20):
-        model = posterior(0.2, construction)
+def test_constructions_are_what_they_say(construction: Construction, epsilon: float) -> None:
+    for draw in range(10):
+        model = posterior(epsilon, construction)
         copied = A[model.source(1, draw, 0)]
         expected = {
             "row": copied,
             "sum": copied + copied.T,
             "union": np.maximum(copied, copied.T) * (1 - np.eye(8)),
         }[construction]
-        graph = model.graph(1, draw, 0).built
-        assert np.array_equal(graph.to_scipy().toarray(), expected)
-        assert graph.directed == (construction == "row")
-        assert (graph.weights is not None) == (construction == "sum")
+        assert np.array_equal(model.graph(1, draw, 0).built.to_scipy().toarray(), expected)
+        assert epsilon < 1.0 or np.array_equal(copied, A)
 
 
 def test_sampled_graphs_are_numbered_by_zeta_then_graph() -> None:
@@ -121,19 +110,6 @@ def test_directed_graphs_are_copied_row_by_row_only() -> None:
             NodeCopying(construction=construction).fit(directed, np.eye(2)[LABELS], 0)
     rows = NodeCopying(1.0, "row").fit(directed, np.eye(2)[LABELS], 0).graph(0, 0, 0).built
     assert rows == directed.graph
-
-
-def test_the_observed_graph_is_certain() -> None:
-    certain = ObservedGraph().fit(small_task(), np.eye(2)[LABELS], seed=0)
-    assert certain.graph(0, 0, 0) is GRAPH
-    assert certain.graph(9, 8, 7) is GRAPH
-
-
-def test_an_empty_graph_is_copied_and_observed_as_it_is() -> None:
-    task = small_task(Graph.from_edges(8, []))
-    for model in (NodeCopying(), NodeCopying(0.5, "sum"), ObservedGraph()):
-        drawn = model.fit(task, np.eye(2)[LABELS], seed=0).graph(0, 0, 0).built
-        assert (drawn.num_nodes, drawn.num_edges) == (8, 0)
 
 
 def test_impossible_settings_are_refused() -> None:

@@ -48,18 +48,13 @@ def test_every_donor_is_uniform_over_its_class_and_independent(sets: ClassSets) 
         assert chisquare(pairs).pvalue > 1e-3
 
 
-def test_hard_class_takes_the_most_probable_class(task: Task) -> None:
-    p = stream(0, "p").dirichlet(np.ones(3), size=90)
-    zeta = HardClass().donors(task, p).sample(stream(0, "zeta"))
-    assert np.array_equal(p.argmax(1)[zeta], p.argmax(1))
-
-
 def test_nodes_of_equal_probabilities_are_set_apart(task: Task) -> None:
     p = np.eye(3)[np.arange(90) % 3].astype(float)
     p[:10] = 1 / 3
     assert HardClass().donors(task, p).labels[:10].tolist() == [0] * 10  # where a tie falls
     apart = HardClass(set_apart=True).donors(task, p)
     zeta = apart.sample(np.random.default_rng(0))
+    assert np.array_equal(p.argmax(1)[zeta][10:], p.argmax(1)[10:])  # the most probable class
     assert set(zeta[:10]) <= set(range(10))
     assert not set(zeta[10:]) & set(range(10))
 
@@ -69,9 +64,9 @@ def test_soft_class_draws_with_the_probability_of_a_common_class(task: Task) -> 
     exact = SOFT @ SOFT.T
     exact /= exact.sum(1, keepdims=True)
     rng = stream(4, "zeta")
-    draws = np.stack([donors.sample(rng) for _ in range(8000)])
+    draws = np.stack([donors.sample(rng) for _ in range(4000)])
     for node in range(5):
         counts = np.bincount(draws[:, node], minlength=5)
         possible = exact[node] > 0
         assert counts[~possible].sum() == 0
-        assert chisquare(counts[possible], 8000 * exact[node, possible]).pvalue > 1e-3
+        assert chisquare(counts[possible], 4000 * exact[node, possible]).pvalue > 1e-3

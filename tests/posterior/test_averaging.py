@@ -12,7 +12,7 @@ from nodecopy.data.task import Task
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN, Posterior, average
-from nodecopy.posterior.averaging import entropy
+from nodecopy.posterior.averaging import PARTS, entropy
 from nodecopy.rng import stream
 from nodecopy.weights import MaximumPosterior, MCDropout, PointEstimate, TrainConfig
 
@@ -103,11 +103,12 @@ def test_a_fitted_model_is_the_triple_loop(task: Task) -> None:
 
 @pytest.mark.parametrize("sizes", [[1] * 6, [2, 3, 1], [5, 1]])
 def test_chunks_do_not_matter(sizes: list[int]) -> None:
-    p = some_draws("chunks")
+    p, some = some_draws("chunks"), np.array([4, 1])
     whole, divided = average(chunked(p, [6]), S), average(chunked(p, sizes), S)
-    for name in ("probabilities", "expected_entropy", "graph_information", "weight_information"):
+    for name in ("probabilities", *PARTS, "entropy"):
         np.testing.assert_allclose(getattr(divided, name), getattr(whole, name), atol=1e-12)
-    assert divided.num_members == 6
+        assert np.array_equal(getattr(whole.take(some), name), getattr(whole, name)[some])
+    assert divided.num_members == whole.take(some).num_members == 6
 
 
 def drawn_averages(
@@ -175,13 +176,3 @@ def test_convex_members_differ_in_the_graph_alone_others_in_initial_weights_too(
         observed = replace(model, graph_model=ObservedGraph()).fit(task).posterior
         assert copied > 1e-4
         assert (observed.graph_information.mean() > 1e-5) == fixed
-
-
-def test_some_nodes_may_be_taken() -> None:
-    result = average(chunked(some_draws("take"), [6]), S)
-    some = result.take(np.array([4, 1]))
-    assert np.array_equal(some.probabilities, result.probabilities[[4, 1]])
-    assert np.array_equal(some.entropy, result.entropy[[4, 1]])
-    assert np.array_equal(some.graph_information, result.graph_information[[4, 1]])
-    assert np.array_equal(some.weight_information, result.weight_information[[4, 1]])
-    assert (some.num_members, some.num_draws) == (6, S)
