@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scipy import stats
 
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
 from nodecopy.rng import key64
@@ -41,15 +40,6 @@ def test_independent_between_steps_members_rows_and_columns() -> None:
     along_columns = torch.corrcoef(torch.stack([grid[1:].flatten(), grid[:-1].flatten()]))
     assert abs(float(along_rows[0, 1])) < 5 / np.sqrt(grid.numel())
     assert abs(float(along_columns[0, 1])) < 5 / np.sqrt(grid.numel())
-
-
-def test_kept_counts_of_an_entry_over_many_steps_are_binomial() -> None:
-    base = names(50, 80)
-    kept = sum((keep_mask(base, key64(0, "epoch", t), 0.5) > 0).int() for t in range(200))
-    edges = np.array([0, 90, 95, 98, 101, 104, 108, 201])
-    observed = np.histogram(kept.numpy(), edges)[0]
-    shares = np.diff(stats.binom.cdf(edges - 1, 200, 0.5))
-    assert stats.chisquare(observed, shares * kept.numel()).pvalue > 1e-4
 
 
 def test_a_mask_does_not_depend_on_the_entries_around_it() -> None:

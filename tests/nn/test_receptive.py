@@ -12,7 +12,7 @@ from nodecopy.nn.receptive import receptive_field
 from tests.problems import k_hop, make_task
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.booleans())
 def test_levels_are_the_neighbourhoods_and_each_begins_with_the_one_before(
     seed: int, hops: int, prune: bool

@@ -55,15 +55,8 @@ def test_a_loss_that_is_not_a_number_names_member_and_epoch(task: Task) -> None:
     broken = dataclasses.replace(task, features=features)
     with pytest.raises(TrainingError, match=r"member 0 \(seed 8\) is nan at epoch 0"):
         train(GCN(), broken, [task.graph], [8], TrainConfig(epochs=2))
-
-
-def test_progress_counts_member_epochs_over_chunks(task: Task) -> None:
-    seen: list[tuple[int, int]] = []
-    config = TrainConfig(epochs=3, computing=Computing(memory=1))
-    train(GCN(), task, [task.graph] * 2, [1, 2], config, lambda *state: seen.append(state))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[0] == (1, 6)
-    assert seen[-1] == (6, 6)
+    with pytest.raises(ModelError, match="one task, graph and seed per member"):
+        train(GCN(), task, [task.graph], [1, 2])
 
 
 def test_chunks_hold_the_bound_and_the_order() -> None:
@@ -84,31 +77,17 @@ def test_patience_keeps_the_last_epoch_that_was_best_in_both() -> None:
             stopped_at = epoch
             break
     assert stopped_at == 4
-    assert monitor.final({"w": torch.full((1, 1), 99.0)})["w"].item() == 1.0
-
-
-def test_members_that_never_stop_end_with_the_last_weights() -> None:
-    monitor = Monitor(100, {"w": torch.zeros(1, 1)})
-    nan = torch.tensor([float("nan")])
-    monitor.update(nan, nan, {"w": torch.ones(1, 1)})
-    assert monitor.final({"w": torch.full((1, 1), 5.0)})["w"].item() == 5.0
-
-
-def test_every_member_needs_a_graph_and_a_seed(task: Task) -> None:
-    with pytest.raises(ModelError, match="one task, graph and seed per member"):
-        train(GCN(), task, [task.graph], [1, 2])
+    last = {"w": torch.full((1, 1), 99.0)}
+    assert monitor.final(last)["w"].item() == 1.0
+    assert Monitor(100, {"w": torch.zeros(1, 1)}).final(last)["w"].item() == 99.0
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("network", [GCN(), ChebNet(), GAT()])
 def test_cuda_agrees_with_cpu(network: GCN, task: Task) -> None:
-    cpu = train(network, task, [task.graph] * 2, [1, 2], TrainConfig(epochs=10))
-    cuda = train(
-        network,
-        task,
-        [task.graph] * 2,
-        [1, 2],
-        TrainConfig(epochs=10, computing=Computing(device="cuda")),
+    cpu, cuda = (
+        train(network, task, [task.graph] * 2, [1, 2], TrainConfig(epochs=10, computing=where))
+        for where in (Computing(), Computing(device="cuda"))
     )
     for key, weights in cpu.weights.items():
         torch.testing.assert_close(weights, cuda.weights[key], atol=1e-3, rtol=1e-3)
