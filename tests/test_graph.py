@@ -9,6 +9,7 @@ import copy
 import pickle
 import tracemalloc
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,26 +39,6 @@ class TestShape:
         assert graph.weights is not None
         assert graph.weights.dtype == kept
         assert graph.symmetrise("sum").strengths().tolist() == [2, 2]
-
-    def test_sum_counts_directions_and_loops_as_documented(self) -> None:
-        arcs = Graph.from_edges(
-            3, [(0, 1), (1, 2), (2, 1), (0, 0)], directed=True, self_loops="keep"
-        )
-        assert arcs.symmetrise("sum").to_scipy().toarray().tolist() == [
-            [2, 1, 0],
-            [1, 0, 2],
-            [0, 2, 0],
-        ]
-
-    def test_weights_of_zero_are_still_an_edge(self) -> None:
-        arcs = Graph.from_edges(2, [(0, 1), (1, 0)], [0, 0], directed=True)
-        assert arcs.symmetrise("sum").edges().tolist() == [[0, 1]]
-        assert arcs.symmetrise("sum").strengths().tolist() == [0, 0]
-
-    def test_homophily_leaves_out_unknown_labels_and_loops(self) -> None:
-        graph = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (1, 1)], self_loops="keep")
-        assert graph.homophily([0, 0, 1, -1]) == 0.5
-        assert np.isnan(graph.homophily([-1, 0, -1, 0]))
 
 
 class TestValidation:
@@ -163,6 +144,7 @@ class TestImmutability:
         for graph in built:
             with pytest.raises(ValueError, match="read-only"):
                 getattr(graph, name)[0] = 1
+        assert built[0] == built[1] == built[4] == built[5]
 
     def test_writing_into_the_arrays_a_graph_was_built_from_does_not_reach_it(self) -> None:
         indptr, indices = np.array([0, 1, 2]), np.array([1, 0], np.int32)
@@ -186,25 +168,8 @@ class TestImmutability:
         assert WEIGHTED.digest() == before
         assert WEIGHTED.take_rows([1]).indices.tolist() == [0, 2]
 
-    def test_copies_and_pickles_are_equal(self) -> None:
-        for graph in (PATH, ARC, WEIGHTED, EMPTY):
-            assert pickle.loads(pickle.dumps(graph)) == graph
-            assert copy.deepcopy(graph) == graph
-
 
 class TestEquality:
-    def test_each_part_counts(self) -> None:
-        others = [
-            Graph.from_edges(5, PATH.edges()),
-            Graph.from_edges(4, [(0, 1), (1, 2), (1, 3)]),
-            Graph.from_edges(4, PATH.edges(), [1, 1, 1]),
-            Graph.from_edges(4, PATH.edges(), [1, 1, 2]),
-            Graph(PATH.indptr, PATH.indices, directed=True),
-        ]
-        assert len({graph.digest() for graph in [PATH, *others]}) == 6
-        assert all(other != PATH for other in others)
-        assert PATH != "a graph"
-
     def test_equal_graphs_hash_alike(self) -> None:
         single = Graph([0, 1, 2], [1, 0], np.array([0, 0], np.float32))
         double = Graph([0, 1, 2], [1, 0], np.array([-0.0, -0.0]))
@@ -216,24 +181,16 @@ class TestEquality:
         assert WEIGHTED.digest() == "fda62cb5f31cfbd740935901de155c50"
 
 
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.float32])
-@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
-def test_from_scipy_reads_every_type_and_form(kind: type, form: str) -> None:
+def test_from_scipy_reads_every_type_and_form_and_leaves_out_zeros() -> None:
     dense = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
-    matrix = sp.csr_array(dense.astype(kind)).asformat(form)
-    assert Graph.from_scipy(matrix) == Graph.from_edges(3, [(0, 1), (1, 2)])
-
-
-def test_explicit_zeros_of_a_matrix_and_entries_that_cancel_are_not_edges() -> None:
+    for kind, form in product((bool, np.uint8, np.int64, np.float32), ("csr", "csc", "coo", "lil")):
+        matrix = sp.csr_array(dense.astype(kind)).asformat(form)
+        assert Graph.from_scipy(matrix) == Graph.from_edges(3, [(0, 1), (1, 2)])
+    # Explicit zeros, and entries that cancel.
     rows, columns = [0, 0, 1, 2, 2], [1, 2, 2, 0, 0]
     matrix = sp.coo_array(([5.0, 0.0, 0.0, 1.0, -1.0], (rows, columns)), shape=(3, 3))
     assert Graph.from_scipy(matrix, directed=True).edges().tolist() == [[0, 1]]
     assert Graph.from_scipy(matrix.tocsr(), directed=True).edges().tolist() == [[0, 1]]
-
-
-def random_pairs(num_edges: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return edges at a constant mean degree of 20."""
-    return np.random.default_rng(0).integers(num_edges // 10, size=(num_edges, 2))
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
@@ -247,8 +204,8 @@ def peak_bytes(work: Callable[[], object]) -> int:
 
 
 def operations(num_edges: int) -> dict[str, Callable[[], object]]:
-    pairs = random_pairs(num_edges)
     num_nodes = num_edges // 10
+    pairs = np.random.default_rng(0).integers(num_nodes, size=(num_edges, 2))
     graph = Graph.from_edges(num_nodes, pairs)
     weights = np.ones(num_edges)
     every_node = np.arange(num_nodes)
@@ -266,7 +223,7 @@ def operations(num_edges: int) -> dict[str, Callable[[], object]]:
 
 
 def test_memory_grows_linearly_with_the_edges() -> None:
-    small, large = operations(250_000), operations(1_000_000)
+    small, large = operations(100_000), operations(400_000)
     ratios = {name: peak_bytes(large[name]) / peak_bytes(small[name]) for name in small}
     far_off = {name: ratio for name, ratio in ratios.items() if not 3.8 < ratio < 4.2}
     assert far_off == {}

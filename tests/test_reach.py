@@ -35,7 +35,7 @@ def planted(*, weighted: bool = False, directed: bool = False) -> Graph:
 
 
 @pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"directed": True}])
-@pytest.mark.parametrize("most", [20, 60, 150])
+@pytest.mark.parametrize("most", [20, 150])
 def test_rows_within_the_part_are_as_near_to_the_exact_ones_as_is_said(kind, most):
     graph = planted(**kind)
     nodes, escaped = reach(graph, STARTS, LENGTHS, most)
@@ -49,20 +49,16 @@ def test_rows_within_the_part_are_as_near_to_the_exact_ones_as_is_said(kind, mos
     assert escaped >= walks(graph)[STARTS].mean(0)[np.setdiff1d(np.arange(300), nodes)].sum()
 
 
-def test_a_larger_part_lets_fewer_walks_escape():
-    graph = planted()
-    escaped = [reach(graph, STARTS, LENGTHS, most).escaped for most in (10, 50, 200, 300)]
-    assert escaped == sorted(escaped, reverse=True)
-    assert escaped[-1] == pytest.approx(0, abs=1e-9)
-
-
 def test_the_nodes_where_walks_end_most_often_are_chosen():
     graph = planted()
     ended = walks(graph)[STARTS].mean(0)
     ended[STARTS] = np.inf
     best = np.argsort(-ended, kind="stable")[:50]
-    found = reach(graph, STARTS, LENGTHS, 50).nodes
-    assert ended[found].min() >= ended[best].min() - 1e-12
+    chosen = reach(graph, STARTS, LENGTHS, 50).nodes
+    assert ended[chosen].min() >= ended[best].min() - 1e-12
+    escaped = [reach(graph, STARTS, LENGTHS, most).escaped for most in (10, 50, 200, 300)]
+    assert escaped == sorted(escaped, reverse=True)
+    assert escaped[-1] == pytest.approx(0, abs=1e-9)
 
 
 def test_no_more_is_read_of_a_large_graph_than_of_a_small_one():

@@ -30,7 +30,7 @@ def read_by_rows() -> Iterator[None]:
 CONSTRUCTIONS: tuple[Construction, ...] = ("union", "sum", "row")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(CONSTRUCTIONS), st.booleans(), st.booleans())
 def test_rows_and_strengths_are_those_of_the_built_graph(
     seed: int, construction: Construction, weighted: bool, loops: bool

@@ -24,11 +24,10 @@ NETWORKS = [
     ChebNet(hidden=(6,), degree=2),
     GAT(hidden=(4,), heads=3, output_heads=2),
 ]
-SHORT = TrainConfig(epochs=20)
+SHORT = TrainConfig(epochs=15)
 
 
-def name(network: Network) -> str:
-    return repr(network)
+every = pytest.mark.parametrize("network", NETWORKS, ids=repr)
 
 
 def assert_same_weights(a: WeightSamples, b: WeightSamples, tolerance: float = 2e-5) -> None:
@@ -40,7 +39,7 @@ def three_graphs() -> list[Graph]:
     return [make_task().graph, make_task(seed=5).graph, make_task(seed=6).graph]
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=name)
+@every
 def test_pruned_training_equals_full_graph_training(network: Network) -> None:
     task, graphs = make_task(per_class=1), three_graphs()
     pruned = train(network, task, graphs, [1, 2, 3], SHORT)
@@ -48,7 +47,7 @@ def test_pruned_training_equals_full_graph_training(network: Network) -> None:
     assert_same_weights(pruned, full)
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=name)
+@every
 def test_a_batch_of_members_equals_a_loop_of_single_trainings(network: Network) -> None:
     tasks = [make_task(), make_task(per_class=2), make_task(per_class=3)]
     graphs = three_graphs()
@@ -58,7 +57,7 @@ def test_a_batch_of_members_equals_a_loop_of_single_trainings(network: Network) 
         assert_same_weights(batch.take(slice(m, m + 1)), single)
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=name)
+@every
 def test_sparse_and_dense_features_agree(network: Network) -> None:
     graphs, seeds = three_graphs(), [1, 2, 3]
     sparse = train(network, make_task(), graphs, seeds, SHORT.replace(epochs=5))
@@ -66,14 +65,12 @@ def test_sparse_and_dense_features_agree(network: Network) -> None:
     assert_same_weights(sparse, dense)
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=name)
+@every
 def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> None:
     task, graphs = make_task(), three_graphs()
     together = train(network, task, graphs, [1, 2, 3], SHORT)
-    one_by_one = train(
-        network, task, graphs, [1, 2, 3], SHORT.replace(computing=Computing(memory=1))
-    )
-    assert_same_weights(together, one_by_one)
+    tight = SHORT.replace(computing=Computing(memory=1))
+    assert_same_weights(together, train(network, task, graphs, [1, 2, 3], tight))
     drawn = replace(together, keys=(None, 0))
     big = list(drawn.predictions(task.graph, task.features))
     small = list(drawn.predictions(task.graph, task.features, computing=Computing(memory=1)))
@@ -84,7 +81,7 @@ def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> No
         np.testing.assert_allclose(probabilities, whole, atol=1e-6)
 
 
-@pytest.mark.parametrize("network", NETWORKS, ids=name)
+@every
 def test_predictions_on_some_nodes_equal_those_on_all(network: Network) -> None:
     task = make_task()
     samples = train(network, task, three_graphs(), [1, 2, 3], SHORT)
