@@ -69,21 +69,20 @@ def _hop(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Move every walk by one hop of P."""
     rows = graph.take_rows(nodes)
-    targets, arriving = _arriving(rows, mass)
-    stayed = mass / (rows.strengths() + 1.0)
-    visited, place = np.unique(np.concatenate([targets, nodes]), return_inverse=True)
-    total = np.bincount(place, np.concatenate([arriving, stayed]), len(visited))
+    stayed, moved = _moved(rows, mass)
+    ends = np.concatenate([rows.indices.astype(np.int64), nodes])
+    visited, place = np.unique(ends, return_inverse=True)
+    total = np.bincount(place, np.concatenate([moved, stayed]), len(visited))
     return visited, total.astype(np.float64, copy=False)
 
 
-def _arriving(
+def _moved(
     rows: Rows, mass: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return where walks from some rows go, entry by entry, and their mass."""
-    leaving = np.repeat(mass / (rows.strengths() + 1.0), np.diff(rows.indptr))
-    return rows.indices.astype(np.int64), (
-        leaving if rows.weights is None else leaving * rows.weights
-    )
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mass that stays in each row, and the mass that goes along each entry."""
+    stayed = mass / (rows.strengths() + 1.0)
+    moved = np.repeat(stayed, np.diff(rows.indptr))
+    return stayed, moved if rows.weights is None else moved * rows.weights
 
 
 def _escaped(
@@ -100,9 +99,9 @@ def _escaped(
     inside = targets >= 0
     mass = np.zeros(len(nodes))
     mass[place[starts]] = 1.0 / len(starts)
-    remaining, stays = lengths[0], 1.0 / (rows.strengths() + 1.0)
+    remaining = lengths[0]
     for share in lengths[1:]:
-        arriving = _arriving(rows, mass)[1]
-        mass = mass * stays + np.bincount(targets[inside], arriving[inside], len(nodes))
+        stayed, moved = _moved(rows, mass)
+        mass = stayed + np.bincount(targets[inside], moved[inside], len(nodes))
         remaining += share * mass.sum()
     return float(max(1.0 - remaining, 0.0))

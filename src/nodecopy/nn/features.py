@@ -64,10 +64,11 @@ class Features:
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
         rows = max(features.shape[0], 1)
-        self._whole = rows <= _WHOLE_ROWS and _may_be_kept(features)
-        self._computed = (
-            features if isinstance(features, ComputedRows) and not self._whole else None
-        )
+        self._whole = rows <= _WHOLE_ROWS
+        if isinstance(features, ComputedRows):
+            most = features.memory
+            self._whole &= most is None or _KEPT_BYTES * rows * self.num_columns <= most
+            self._computed = None if self._whole else features
         size = rows if self._whole else _BLOCK_ROWS
         self._blocks = [slice(start, start + size) for start in range(0, rows, size)]
 
@@ -111,13 +112,6 @@ class Features:
         dense = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
         self._kept = dense if self._whole else None
         return dense
-
-
-def _may_be_kept(features: FeatureMatrix) -> bool:
-    """Tell whether rows that are computed on demand fit in the memory for them."""
-    if not isinstance(features, ComputedRows) or features.memory is None:
-        return True
-    return _KEPT_BYTES * features.shape[0] * features.shape[1] <= features.memory
 
 
 class Identity:

@@ -201,14 +201,6 @@ class FittedBayesianGCN:
     computing: Computing
     graphs: Sequence[RowGraph] = field(default=(), metadata=NOT_SAVED)
 
-    def __post_init__(self) -> None:
-        """Check the shapes."""
-        if self.base_probabilities.shape != self.probabilities.shape:
-            raise ModelError(
-                f"base and posterior must have the same nodes and classes; got "
-                f"{self.base_probabilities.shape}, {self.probabilities.shape}"
-            )
-
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The mean over all draws [N, K]."""

@@ -30,7 +30,7 @@ from nodecopy.progress import Progress
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive
-from nodecopy.weights.log_posterior import LogPosterior, Sampler, maximise
+from nodecopy.weights.log_posterior import LogPosterior, Sampler, in_sequence, maximise
 
 # Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.
 _MOST_ENTRIES = 25_000_000
@@ -146,11 +146,9 @@ def inverse_root(rows: Tensor, tau: float, noise: Tensor) -> Tensor:
 def _around(weights: Weights, names: Sequence[str], spread: Tensor) -> Weights:
     """Add draws [M, S, P] to some of the weights [M, …] and repeat the others: [M · S, …]."""
     sizes = [weights[name][0].numel() for name in names]
-    varied = dict(zip(names, spread.to(weights[names[0]].device).split(sizes, dim=-1), strict=True))
-    drawn = {}
-    for name, w in weights.items():
-        repeated = w.detach().unsqueeze(1).expand(-1, spread.shape[1], *w.shape[1:])
-        if name in varied:
-            repeated = repeated + varied[name].reshape(repeated.shape)
-        drawn[name] = repeated.flatten(0, 1).contiguous()
-    return drawn
+    draws = []
+    for deviation in spread.to(weights[names[0]].device).unbind(1):  # [M, P]
+        parts = zip(names, deviation.split(sizes, dim=-1), strict=True)
+        varied = {name: weights[name] + part.reshape_as(weights[name]) for name, part in parts}
+        draws.append(weights | varied)
+    return in_sequence(draws)

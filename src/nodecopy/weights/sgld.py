@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from nodecopy.nn.network import Weights
 from nodecopy.progress import Progress
@@ -52,52 +53,28 @@ class SGLD(Sampler):
 
     def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Run one chain for each member and return S of its states [M · S, …]."""
-        chain = _Chain(density, self)
-        steps = self.burn_in + self.thinning * n_weights
-        kept: list[Weights] = []
-        for t in range(1, steps + 1):
-            chain.step()
-            if t > self.burn_in and (t - self.burn_in) % self.thinning == 0:
-                kept.append({name: w.detach().clone() for name, w in chain.weights.items()})
-            report(t, steps)
+        weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
+        noise, floor = MemberNoise(density.members.seeds, "sgld"), density.prior_precision**0.5
+        steps, kept = self.burn_in + self.thinning * n_weights, list[Weights]()
+        second, preconditioner = dict[str, Tensor](), dict[str, Tensor]()  # V, P
+        for t in range(steps):
+            values = density.log_density(weights)
+            density.members.check_finite(-values.detach(), t, "step_size")
+            gradients = torch.autograd.grad(values.sum(), list(weights.values()))
+            size, xi = self._step_size(t), noise.like(weights)
+            with torch.no_grad():
+                for (name, w), g in zip(weights.items(), gradients, strict=True):
+                    if t < self.burn_in:
+                        v = second.setdefault(name, g**2).mul_(self.smoothing)
+                        v.addcmul_(g, g, value=1 - self.smoothing)
+                        preconditioner[name] = 1.0 / (floor + v.sqrt())
+                    scaled = size * preconditioner[name]  # ε P
+                    w.addcmul_(scaled, g, value=0.5).addcmul_(scaled.sqrt(), xi[name])
+            if t >= self.burn_in and (t + 1 - self.burn_in) % self.thinning == 0:
+                kept.append({name: w.detach().clone() for name, w in weights.items()})
+            report(t + 1, steps)
         return in_sequence(kept)
 
-
-class _Chain:
-    """The states of M chains, moved one step at a time."""
-
-    def __init__(self, density: LogPosterior, settings: SGLD) -> None:
-        self.weights = {n: w.clone().requires_grad_() for n, w in density.initial.items()}
-        self._density, self._settings = density, settings
-        self._noise = MemberNoise(density.members.seeds, "sgld")
-        self._second: Weights = {}  # V
-        self._preconditioner: Weights = {}
-        self._steps = 0
-
-    def step(self) -> None:
-        """Move every chain by one step."""
-        values = self._density.log_density(self.weights)
-        self._density.members.check_finite(-values.detach(), self._steps, "step_size")
-        gradients = torch.autograd.grad(values.sum(), list(self.weights.values()))
-        g = dict(zip(self.weights, gradients, strict=True))  # [M, …]
-        with torch.no_grad():
-            if self._steps < self._settings.burn_in:
-                self._adapt(g)
-            self._move(g)
-        self._steps += 1
-
-    def _adapt(self, gradients: Weights) -> None:
-        alpha, floor = self._settings.smoothing, self._density.prior_precision**0.5
-        for name, g in gradients.items():
-            if name not in self._second:
-                self._second[name] = g**2
-            second = self._second[name].mul_(alpha).addcmul_(g, g, value=1 - alpha)
-            self._preconditioner[name] = 1.0 / (floor + second.sqrt())
-
-    def _move(self, gradients: Weights) -> None:
-        size = self._settings.step_size
-        size *= (1.0 + self._steps / self._settings.burn_in) ** -self._settings.decay
-        noise = self._noise.like(self.weights)
-        for name, w in self.weights.items():
-            scaled = self._preconditioner[name] * size  # ε P
-            w.addcmul_(scaled, gradients[name], value=0.5).addcmul_(scaled.sqrt_(), noise[name])
+    def _step_size(self, t: int) -> float:
+        """Return ε_t."""
+        return self.step_size * (1.0 + t / self.burn_in) ** -self.decay
