@@ -30,6 +30,12 @@ class Sage(nn.Module):
         return self.last(torch.cat([h, mean_of_neighbours(h, edge_index)], 1))
 
 
+def without_dropout(num_features: int, num_classes: int, norm: bool = True) -> nn.Module:
+    module = Sage(num_features, num_classes, norm)
+    module.dropout.p = 0.0
+    return module
+
+
 class Weighted(nn.Module):
     """A linear layer on the weighted sum of neighbours."""
 

@@ -22,7 +22,6 @@ from nodecopy.graph_models.mmsbm_inference import (
     MAPInference,
     cold_start,
     map_update,
-    pair_likelihood,
     phi_gradient,
     ring_pairs,
     theta_gradient,
@@ -81,16 +80,6 @@ def soft_labels(labels: np.ndarray, num_classes: int, right: float = 0.8) -> np.
 
 def probabilities_of(task: Task) -> np.ndarray:
     return soft_labels(true_labels(task), task.num_classes)
-
-
-def test_pair_likelihood_is_the_sum_over_both_communities() -> None:
-    pi = small_parameters().memberships
-    beta = np.array([0.3, 0.6, 0.02])
-    chance = np.full((K, K), DELTA)
-    np.fill_diagonal(chance, beta)
-    overlap = (pi[0] * pi[1])[:, None]
-    assert pair_likelihood(overlap, 1, beta, DELTA) == pytest.approx(pi[0] @ chance @ pi[1])
-    assert pair_likelihood(overlap, 0, beta, DELTA) == pytest.approx(pi[0] @ (1 - chance) @ pi[1])
 
 
 def test_gradients_against_finite_differences_and_the_updates_they_make() -> None:

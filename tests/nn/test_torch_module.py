@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,23 +18,11 @@ from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.torch_module import ModuleInputs
 from nodecopy.rng import stream
 from nodecopy.weights import TrainConfig, WeightSamples
-from tests.modules import Sage, Weighted
+from tests.modules import Sage, Weighted, without_dropout
 from tests.problems import make_task, train
 
 NETWORK = TorchNetwork(Sage)
 SHORT = TrainConfig(epochs=5)
-
-
-def without_dropout(num_features: int, num_classes: int, norm: bool = True) -> nn.Module:
-    module = Sage(num_features, num_classes, norm)
-    module.dropout.p = 0.0
-    return module
-
-
-def graphs_of(task: Task, count: int) -> list[Graph]:
-    rng = np.random.default_rng(5)
-    n = task.graph.num_nodes
-    return [task.graph.with_rows(rng.integers(0, n, n)).symmetrise() for _ in range(count)]
 
 
 def inputs_of(network: TorchNetwork, task: Task, graph: Graph, **settings: object) -> ModuleInputs:
@@ -49,18 +36,6 @@ def same(one: WeightSamples, other: WeightSamples) -> bool:
     """Tell whether weights are the same but for the last digits, which vector lengths decide."""
     close = (torch.allclose(w, other.weights[name], atol=1e-6) for name, w in one.weights.items())
     return one.weights.keys() == other.weights.keys() and all(close)
-
-
-def test_a_member_depends_on_its_own_graph_and_seed_alone(task: Task) -> None:
-    graphs = graphs_of(task, 3)
-    together = train(NETWORK, task, graphs, [1, 2, 3], SHORT)
-    backwards = train(NETWORK, task, graphs[::-1], [3, 2, 1], SHORT)
-    in_parts = train(NETWORK, task, graphs, [1, 2, 3], SHORT.replace(computing=Computing(memory=1)))
-    assert same(together, in_parts)
-    for m in range(3):
-        alone = train(NETWORK, task, [graphs[m]], [m + 1], SHORT)
-        assert same(alone, together.take(slice(m, m + 1)))
-        assert same(alone, backwards.take(slice(2 - m, 3 - m)))
 
 
 def test_it_trains_as_a_plain_loop_does(task: Task) -> None:
@@ -156,27 +131,6 @@ def test_a_node_aggregates_over_its_row(dense: bool) -> None:
         hidden = torch.as_tensor(given.to_scipy() @ x, dtype=torch.float32)
         expected = functional.linear(hidden, weights["linear.weight"], weights["linear.bias"])
         torch.testing.assert_close(logits, expected)
-
-
-def test_the_part_in_reach_gives_what_the_whole_graph_gives(task: Task) -> None:
-    build = partial(without_dropout, norm=False)
-    graphs, config = graphs_of(task, 2), TrainConfig(epochs=20)
-    whole = train(TorchNetwork(build), task, graphs, [1, 2], config)
-    network = TorchNetwork(build, hops=2)
-    near = train(network, task, graphs, [1, 2], config)
-    for name, w in whole.weights.items():
-        torch.testing.assert_close(near.weights[name], w)
-    assert same(
-        whole,
-        train(network, task, graphs, [1, 2], config.replace(computing=Computing(prune=False))),
-    )
-    # One step too few and it is another network.
-    short = train(TorchNetwork(build, hops=1), task, graphs, [1, 2], config)
-    assert not torch.allclose(short.weights["first.weight"], whole.weights["first.weight"])
-    nodes = np.array([5, 80, 2])
-    some = near.predict_proba(task.graph, task.features, nodes)
-    every = near.predict_proba(task.graph, task.features)
-    np.testing.assert_allclose(some, every[:, nodes], atol=1e-6)
 
 
 def test_frozen_parameters_stay(task: Task) -> None:
