@@ -87,22 +87,19 @@ class CopiedGraph:
     def _given(self, rows: NDArray[np.int64]) -> Rows:
         """Return some columns of C: for each j, every u that copied a neighbour of j."""
         donors = self.observed.take_rows(rows)  # s in N(j), which is j in N(s)
-        starts, receivers = self._receivers
-        counts = starts[donors.indices + 1] - starts[donors.indices]
-        ends = np.concatenate([[0], np.cumsum(counts)])
-        shift = np.repeat(starts[donors.indices] - ends[:-1], counts)
-        indices = receivers[shift + np.arange(ends[-1])]
-        weights = None if donors.weights is None else np.repeat(donors.weights, counts)
-        return Rows(ends[donors.indptr], indices, weights)
+        receivers = self._receivers[donors.indices]  # of each s
+        weights = None
+        if donors.weights is not None:
+            weights = np.repeat(donors.weights, np.diff(receivers.indptr))
+        begins = receivers.indptr.astype(np.int64)[donors.indptr]
+        return Rows(begins, receivers.indices.astype(np.int32, copy=False), weights)
 
     @cached_property
-    def _receivers(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The inverse of ``source``: (where the receivers of each node begin, the receivers)."""
+    def _receivers(self) -> sp.csr_array:
+        """The inverse of ``source``: row s holds every u with source s; by a counting sort."""
         n = self.num_nodes
-        ones = np.ones(n, np.int8)
-        placed = sp.csr_array((ones, self.source.astype(np.int32), np.arange(n + 1)), shape=(n, n))
-        inverse = placed.tocsc()  # a counting sort
-        return inverse.indptr.astype(np.int64), inverse.indices.astype(np.int32, copy=False)
+        sources = np.ones(n, np.int8), self.source.astype(np.int32), np.arange(n + 1)
+        return sp.csr_array(sources, shape=(n, n)).T.tocsr()
 
     def _merged(self, rows: NDArray[np.int64], *parts: Rows) -> Rows:
         """Join entries of the same rows, each entry once: the larger weight, or the sum."""
