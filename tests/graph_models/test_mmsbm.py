@@ -14,7 +14,7 @@ from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import mmsbm_inference
-from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
+from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior, block_draw
 from nodecopy.graph_models.mmsbm_inference import (
     COLD,
     WARM,
@@ -205,17 +205,12 @@ def test_fit_is_a_cold_and_a_warm_run_and_refreshed_another(task: Task) -> None:
 
 def test_graphs_are_drawn_from_the_fitted_blocks(task: Task) -> None:
     """Communities by the largest membership, β inside them, δ between them."""
-    probabilities = probabilities_of(task)
-    theta = np.array([[1.0, 3.0], [1.0, 1.0], [1.0, 0.0]])
-    fitted = MMSBMPosterior(task, MMSBM(delta=0.5), BlockParameters(probabilities, theta), 0)
-    labels = true_labels(task)
-    same = labels[:, None] == labels
-    draws = [fitted.graph(0, 0, i).to_scipy().toarray() for i in range(40)]  # of 90² pairs
-    density = np.mean(draws, axis=0)
-    for k, expected in enumerate([0.75, 0.5, 0.0]):
-        pairs = np.triu(same & (labels == k), 1)
-        assert density[pairs].mean() == pytest.approx(expected, abs=0.02)
-    assert density[~same].mean() == pytest.approx(0.5, abs=0.01)
+    theta = np.array([[1.0, 3.0], [1.0, 1.0], [3.0, 1.0]])
+    parameters = BlockParameters(probabilities_of(task), theta)
+    fitted = MMSBMPosterior(task, MMSBM(delta=0.1), parameters, 0)
+    rng = stream(5, "graph", 1, 2)
+    expected = block_draw(true_labels(task), [0.75, 0.5, 0.25], 0.1, rng)
+    assert fitted.graph(5, 1, 2) == expected
 
 
 def test_hubs_and_self_loops() -> None:

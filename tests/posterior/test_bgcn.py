@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities, LabelPropagation
@@ -18,10 +17,9 @@ from nodecopy.graph import Graph
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gcn import GCN
-from nodecopy.nn.network import Computing
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.rng import child_seed
-from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightSamples
+from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 from tests.problems import k_hop, train, true_labels
 
 SHORT = TrainConfig(epochs=12)
@@ -98,38 +96,6 @@ def test_the_observed_graph_leaves_a_deep_ensemble(task: Task) -> None:
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
     assert fitted.posterior.num_draws == 1
     np.testing.assert_allclose(fitted.posterior.weight_information, 0, atol=1e-12)
-
-
-@dataclasses.dataclass(frozen=True)
-class Jitter:
-    """A weight posterior from outside the package: the trained weights, scaled."""
-
-    computing = Computing()
-
-    def fit(self, network, tasks, graphs, seeds, n_weights, progress=None) -> WeightSamples:
-        trained = train(network, tasks, graphs, seeds, SHORT, progress)
-        scales = torch.arange(1.0, n_weights + 1)
-        weights = {
-            name: (w[:, None] * scales.view(-1, *[1] * (w.dim() - 1))).flatten(0, 1)
-            for name, w in trained.weights.items()
-        }
-        return dataclasses.replace(trained, weights=weights, stored=n_weights)
-
-    def point(self) -> PointEstimate:
-        return PointEstimate(SHORT)
-
-
-def test_a_weight_posterior_from_outside_is_used(task: Task) -> None:
-    on_classes = dataclasses.replace(SMALL, base=LabelPropagation())
-    fitted = dataclasses.replace(on_classes, weights=Jitter()).fit(task, seed=1)
-    plain = dataclasses.replace(on_classes, weights=PointEstimate(SHORT)).fit(task, seed=1)
-    by_hand = []
-    for scale in (1, 2, 3):
-        weights = {name: w * scale for name, w in plain.samples.weights.items()}
-        scaled = dataclasses.replace(plain.samples, weights=weights)
-        by_hand.append(scaled.predict_proba(task.graph, task.features))
-    np.testing.assert_allclose(fitted.probabilities, np.mean(by_hand, axis=(0, 1)), atol=1e-6)
-    assert fitted.posterior.num_draws == 3
 
 
 def test_nodes_out_of_reach_of_a_new_one_are_predicted_as_before(task: Task) -> None:
