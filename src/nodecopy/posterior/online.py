@@ -30,7 +30,7 @@ from nodecopy.saving import savable
 from nodecopy.weights import TrainConfig, WeightSamples
 from nodecopy.weights.descent import Members, Supervision, Trainer, joined, supervised
 
-Refresh = Literal["average", "network", "never"]
+Refresh = Literal["average", "network"]
 # Epochs between two inferences of the released block-model program.
 _NETWORK_REFRESH = 20
 
@@ -48,7 +48,7 @@ class OnlineSchedule:
         refresh: when the graph model learns newer class probabilities. "average": at every epoch
             once collection has begun, from the running average (the released node-copying
             program); "network": every 20 epochs after pretraining, from the network as it then is
-            (the released block-model program); "never".
+            (the released block-model program).
     """
 
     pretraining: int = 200
@@ -126,9 +126,11 @@ class OnlineTraining:
                 posteriors.append(posterior)
             newest = self._newest(epoch, begin, average)
             if newest is not None:
-                seed = child_seed(self._seed, "model", epoch)
-                posterior = _refreshed(graph_model, posterior, self._task, newest, seed)
-                average = newest
+                average, seed = newest, child_seed(self._seed, "model", epoch)
+                if isinstance(posterior, RefreshableGraphPosterior):
+                    posterior = posterior.refreshed(newest, seed)
+                else:
+                    posterior = graph_model.fit(self._task, newest, seed)
         drawn = EpochPosteriors(begin, tuple(posteriors))
         graphs = SampledGraphs(drawn, self._seed, len(posteriors), 1)
         seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
@@ -164,16 +166,3 @@ class OnlineTraining:
         now = WeightSamples(self._network, self._trainer.snapshot(), self._member)
         computing = self._training.computing.within(self._task.memory)
         return now.predict_proba(self._task.graph, self._task.features, computing=computing)[0]
-
-
-def _refreshed(
-    model: GraphModel,
-    posterior: GraphPosterior,
-    task: Task,
-    newest: NDArray[np.floating],
-    seed: int,
-) -> GraphPosterior:
-    """Update a graph model to newer class probabilities, if need be by fitting it again."""
-    if isinstance(posterior, RefreshableGraphPosterior):
-        return posterior.refreshed(newest, seed)
-    return model.fit(task, newest, seed)
