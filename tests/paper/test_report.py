@@ -45,7 +45,7 @@ def test_the_page_holds_every_section_table_and_figure(report: Path) -> None:
 
 def test_all_text_is_escaped_and_nothing_else_is_needed(report: Path) -> None:
     page = (report / "report.html").read_text(encoding="utf-8")
-    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; $c$" in page
+    assert "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt; &amp; $c$" in page
     assert "<script" not in page
     assert "http" not in re.sub(r"base64,[^\"]*", "", page).replace("http-equiv", "")
 
