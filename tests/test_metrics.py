@@ -16,14 +16,8 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 
 from nodecopy.errors import InputError
 from nodecopy.metrics import (
-    PairedOutcomes,
-    accuracy,
-    brier_score,
-    degree_groups,
-    error_auroc,
     expected_calibration_error,
     negative_log_likelihood,
-    paired_outcomes,
     reliability_curve,
     score_predictions,
     wilson_interval,
@@ -87,31 +81,19 @@ def test_empty_bins_are_nan_and_bins_are_closed_above() -> None:
     assert np.isnan(curve.accuracy).tolist() == [True, False, False, False]
 
 
-def test_error_auroc() -> None:
-    # Uncertainties .2 .3 .5 .4 .6, wrong: .5 and .6, above all the three others.
-    assert error_auroc(P, Y) == 1
-    # Wrong: .3 against .2, .5, .4, .6: one of four pairs in order.
-    assert error_auroc(P, [0, 0, 2, 0, 1]) == 0.25
-    # A tie counts one half: wrong are the second (tied with the first) and the fourth.
-    p = [[0.7, 0.3], [0.7, 0.3], [0.9, 0.1], [0.6, 0.4]]
-    assert error_auroc(p, [0, 1, 0, 1]) == 0.875
-    assert math.isnan(error_auroc(P, [0, 1, 2, 0, 1]))
-    assert math.isnan(error_auroc(P, [1, 0, 0, 1, 0]))
-
-
-def test_degree_groups_split_at_the_median_of_the_given_nodes() -> None:
-    degrees = np.array([50, 9, 2, 3, 100, 2])  # whose own median is 6
-    groups = degree_groups(degrees, np.array([5, 3, 1, 2]))
-    assert groups.threshold == 2.5
-    assert (groups.low.tolist(), groups.high.tolist()) == ([5, 2], [3, 1])
-    at_median = degree_groups(np.array([1, 2, 2, 2, 7]), np.arange(5))
-    assert (at_median.low.tolist(), at_median.high.tolist()) == ([0, 1, 2, 3], [4])
-
-
-def test_paired_outcomes() -> None:
-    first, second, y = [0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]
-    expected = PairedOutcomes(both_right=0.4, corrected=0.2, broken=0.2, both_wrong=0.2)
-    assert paired_outcomes(first, second, y) == expected
+@pytest.mark.parametrize(
+    ("p", "y", "expected"),
+    [
+        (P, Y, 1.0),  # uncertainties .2 .3 .5 .4 .6; wrong: .5 and .6, above the three others
+        (P, [0, 0, 2, 0, 1], 0.25),  # wrong: .3 against .2, .5, .4, .6: one of four pairs in order
+        # A tie counts one half: wrong are the second (tied with the first) and the fourth.
+        ([[0.7, 0.3], [0.7, 0.3], [0.9, 0.1], [0.6, 0.4]], [0, 1, 0, 1], 0.875),
+        (P, [0, 1, 2, 0, 1], math.nan),
+        (P, [1, 0, 0, 1, 0], math.nan),
+    ],
+)
+def test_error_auroc(p: Any, y: Any, expected: float) -> None:
+    assert score_predictions(p, y).error_auroc == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_wilson_interval_stays_within_0_and_1() -> None:
@@ -152,16 +134,15 @@ def test_laws_of_the_scores(n: int, n_classes: int, n_bins: int, seed: int) -> N
     p = rng.dirichlet(np.ones(n_classes), size=3)[rng.integers(3, size=n)]
     y = rng.integers(n_classes, size=n)
     order = rng.permutation(n)
-    assert 0 <= brier_score(p, y) <= 2
+    scores, moved = score_predictions(p, y), score_predictions(p[order], y[order])
+    assert 0 <= scores.brier <= 2
+    assert list(vars(moved).values()) == pytest.approx(list(vars(scores).values()), nan_ok=True)
     for binning in ("width", "mass"):
         curve = reliability_curve(p, y, n_bins, binning)
         assert curve.count.sum() == n
         assert len(curve.count) == len(curve.accuracy) == len(curve.confidence) == n_bins
         error = expected_calibration_error(p, y, n_bins, binning)
-        assert abs(accuracy(p, y) - p.max(axis=1).mean()) - 1e-12 <= error <= 1
-        moved = expected_calibration_error(p[order], y[order], n_bins, binning)
-        assert moved == pytest.approx(error)
-    assert error_auroc(p[order], y[order]) == pytest.approx(error_auroc(p, y), nan_ok=True)
+        assert abs(scores.accuracy - p.max(axis=1).mean()) - 1e-12 <= error <= 1
 
 
 @pytest.mark.parametrize(

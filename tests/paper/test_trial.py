@@ -13,7 +13,7 @@ import torch
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
 from nodecopy.data import Task, load_dataset
 from nodecopy.errors import DatasetError, ModelError, SplitError
-from nodecopy.paper.measure import run_trial, split_of
+from nodecopy.paper.measure import paired_outcomes, run_trial, split_of
 from nodecopy.paper.methods import METHODS, Method, build_method
 from nodecopy.paper.trial import Trial, TrialResult
 from nodecopy.posterior import BayesianGCN
@@ -79,6 +79,14 @@ def test_outcomes_are_shares_of_each_degree_group_and_agree_with_the_accuracy() 
     low = np.mean(degrees <= np.median(degrees))
     right = {name: s["both_right"] + s["corrected"] for name, s in result.outcomes.items()}
     assert low * right["low"] + (1 - low) * right["high"] == pytest.approx(result.accuracy)
+
+
+def test_degree_groups_split_at_the_median() -> None:
+    truth, degrees = np.zeros(6, int), np.array([1, 2, 2, 2, 7, 9])
+    before, after = np.array([0, 0, 1, 1, 0, 1]), np.array([0, 1, 0, 1, 0, 0])
+    low, high = paired_outcomes(before, after, truth, degrees).values()
+    assert low == dict.fromkeys(("both_right", "corrected", "broken", "both_wrong"), 0.25)
+    assert high == {"both_right": 0.5, "corrected": 0.5, "broken": 0.0, "both_wrong": 0.0}
 
 
 def test_outcomes_compare_with_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
