@@ -1,17 +1,15 @@
-"""Run a trial and measure it: `attempt` is the one function that executors run."""
+"""Run a trial and measure it."""
 
 from __future__ import annotations
 
 import platform
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -22,19 +20,8 @@ from nodecopy.data import NodeDataset, Split, Task, load_dataset
 from nodecopy.data.splits import chosen_split
 from nodecopy.metrics import reliability_curve, score_predictions
 from nodecopy.paper.methods import build_method
-from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
+from nodecopy.paper.trial import NUMERICS_VERSION, Trial, TrialResult
 from nodecopy.rng import child_seed
-
-RunTrial: TypeAlias = Callable[[Trial], TrialResult]
-
-
-def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
-    """Run a trial; an exception is a `Failure`, which does not stop other trials."""
-    try:
-        return Row(trial, run(trial))
-    except Exception as error:  # noqa: BLE001 - any bug in one trial is that trial's failure
-        short = f"{type(error).__name__}: {error}"
-        return Failure(trial, f"{short}\n{''.join(traceback.format_exception(error))}")
 
 
 def run_trial(trial: Trial) -> TrialResult:
