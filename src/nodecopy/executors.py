@@ -149,13 +149,14 @@ class _Remote(ABC):
     def _submit(self, function: Call[Any], item: Any, handles: list[Any]) -> Any:
         """Return the future of `_call`."""
 
-    @abstractmethod
     def _as_completed(self, futures: list[Any]) -> Iterator[Any]:
         """Yield futures as they are completed."""
+        return as_completed(futures)
 
-    @abstractmethod
     def _cancel(self, futures: list[Any]) -> None:
         """Forget calls that nobody waits for."""
+        for future in futures:
+            future.cancel()
 
     @abstractmethod
     def _restart(self) -> None:
@@ -197,13 +198,6 @@ class Processes(_Remote):
 
     def _submit(self, function: Call[Any], item: Any, handles: list[Path]) -> Any:
         return self._pool.submit(_call_with_files, function, item, handles)
-
-    def _as_completed(self, futures: list[Any]) -> Iterator[Any]:
-        return as_completed(futures)
-
-    def _cancel(self, futures: list[Any]) -> None:
-        for future in futures:
-            future.cancel()
 
     def _restart(self) -> None:
         self._pool.shutdown()

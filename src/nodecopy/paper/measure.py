@@ -23,6 +23,8 @@ from nodecopy.paper.methods import build_method
 from nodecopy.paper.trial import NUMERICS_VERSION, Trial, TrialResult
 from nodecopy.rng import child_seed
 
+_dataset = cache(load_dataset)
+
 
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
@@ -118,11 +120,6 @@ def _bins(
     curve = reliability_curve(probabilities, truth)
     rows = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
     return tuple((float(c), float(a), int(n)) if n else (None, None, 0) for c, a, n in rows)
-
-
-@cache
-def _dataset(name: str) -> NodeDataset:
-    return load_dataset(name)
 
 
 @contextmanager
