@@ -122,7 +122,7 @@ def table(name: str, labels: int, rows: Mapping[Key, Row]) -> str:
         "CPU",
     ]
     title = f"**{DATASET_TITLES[name]}, {labels} labels per class**"
-    return f"{title}\n\n{markdown_rows([*heads, 'CPU'], lines)}"
+    return f"{title}\n\n{markdown_rows(heads, lines)}"
 
 
 def total_seconds(several: list[Row]) -> float:

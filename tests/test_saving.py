@@ -81,20 +81,17 @@ def test_a_loaded_model_is_the_same_bit_for_bit(method: Any, dense: bool, tmp_pa
 
 
 @pytest.mark.parametrize("labels", [["x", "yy", "z"], [3, 10, 11], [False, True], [0.0, 1.0, 2.0]])
-def test_classes_of_any_type_come_back(labels: list[Any], tmp_path: Path) -> None:
+def test_classes_of_any_type_come_back_and_a_generator_does_not(
+    labels: list[Any], tmp_path: Path
+) -> None:
     y = np.array(labels, object)[true_labels(TASK) % len(labels)]
     y[Y < 0] = None
-    clf = fitted(LabelPropagation(), y)
+    clf = fitted(LabelPropagation(), y).set_params(random_state=np.random.default_rng(5))
     clf.save(tmp_path / "m")
     loaded = NodeCopyClassifier.load(tmp_path / "m")
     assert loaded.classes_.dtype == clf.classes_.dtype
     np.testing.assert_array_equal(loaded.predict(), clf.predict())
-
-
-def test_a_generator_is_not_saved(tmp_path: Path) -> None:
-    clf = fitted(LabelPropagation()).set_params(random_state=np.random.default_rng(5))
-    clf.save(tmp_path / "m")
-    assert NodeCopyClassifier.load(tmp_path / "m").random_state is None
+    assert loaded.random_state is None
 
 
 @dataclass(frozen=True)
@@ -247,22 +244,3 @@ def test_a_crafted_file_is_refused_in_one_line_or_works(
         assert np.all(np.isfinite(loaded.predict_proba()))
         p = loaded.posterior_on(TASK.graph, COLUMNS).probabilities
         assert p.shape == (90, 3)
-
-
-def test_every_number_beyond_single_precision_is_refused(saved: Path) -> None:
-    path, (tree, arrays) = saved.with_name("large"), parts_of(saved)
-    floats = {name for name, array in arrays.items() if array.dtype == np.float64 and array.size}
-    assert len(floats) > 20
-    for name in floats:
-        check_refused(write(path, tree, arrays | {name: arrays[name] + 1e39}), "float32")
-    at = ("value", "fields", "state", "fields", "model", "fields", "weight_unit")
-    check_refused(write(path, replaced(tree, at, 1e39), arrays), "float32")
-
-
-def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    clf = fitted(LabelPropagation())
-    with pytest.raises(FormatError, match="no folder"):
-        clf.save(tmp_path / "nowhere" / "m")
-    with pytest.raises(FormatError, match="regular file"):
-        clf.save(tmp_path)
-    assert list(tmp_path.iterdir()) == []

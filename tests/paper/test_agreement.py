@@ -45,15 +45,6 @@ def test_all_ninety_cells_whatever_was_run() -> None:
     assert "8 agree, 1 higher, 1 lower, 1 with one trial only, 79 not run" in first
 
 
-def test_the_numbers_of_a_cell() -> None:
-    rows = make_cell("cora", "fixed", 5, "gcn", [74.0, 75.0, 76.0])
-    cell = compare_with_paper(Study(rows))[KEY]
-    assert cell.ours is not None
-    assert tuple(cell.ours) == pytest.approx((3, 75.0, 1.0))
-    assert cell.paper == PAPER
-    assert cell.p == pytest.approx(welch_p(Summary(3, 75, 1), Summary(50, 74.4, 0.8)))
-
-
 @pytest.mark.parametrize(
     ("adjusted_p", "difference", "verdict"),
     [
