@@ -36,6 +36,7 @@ TASK = make_task()
 Y = np.where(np.isin(np.arange(90), TASK.train), true_labels(TASK), -1)
 COLUMNS = np.random.default_rng(0).lognormal(0, 2, (90, 3))
 SHORT = TrainConfig(epochs=3)
+BLOCKS = MMSBM(cold_iterations=20)
 SMALL = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(SHORT))
 EVERYTHING = replace(
     best(2), components=(*best(2).components, Component(SMALL), Component(LabelPropagation()))
@@ -53,7 +54,15 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
         (EVERYTHING, True),
         (replace(fast(), most_nodes=60), True),
         (replace(SMALL, network=ChebNet((4,), 2)), False),
-        (replace(SMALL, network=GAT((2,), 2), graph_model=MMSBM(), base=LabelPropagation()), False),
+        (
+            replace(
+                SMALL,
+                network=GAT((2,), 2),
+                graph_model=MMSBM(cold_iterations=20),
+                base=LabelPropagation(),
+            ),
+            False,
+        ),
         (replace(SMALL, graph_model=NodeCopying(0.5, "sum", SoftClass())), True),
         (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
         *(

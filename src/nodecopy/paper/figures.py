@@ -133,7 +133,7 @@ def figure_1(study: Study, split: str) -> Drawing | None:
 
 def overview_figure(agreements: Mapping[CellKey, Agreement]) -> Drawing:
     """Draw every published cell, open, with ours, filled, beside it."""
-    ran = {cell.key.method for cell in agreements.values() if cell.ours}
+    ran = {key.method for key, cell in agreements.items() if cell.ours}
     methods = [name for name in PAPER_METHODS if name in ran] or list(PAPER_METHODS)
 
     def paint(figure: Figure) -> None:
@@ -207,7 +207,7 @@ def _paint_cells(
             cell = agreements[CellKey(dataset, split, method, n)]
             x = at - 0.4 + step * (i + 0.5)
             bars: dict[str, Any] = {"fmt": "o", "ms": 4.5, "elinewidth": 1.0, "color": PALETTE[i]}
-            ax.errorbar(x - step / 5, *cell.paper, mfc="white", **bars)
+            ax.errorbar(x - step / 5, *cell.paper[1:], mfc="white", **bars)
             if cell.ours:
                 deviation = np.nan_to_num(cell.ours.deviation)
                 ax.errorbar(x + step / 5, cell.ours.mean, deviation, **bars)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodecopy.paper.agreement import Agreement, Summary, Verdict
+from nodecopy.paper.agreement import Agreement, Verdict
 from nodecopy.paper.study import (
     SPLITS,
     Study,
+    Summary,
     dataset_title,
     in_order_of_datasets,
     in_order_of_methods,
@@ -97,7 +98,7 @@ def accuracy_cells(
 
 def beside_paper(cell: Agreement) -> TextCell:
     """Return our mean ± standard deviation, the difference to the paper's, and the paper's."""
-    paper = f"paper {cell.paper.mean:.1f} ± {cell.paper.deviation:.1f}"
+    paper = f"paper {cell.paper}"
     if cell.ours is None:
         return replace(_ABSENT, notes=(paper,))
     badge = f"{SYMBOLS[cell.verdict]} {signed(cell.ours.mean - cell.paper.mean)}"
