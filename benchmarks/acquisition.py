@@ -19,8 +19,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
+from benchmarks.compared import (
+    Comparison,
+    Key,
+    Problem,
+    Row,
+    arguments,
+    compute,
+    draw_curve,
+    legend_above,
+    publish,
+)
 from benchmarks.kinds import as_problem
+from benchmarks.markdown import markdown_rows
 from nodecopy.active import next_labels
 from nodecopy.calibration import StackedClassifier
 from nodecopy.data import Task, load_dataset
@@ -141,7 +152,7 @@ def tables(rows: Mapping[Key, Row]) -> str:
             heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
             parts += [
                 f"**{start} labels per class at the start**",
-                markdown([*heads, "confidence of the chosen"], lines),
+                markdown_rows([*heads, "confidence of the chosen"], lines),
             ]
     return "\n\n".join(parts)
 
@@ -172,16 +183,13 @@ def figure(rows: Mapping[Key, Row]) -> bytes:
         for line, start in zip(axes, starts, strict=True):
             for ax, case in zip(line, cases, strict=True):
                 for rule, values in curves_of(rows, case, start).items():
-                    x, mean = start + np.arange(values.shape[1]), values.mean(0)
-                    error = values.std(0) / np.sqrt(max(len(values) - 1, 1))
-                    ax.plot(x, mean, color=colours[rule], marker="o", markersize=3, label=rule)
-                    ax.fill_between(x, mean - error, mean + error, color=colours[rule], alpha=0.15)
+                    x = start + np.arange(values.shape[1])
+                    draw_curve(ax, x, list(values.T), color=colours[rule], label=rule)
                 ax.set_title(case)
             line[0].set_ylabel("accuracy, %")
         for ax in axes[-1]:
             ax.set_xlabel("labels per class")
-        handles, names = axes[0][0].get_legend_handles_labels()
-        drawing.legend(handles, names, loc="outside upper center", ncols=max(len(names), 1))
+        legend_above(drawing, axes[0][0])
 
     return draw("acquisition", "Learning curves", "", paint).svg
 

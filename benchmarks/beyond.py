@@ -23,13 +23,13 @@ from benchmarks.paper_tables import RESULTS as PAPER_ROWS
 from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.errors import InputError
 from nodecopy.files import write_whole
-from nodecopy.paper.agreement import Summary
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.spec import load_experiment
 from nodecopy.paper.study import (
     SPLITS,
     TRIALS,
     Study,
+    Summary,
     dataset_title,
     method_title,
     paper_cells,

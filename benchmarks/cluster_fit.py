@@ -51,6 +51,10 @@ class Timed:
     batches: list[Counter[int]] = field(default_factory=list)
     done: int = 0
 
+    @property
+    def in_process(self) -> bool:
+        return self.executor.in_process
+
     def map(
         self, function: Any, items: Sequence[Any], *shared: Any, ordered: bool = True
     ) -> Iterator[Any]:

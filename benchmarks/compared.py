@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import NodeClassifier
 from nodecopy.data import Task
@@ -90,11 +91,16 @@ def compute(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row
     """Compute the rows that are asked for and missing, and return all that the file holds."""
     torch.set_num_threads(1)
     rows = read_rows(chosen.rows)
-    for row in [] if chosen.show else missing_rows(comparison, rows, chosen):
-        rows[key_of(row)] = row
-        with chosen.rows.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+    for key, row in [] if chosen.show else missing_rows(comparison, rows, chosen):
+        add_row(chosen.rows, rows, key, row)
     return rows
+
+
+def add_row(path: Path, rows: dict[Key, Row], key: Key, row: Row) -> None:
+    """Add a row, or a newer one, to the file and to those that were read from it."""
+    rows[key] = dict(zip(("case", "labels", "trial", "method"), key, strict=True)) | row
+    with path.open("a") as file:
+        file.write(json.dumps(rows[key]) + "\n")
 
 
 def publish(text: str, page: Path | None) -> None:
@@ -106,16 +112,13 @@ def publish(text: str, page: Path | None) -> None:
 
 def read_rows(path: Path) -> dict[Key, Row]:
     lines = path.read_text().splitlines() if path.exists() else []
-    return {key_of(row): row for row in map(json.loads, lines)}
-
-
-def key_of(row: Row) -> Key:
-    return row["case"], row["labels"], row["trial"], row["method"]
+    rows = map(json.loads, lines)
+    return {(row["case"], row["labels"], row["trial"], row["method"]): row for row in rows}
 
 
 def missing_rows(
     comparison: Comparison, rows: Mapping[Key, Row], chosen: argparse.Namespace
-) -> Iterator[Row]:
+) -> Iterator[tuple[Key, Row]]:
     """Yield new rows: all cases of a trial before the next trial."""
     cases = [name for name in comparison.cases if name.startswith(tuple(chosen.only))]
     grid = [
@@ -130,10 +133,8 @@ def missing_rows(
         if missing:
             problem = comparison.cases[case](labels, trial)
             for name in missing:
-                identity = {"case": case, "labels": labels, "trial": trial, "method": name}
-                yield identity | comparison.measure(
-                    problem, comparison.methods[name](labels), trial
-                )
+                method = comparison.methods[name](labels)
+                yield (case, labels, trial, name), comparison.measure(problem, method, trial)
 
 
 def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
@@ -204,7 +205,7 @@ def _tables(comparison: Comparison, rows: Mapping[Key, Row], labels: int) -> Ite
         name for name in comparison.methods if any(name in c["accuracy"] for c in cells.values())
     ]
     heads = ["accuracy, %", *names, "minus the best other"]
-    yield markdown(
+    yield markdown_rows(
         heads, [_accuracies(case, both["accuracy"], names) for case, both in cells.items()]
     )
 
@@ -218,6 +219,15 @@ def _accuracies(case: str, values: Mapping[str, np.ndarray], names: Sequence[str
     return [case, *(texts.get(name, "") for name in names), away]
 
 
-def markdown(heads: list[str], lines: list[list[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+def draw_curve(ax: Any, x: Sequence[float], values: Sequence[np.ndarray], **style: Any) -> None:
+    """Draw the means of values at each x, with a band of one standard error."""
+    mean = np.array([one.mean() for one in values])
+    error = np.array([one.std() / np.sqrt(max(len(one) - 1, 1)) for one in values])
+    ax.plot(x, mean, marker="o", markersize=3, **style)
+    ax.fill_between(x, mean - error, mean + error, color=style["color"], alpha=0.15)
+
+
+def legend_above(figure: Any, ax: Any) -> None:
+    """Put the legend of one panel above all."""
+    handles, names = ax.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=max(len(names), 1))

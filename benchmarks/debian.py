@@ -31,8 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.large import cpu, forget_peak, held_most
-from benchmarks.measure import environment
+from benchmarks.measure import cpu_seconds, environment, forget_peak, peak_gibibytes
 from nodecopy import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.metrics import Scores, score_predictions
@@ -196,12 +195,12 @@ def some_of_each(sections: np.ndarray, count: int, trial: int) -> np.ndarray:
 def default(packages: Packages, known: np.ndarray, trial: int) -> tuple[Scores, float, float, str]:
     forget_peak()
     clf = NodeCopyClassifier(random_state=trial, progress=False)
-    seconds = cpu(lambda: clf.fit(packages.graph, packages.words, known))
+    seconds = cpu_seconds(lambda: clf.fit(packages.graph, packages.words, known))
     test = np.flatnonzero((packages.sections >= 0) & (known < 0))
     scores = score_predictions(clf.predict_proba()[test], packages.sections[test])
     estimate = clf.estimated_accuracy()
     said = f"estimated {estimate.accuracy:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"
-    return scores, seconds, held_most(), said
+    return scores, seconds, peak_gibibytes(), said
 
 
 def regression(packages: Packages, known: np.ndarray) -> tuple[Scores, float, float, str]:
@@ -241,8 +240,8 @@ def fitted(
         model.fit(x[known >= 0], known[known >= 0])
         found.append(model.predict_proba(x[test]))
 
-    seconds = cpu(fit)
-    return score_predictions(found[0], packages.sections[test]), seconds, held_most(), ""
+    seconds = cpu_seconds(fit)
+    return score_predictions(found[0], packages.sections[test]), seconds, peak_gibibytes(), ""
 
 
 def show(name: str, scores: Scores, seconds: float, memory: float, said: str) -> None:

@@ -1,11 +1,10 @@
 """From files to written predictions on a large graph: time and memory of every phase.
 
-    OMP_NUM_THREADS=1 python benchmarks/from_files.py [--nodes 1000000] [--files parquet]
+    OMP_NUM_THREADS=1 python -m benchmarks.from_files [--nodes 1000000] [--files parquet]
 
-A planted partition is written to files first: text ids, 5 edges a node of heavy-tailed degrees, 32
-dense features, 10 classes of which 20 labels each are known. Each phase says how much CPU and wall
-time it took, and the highest memory that the process had until its end; the last column is the
-ratio to the fit, which can be compared between machines.
+The graph of benchmarks/large.py is written to files first, with text ids. Each phase says how much
+CPU and wall time it took, and the highest memory that the process had until its end; the last
+column is the ratio to the fit, which can be compared between machines.
 """
 
 from __future__ import annotations
@@ -21,10 +20,9 @@ from typing import Any
 
 import duckdb
 import numpy as np
-from measure import environment
 
-CLASSES, FEATURES, LABELS, EDGES = 10, 32, 20, 5
-HOMOPHILY = 0.8
+from benchmarks.large import made_graph
+from benchmarks.measure import environment, peak_gibibytes
 
 
 def main() -> None:
@@ -45,7 +43,14 @@ def main() -> None:
         if not (folder / f"edges.{chosen.files}").exists():
             write_files(folder, chosen.nodes, chosen.files)
         words = [word for word in sys.argv[1:] if not word.startswith("--folder")]
-        command = [sys.executable, __file__, *words, f"--folder={folder}", "--measure"]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.from_files",
+            *words,
+            f"--folder={folder}",
+            "--measure",
+        ]
         subprocess.run(command, check=True)
 
 
@@ -60,7 +65,7 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     def timed(name: str, work: Callable[[], Any]) -> Any:
         cpu, wall = time.process_time(), time.perf_counter()
         result = work()
-        spent[name] = time.process_time() - cpu, time.perf_counter() - wall, peak_megabytes()
+        spent[name] = time.process_time() - cpu, time.perf_counter() - wall, peak_gibibytes()
         return result
 
     files = [str(folder / f"{name}.{chosen.files}") for name in ("edges", "labels", "features")]
@@ -76,45 +81,28 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
         "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
     )
     timed("write everything", lambda: write_folder(found, folder / "run", report_page(found)))
-    print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak MB':>10}{'/ fit':>8}")
+    print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak GiB':>10}{'/ fit':>8}")
     cpu, wall, _ = np.sum(list(spent.values()), axis=0).tolist()
-    spent["all"] = cpu, wall, peak_megabytes()
+    spent["all"] = cpu, wall, peak_gibibytes()
     for name, (cpu, wall, peak) in spent.items():
-        print(f"{name:<30}{cpu:>9.1f}{wall:>9.1f}{peak:>10,.0f}{cpu / spent['fit'][0]:>8.2f}")
+        print(f"{name:<30}{cpu:>9.1f}{wall:>9.1f}{peak:>10.1f}{cpu / spent['fit'][0]:>8.2f}")
     for file in sorted((folder / "run").rglob("*")):
         if file.is_file():
             print(f"{file.relative_to(folder)!s:<40}{file.stat().st_size / 1e6:>10.1f} MB")
 
 
-def peak_megabytes() -> float:
-    """Return the highest resident memory of this process so far."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1000
-
-
 def write_files(folder: Path, nodes: int, form: str) -> None:
-    """Write a planted partition; the same for the same number of nodes."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(CLASSES, size=nodes)
-    order = np.argsort(labels, kind="stable")
-    begins = np.searchsorted(labels[order], np.arange(CLASSES + 1))
-    # The squares of uniform numbers make degrees heavy-tailed.
-    source = (nodes * rng.random(EDGES * nodes) ** 2).astype(np.int64)
-    inside = rng.random(len(source)) < HOMOPHILY
-    room = np.diff(begins)[labels[source]]
-    near = order[begins[labels[source]] + (room * rng.random(len(source)) ** 2).astype(np.int64)]
-    target = np.where(inside, near, (nodes * rng.random(len(source)) ** 2).astype(np.int64))
-    x = rng.standard_normal((nodes, FEATURES)).astype(np.float32)
-    x += 0.5 * rng.standard_normal((CLASSES, FEATURES)).astype(np.float32)[labels]
-    known = np.concatenate([np.flatnonzero(labels == k)[:LABELS] for k in range(CLASSES)])
-    names = [f"x{d}" for d in range(FEATURES)]
-    features = {name: x[:, d] for d, name in enumerate(names)}
+    """Write the tables of a synthetic graph; the same for the same number of nodes."""
+    graph, x, _, y = made_graph(nodes)
+    source, target = np.ascontiguousarray(graph.edges().T)
+    known = np.flatnonzero(y >= 0)
+    features = {f"x{d}": np.ascontiguousarray(column) for d, column in enumerate(x.T)}
     folder.mkdir(exist_ok=True)
     options = "FORMAT csv, HEADER" if form == "csv" else "FORMAT parquet"
     with duckdb.connect() as connection:
         for file, columns, query in (
             ("edges", {"s": source, "t": target}, f"{_id('s')} AS source, {_id('t')} AS target"),
-            ("labels", {"i": known, "k": labels[known]}, f"{_id('i')} AS id, 'c' || k AS label"),
+            ("labels", {"i": known, "k": y[known]}, f"{_id('i')} AS id, 'c' || k AS label"),
             ("features", {"i": np.arange(nodes), **features}, f"{_id('i')} AS id, * EXCLUDE (i)"),
         ):
             connection.register("given", columns)

@@ -1,6 +1,6 @@
 """The labelling loop: what its suggestions bring, and how long an answer takes.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.labelling_loop [--datasets cora] [--repeats 10]
+    OMP_NUM_THREADS=1 python -m benchmarks.labelling_loop [--only cora] [--trials 10]
     OMP_NUM_THREADS=1 python -m benchmarks.labelling_loop --wait cora [--answers 40]
     python -m benchmarks.labelling_loop --show [--page docs/guide/label.md]
 
@@ -12,12 +12,10 @@ paired.
 
 The second starts the server, answers as the page does, and notes the time from the key to the next
 node, and to probabilities that know of the answer; the next answer follows a second after these.
-Rows are kept in a JSON-lines file and are not computed twice.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import http.client
 import json
@@ -26,13 +24,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from benchmarks.paper_tables import replace_block
+from benchmarks.compared import Comparison, Key, Row, add_row, arguments, compute, publish
 from nodecopy.data import NodeDataset, load_dataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.paper.study import DATASET_TITLES
@@ -40,51 +38,9 @@ from nodecopy.rng import stream
 
 START, END, TEST = 2, 10, 1000
 RULES = ("random", "entropy", "nodecopy")
-ROWS = Path("results", "labelling-loop.jsonl")
 
 
-def main(words: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--datasets", nargs="+", default=["cora", "citeseer", "pubmed"])
-    parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--wait", metavar="DATASET", help="measure how long an answer takes")
-    parser.add_argument("--answers", type=int, default=40)
-    parser.add_argument("--rows", type=Path, default=ROWS)
-    parser.add_argument("--show", action="store_true", help="only print what the file holds")
-    parser.add_argument("--page", type=Path, help="write the tables into this page")
-    chosen = parser.parse_args(words)
-    torch.set_num_threads(1)
-    rows = read_rows(chosen.rows)
-    if chosen.wait:
-        keep(chosen.rows, rows, ("wait", chosen.wait, 0), waits(chosen.wait, chosen.answers))
-    for repeat in range(0 if chosen.show or chosen.wait else chosen.repeats):
-        for key in [(name, rule, repeat) for name in chosen.datasets for rule in RULES]:
-            if key not in rows:
-                keep(chosen.rows, rows, key, simulated(*key))
-    text = tables(rows)
-    print(text)
-    if chosen.page:
-        chosen.page.write_text(replace_block(chosen.page.read_text(), text))
-
-
-def tables(rows: dict) -> str:
-    return "\n".join([*curve_tables(rows), *wait_table(rows)]).strip()
-
-
-def read_rows(path: Path) -> dict:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {tuple(row["key"]): row for row in map(json.loads, lines)}
-
-
-def keep(path: Path, rows: dict, key: tuple, row: dict) -> None:
-    rows[key] = {"key": key, **row}
-    with path.open("a") as file:
-        file.write(json.dumps(rows[key]) + "\n")
-
-
-def simulated(name: str, rule: str, repeat: int) -> dict:
+def simulated(name: str, rule: str, repeat: int) -> Row:
     """Return accuracies on test nodes, and estimates, before the first round and after each."""
     dataset, rng = load_dataset(name), stream(repeat, "labels", name)
     known = np.flatnonzero(dataset.labels >= 0)
@@ -97,11 +53,11 @@ def simulated(name: str, rule: str, repeat: int) -> dict:
     clf = NodeCopyClassifier(random_state=repeat, progress=False)
     clf.fit(dataset.graph, dataset.features, labels)
     forbidden = np.setdiff1d(np.arange(dataset.num_nodes), pool)
-    row: dict = {"labels": [], "accuracy": [], "estimate": []}
+    row: Row = {"counts": [], "accuracy": [], "estimate": []}
     labelled = np.flatnonzero(labels >= 0)
     for step in range(START, END + 1):
         estimate = clf.estimated_accuracy()
-        row["labels"].append(len(labelled))
+        row["counts"].append(len(labelled))
         row["accuracy"].append(round(clf.score(test, dataset.labels[test]), 4))
         row["estimate"].append(round(estimate.accuracy, 4))
         if step < END:
@@ -124,17 +80,31 @@ def choose(
     return np.argsort(-np.where(free, clf.posterior_.entropy, -1.0))[:count]
 
 
-def curve_tables(rows: dict) -> Iterator[str]:
+COMPARISON = Comparison(
+    cases={name: partial(lambda name, *_: name, name) for name in DATASET_TITLES},
+    methods={rule: partial(lambda rule, _: rule, rule) for rule in RULES},
+    labels=(START,),
+    rows=Path("results", "labelling-loop.jsonl"),
+    measure=simulated,
+)
+
+
+def tables(rows: Mapping[Key, Row]) -> str:
+    return "\n".join([*curve_tables(rows), *wait_table(rows)]).strip()
+
+
+def curve_tables(rows: Mapping[Key, Row]) -> Iterator[str]:
     """Yield a table of mean accuracies for each dataset, with gains over random choice."""
     for name, title in DATASET_TITLES.items():
-        held = [{r for n, rule, r in rows if (n, rule) == (name, wanted)} for wanted in RULES]
+        held = [{r for n, _, r, rule in rows if (n, rule) == (name, wanted)} for wanted in RULES]
         repeats = sorted(set.intersection(*held))
         if not repeats:
             continue
         curves = {
-            rule: np.array([rows[name, rule, r]["accuracy"] for r in repeats]) for rule in RULES
+            rule: np.array([rows[name, START, r, rule]["accuracy"] for r in repeats])
+            for rule in RULES
         }
-        labels, shown = rows[name, "random", repeats[0]]["labels"], slice(0, None, 2)
+        labels, shown = rows[name, START, repeats[0], "random"]["counts"], slice(0, None, 2)
         times = f"{len(repeats)} repeat{'s' if len(repeats) > 1 else ''}"
         yield f"**{title}**, accuracy %, {times}\n"
         yield "| labels | " + " | ".join(map(str, labels[shown])) + " |"
@@ -226,11 +196,11 @@ def answered(url: str, dataset: NodeDataset, answers: int) -> dict:
     return row
 
 
-def wait_table(rows: dict) -> Iterator[str]:
+def wait_table(rows: Mapping[Key, Row]) -> Iterator[str]:
     held = [
-        (title, rows["wait", name, 0])
+        (title, rows[name, START, 0, "wait"])
         for name, title in DATASET_TITLES.items()
-        if ("wait", name, 0) in rows
+        if (name, START, 0, "wait") in rows
     ]
     if held:
         yield "| from the key to | the next node | probabilities | of the full fit |"
@@ -241,6 +211,19 @@ def wait_table(rows: dict) -> Iterator[str]:
             for what in ("next", "refit", "full")
         ]
         yield f"| {title}, {len(row['next'])} answers | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = arguments(COMPARISON, __doc__)
+    parser.add_argument("--wait", metavar="DATASET", help="measure how long an answer takes")
+    parser.add_argument("--answers", type=int, default=40)
+    options = parser.parse_args()
+    options.show |= bool(options.wait)
+    rows = compute(COMPARISON, options)
+    if options.wait:
+        key = options.wait, START, 0, "wait"
+        add_row(options.rows, rows, key, waits(options.wait, options.answers))
+    publish(tables(rows), options.page)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,20 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.measure import environment, fitted_power, verdict
+from benchmarks.measure import (
+    cpu_seconds,
+    environment,
+    fitted_power,
+    forget_peak,
+    peak_gibibytes,
+    verdict,
+)
 from nodecopy import NodeCopyClassifier
 from nodecopy.data.planted_edges import PlantedClasses
 from nodecopy.graph import Graph
@@ -102,11 +107,11 @@ def made_graph(
 def one_fit(nodes: int) -> dict[str, Any]:
     """Fit the default to a synthetic graph, and do the work that cannot be avoided."""
     graph, features, truth, y = made_graph(nodes)
-    made = held_most()
+    made = peak_gibibytes()
     unavoidable = propagations(graph)
     forget_peak()
     clf = NodeCopyClassifier(random_state=0, progress=False)
-    seconds = cpu(lambda: clf.fit(graph, features, y))
+    seconds = cpu_seconds(lambda: clf.fit(graph, features, y))
     others = np.flatnonzero(y < 0)
     scores = score_predictions(clf.predict_proba()[others], truth[others])
     estimated = clf.estimated_accuracy()
@@ -115,7 +120,7 @@ def one_fit(nodes: int) -> dict[str, Any]:
         "nodes": nodes,
         "fit": seconds,
         "unavoidable": unavoidable,
-        "memory": held_most(),
+        "memory": peak_gibibytes(),
         "made": made,
         "accuracy": scores.accuracy,
         "ece": scores.ece_width,
@@ -130,7 +135,7 @@ def propagations(graph: Graph) -> float:
     x, device = Identity(graph.num_nodes), torch.device("cpu")
     propagator = Propagator(Diffusion().coefficients, graph, x, device)
     columns = torch.rand(graph.num_nodes, CLASSES)
-    return cpu(lambda: [propagator.spread(columns) for _ in range(MEMBERS)])
+    return cpu_seconds(lambda: [propagator.spread(columns) for _ in range(MEMBERS)])
 
 
 def one_peer(nodes: int) -> dict[str, Any]:
@@ -154,13 +159,13 @@ def one_peer(nodes: int) -> dict[str, Any]:
         model.fit(columns[y >= 0], y[y >= 0])
         found.append(model.predict_proba(columns))
 
-    seconds = cpu(fit)
+    seconds = cpu_seconds(fit)
     others = np.flatnonzero(y < 0)
     scores = score_predictions(found[0][others], truth[others])
     return {
         "nodes": nodes,
         "fit": seconds,
-        "memory": held_most(),
+        "memory": peak_gibibytes(),
         "accuracy": scores.accuracy,
         "ece": scores.ece_width,
     }
@@ -193,24 +198,6 @@ def show_peer(row: dict[str, Any], ours: list[dict[str, Any]]) -> None:
     print(f"  accuracy, calibration error    {row['accuracy']:10.1%}, {row['ece']:.1%}")
     for mine in ours:
         print(f"  the default takes so many times its time   {mine['fit'] / row['fit']:.2f}")
-
-
-def cpu(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def held_most() -> float:
-    """Return the most memory that this process held, in GiB (Linux only)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM"):
-            return int(line.split()[1]) / 2**20
-    raise RuntimeError("/proc/self/status has no VmHWM")
 
 
 if __name__ == "__main__":

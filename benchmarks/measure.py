@@ -7,7 +7,6 @@ benchmarks print are ratios of times measured in one run.
 from __future__ import annotations
 
 import ctypes
-import gc
 import platform
 import statistics
 import time
@@ -23,21 +22,16 @@ Work = Callable[[], object]
 _LEAST_SECONDS = 0.05
 
 
-def cpu_time(work: Work, repeats: int) -> float:
-    """Return the median CPU seconds of a call, after one call to warm up."""
-    return cpu_times({"": work}, repeats)[""]
-
-
 def cpu_times(works: Mapping[str, Work], repeats: int) -> dict[str, float]:
     """Return the median CPU seconds of each; they take turns, so a busy minute meets all alike."""
     calls = {
-        name: max(1, round(_LEAST_SECONDS / max(_seconds(work), 1e-6)))
+        name: max(1, round(_LEAST_SECONDS / max(cpu_seconds(work), 1e-6)))
         for name, work in works.items()
     }
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
-            times[name].append(_seconds(work, calls[name]))
+            times[name].append(cpu_seconds(work, calls[name]))
     return {name: statistics.median(several) for name, several in times.items()}
 
 
@@ -59,14 +53,15 @@ def fitted_power(sizes: Sequence[float], times: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-def peak_growth(work: Work) -> int:
-    """Return how many bytes the process held at most beyond what it held before (Linux only)."""
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what is free but not given back would hide the growth
-    Path("/proc/self/clear_refs").write_text("5")  # forget the earlier peak
-    before = _status("VmRSS")
-    work()
-    return _status("VmHWM") - before
+def forget_peak() -> None:
+    """Let the most memory of this process count from here (Linux only)."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_gibibytes() -> float:
+    """Return the most memory that this process has held (Linux only)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
 
 
 def environment(*packages: str) -> str:
@@ -75,21 +70,14 @@ def environment(*packages: str) -> str:
     return ", ".join([f"python {platform.python_version()}", *versions, platform.machine()])
 
 
-def verdict(value: float, goal: float, *, at_least: bool = False) -> str:
-    """Say whether a goal was met."""
-    met = value >= goal if at_least else value <= goal
-    return f"(goal {'≥' if at_least else '≤'} {goal:g}: {'met' if met else 'MISSED'})"
+def verdict(value: float, goal: float) -> str:
+    """Say whether a value is as small as it should be."""
+    return f"(goal ≤ {goal:g}: {'met' if value <= goal else 'MISSED'})"
 
 
-def _seconds(work: Work, calls: int = 1) -> float:
+def cpu_seconds(work: Work, calls: int = 1) -> float:
+    """Return the CPU seconds of a call, of which several are made."""
     start = time.process_time()
     for _ in range(calls):
         work()
     return (time.process_time() - start) / calls
-
-
-def _status(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}")

@@ -19,8 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
+from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, publish
 from benchmarks.kinds import KINDS, as_problem
+from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import StackedClassifier
 from nodecopy.data import Task, load_dataset, planted_partition, random_split
 from nodecopy.data.dataset import stored_by_density
@@ -177,7 +178,7 @@ def tables(rows: Mapping[Key, Row]) -> str:
         if any((c, n) == (case, labels) for c, n, _, _ in rows)
     ]
     cells = {place: [row for key, row in rows.items() if key[:2] == place] for place in places}
-    return markdown(
+    return markdown_rows(
         ["%", *(RULES[rule] for rule in SHOWN), "precision of 50", "expected"],
         [[_name(place), *_found(some), *_own(some)] for place, some in cells.items()],
     )

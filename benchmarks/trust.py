@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, markdown, publish
+from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, publish
 from benchmarks.conformal import SplitConformal
 from benchmarks.kinds import as_problem
+from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import (
     StackedClassifier,
     estimate_accuracy,
@@ -176,7 +177,7 @@ def _estimates(fits: dict[Key, Row]) -> Iterator[str]:
     ]
     lines.append(["all", *_estimate(list(fits.values()))])
     yield "## Estimated accuracy"
-    yield markdown(heads, lines)
+    yield markdown_rows(heads, lines)
 
 
 def _estimate(group: list[Row]) -> list[str]:
@@ -206,7 +207,7 @@ def _sets(rows: dict[Key, Row]) -> Iterator[str]:
         for case, labels in places
     ]
     yield "## Sets of 90 %"
-    yield markdown(["coverage %, mean size", *names], lines)
+    yield markdown_rows(["coverage %, mean size", *names], lines)
 
 
 def _set(group: list[Row] | None) -> str:
@@ -235,7 +236,7 @@ def _suspects(rows: dict[Key, Row]) -> Iterator[str]:
         "as many as are wrong",
         "estimated share of wrong",
     ]
-    yield markdown(heads, lines)
+    yield markdown_rows(heads, lines)
 
 
 def _precision(group: list[Row]) -> list[str]:

@@ -19,7 +19,16 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.compared import DEFAULT, Comparison, Problem, arguments, run, scores
+from benchmarks.compared import (
+    DEFAULT,
+    Comparison,
+    Problem,
+    arguments,
+    draw_curve,
+    legend_above,
+    run,
+    scores,
+)
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data import NodeDataset, Task, load_dataset, random_split
 from nodecopy.graph import Graph
@@ -141,8 +150,7 @@ def curves(rows: dict, labels: tuple[int, ...] = COMPARISON.labels) -> bytes:
             line[0].set_ylabel("accuracy, %")
         for ax, wrong in zip(axes[-1], WRONGS, strict=True):
             ax.set_xlabel(f"edges {wrong}, %")
-        handles, names = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=max(len(names), 1))
+        legend_above(figure, axes[0][0])
 
     return draw("wrong-graphs", "Wrong graphs", "", paint).svg
 
@@ -153,12 +161,9 @@ def paint_curves(ax, rows: dict, name: str, labels: int, wrong: str) -> None:
     values = [scores(COMPARISON, rows, case, labels, "accuracy") for case in cells]
     for method, colour in COLOURS.items():
         held = [(p, 100 * v[method]) for p, v in zip(percents, values, strict=True) if method in v]
-        if not held:
-            continue
-        x, mean = [p for p, _ in held], np.array([one.mean() for _, one in held])
-        error = np.array([one.std() / np.sqrt(max(len(one) - 1, 1)) for _, one in held])
-        ax.plot(x, mean, color=colour, marker="o", markersize=3, label=method)
-        ax.fill_between(x, mean - error, mean + error, color=colour, alpha=0.15)
+        if held:
+            x, several = zip(*held, strict=True)
+            draw_curve(ax, x, several, color=colour, label=method)
 
 
 def main() -> None:

@@ -7,10 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import active as acquisition
-from nodecopy.active import embedding, embedding_of, next_labels
+from nodecopy.active import embedding, next_labels
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
-from nodecopy.rng import stream
 
 
 def posterior(entropy: list[float] | np.ndarray) -> Posterior:
@@ -36,11 +35,8 @@ def test_labels_spread_over_groups_before_a_group_gets_a_second():
     assert sorted(group(result.nodes)[:2]) == [0, 1]
     assert group(result.nodes)[2] == 2
     assert np.all(np.diff(result.gain) <= 0)
-
-
-def test_a_group_with_a_known_label_comes_last():
-    result = next_labels(GROUPS, FEATURES, posterior(DOUBT), [3], 2)
-    assert group(result.nodes) == [1, 2]
+    known = next_labels(GROUPS, FEATURES, posterior(DOUBT), [3], 2)
+    assert group(known.nodes) == [1, 2]
 
 
 def random_problem() -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -69,13 +65,32 @@ def test_choices_match_the_formula_written_out():
         told = np.maximum(told, M[:, node])
 
 
-def test_the_embedding_keeps_angles_where_it_can_hold_them_all_and_takes_sparse_features():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_embedding_keeps_angles_where_it_can_hold_them_all(weighted):
     graph, X, _ = random_problem()
-    dense = embedding(graph, X, np.random.default_rng(0))
-    sparse = embedding(graph, sp.csr_array(X), np.random.default_rng(0))
-    assert dense.shape == (40, 5)
-    assert np.allclose(dense @ dense.T, sparse @ sparse.T, atol=1e-5)
-    assert np.allclose(np.linalg.norm(dense, axis=1), 1, atol=1e-5)
+    if weighted:
+        graph = Graph.from_edges(40, graph.edges(), 1 + np.arange(len(graph.edges()), dtype=float))
+    A = graph.to_scipy().toarray().astype(float) + np.eye(40)
+    A /= A.sum(1, keepdims=True)
+    Z = A @ A @ X
+    Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+    for features in (X, X.astype(np.float32), sp.csr_array(X)):
+        seen = embedding(graph, features, 0)
+        assert (seen.shape, seen.dtype) == ((40, 5), np.float32)
+        assert np.allclose(seen @ seen.T, Z @ Z.T, atol=1e-5)
+
+
+def test_of_many_features_the_directions_are_those_of_the_nodes():
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(300, rng.integers(300, size=(900, 2)))
+    X = rng.standard_normal((300, 3)) @ rng.standard_normal((3, 90))
+    three = embedding(graph, np.linalg.svd(X)[0][:, :3] * np.linalg.svd(X)[1][:3], 0)
+    nodes = np.arange(299, 0, -7)
+    for features in (X, sp.csr_array(X)):
+        seen = embedding(graph, features, 0)
+        assert seen.shape == (300, 64)
+        assert np.allclose(seen @ seen.T, three @ three.T, atol=1e-4)
+        np.testing.assert_array_equal(embedding(graph, features, 0, nodes), seen[nodes])
 
 
 def test_known_and_forbidden_nodes_are_never_chosen_and_there_may_be_too_few():
@@ -104,39 +119,11 @@ def test_what_was_computed_before_gives_the_same_choice(monkeypatch):
     monkeypatch.setattr(acquisition, "_MAX_POINTS", 20)
     monkeypatch.setattr(acquisition, "_MAX_CANDIDATES", 10)
     graph, X, H = random_problem()
-    seen = embedding(graph, X, stream(3, "acquisition"))
+    seen = embedding(graph, X, 3)
     fresh = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3)
     again = next_labels(graph, X, posterior(H), [1, 2], 5, seed=3, seen=seen)
     assert again.nodes.tolist() == fresh.nodes.tolist()
     assert again.gain.tolist() == fresh.gain.tolist()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_on_large_graphs_the_choice_is_the_same_where_all_directions_are_kept(
-    monkeypatch, weighted
-):
-    graph, X, H = random_problem()
-    if weighted:
-        weights = 1 + np.arange(len(graph.edges()), dtype=float)
-        graph = Graph.from_edges(40, graph.edges(), weights)
-    whole = next_labels(graph, X, posterior(H), [3, 30], 10)
-    monkeypatch.setattr(acquisition, "LARGE", 39)
-    monkeypatch.setattr(acquisition, "_COLUMNS", 2)
-    for features in (X.astype(np.float32), sp.csr_array(X)):
-        some = next_labels(graph, features, posterior(H), [3, 30], 10)
-        assert some.nodes.tolist() == whole.nodes.tolist()
-        assert np.allclose(some.gain, whole.gain, rtol=1e-4)
-
-
-def test_on_large_graphs_directions_are_those_of_the_nodes(monkeypatch):
-    rng = np.random.default_rng(1)
-    graph = Graph.from_edges(300, rng.integers(300, size=(900, 2)))
-    X = sp.csr_array(rng.standard_normal((300, 3)) @ rng.standard_normal((3, 90)))
-    nodes = np.arange(0, 300, 7)
-    whole = embedding(graph, X, stream(0, "acquisition"))[nodes]
-    some = embedding_of(graph, X, nodes, stream(1, "acquisition"))
-    assert some.shape == whole.shape
-    assert np.allclose(some @ some.T, whole @ whole.T, atol=1e-4)
 
 
 def test_a_node_that_is_certain_is_not_suggested_however_typical_it_is():

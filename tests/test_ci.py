@@ -44,7 +44,8 @@ def run(project: Path, body: str) -> subprocess.CompletedProcess[str]:
     """Run it on a test with this body, with only the programs of the project on the path."""
     (project / "test_one.py").write_text(f"import pytest\n\ndef test_one():\n    {body}\n")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    env = {**kept, "PATH": str(project / "bin"), "PYTHONPATH": ""}
+    plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {**kept, **plugins, "PATH": str(project / "bin"), "PYTHONPATH": ""}
     return subprocess.run(
         [str(project / ".ci" / "run")], env=env, capture_output=True, text=True, timeout=LIMIT
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy import cli
-from nodecopy.paper import runner
+from nodecopy.paper import measure
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.store import Store
 from tests.paper import fake_trials
@@ -56,7 +56,7 @@ def test_reproduce_takes_other_methods_and_another_store() -> None:
 def test_failures_are_listed_and_give_exit_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "run_trial", fake_trials.raises)
+    monkeypatch.setattr(measure, "run_trial", fake_trials.raises)
     assert cli.main(RUN) == 1
     captured = capsys.readouterr()
     line = "failed: cora fixed 5 label-propagation seed 3: ValueError: on purpose"
@@ -66,9 +66,8 @@ def test_failures_are_listed_and_give_exit_code_1(
     assert line in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
-def test_ctrl_c_ends_a_run_at_once_with_one_line(executor: str) -> None:
-    words = ["reproduce", "table1", "--methods", "gat", "--executor", executor, "--workers", "1"]
+def test_ctrl_c_ends_a_run_at_once_with_one_line() -> None:
+    words = ["reproduce", "table1", "--methods", "gat", "--workers", "1"]
     # Whoever started the tests in the background may have had interrupts ignored.
     run = subprocess.Popen(
         [sys.executable, "-m", "nodecopy", *words],

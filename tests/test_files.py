@@ -69,25 +69,15 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "fit --config=pipe.toml --out=new",
         "fit --edges=pipe.csv --labels=labels.csv --out=new",
-        "fit --edges=edges.csv --labels=pipe.csv --out=new",
         "fit --edges=edges.csv --labels=labels.csv --features=pipe.npz --out=new",
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "fit --graph=run/model --labels=labels.csv --out=new",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
-        "predict --model=pipe --edges=edges.csv --out=p.csv",
-        "predict --model=run/model --edges=edges.csv --out=pipe.csv",
         "evaluate --predictions=pipe.parquet --truth=labels.csv",
-        "inspect --edges=pipe",
-        "inspect --edges=pipe.parquet",
-        "import pipe.csv --out=new",
-        "label --edges=pipe.csv --classes=x,y --out=new",
         "label --edges=edges.csv --labels=pipe.csv --out=new",
         "reproduce pipe.toml",
         "status pipe.sqlite",
-        "report pipe.jsonl",
         "report pipe.jsonl.gz",
-        "export pipe.sqlite --out=x.csv",
-        "merge pipe.jsonl --out=x.sqlite",
     ],
 )
 @pytest.mark.usefixtures("pipes")
@@ -98,19 +88,6 @@ def test_a_pipe_is_refused_at_once(words: str, capsys: pytest.CaptureFixture[str
     assert err.count("\n") == 1
     assert "pipe" in err
     assert sorted(os.listdir()) == before
-
-
-@pytest.mark.usefixtures("pipes")
-def test_folders_and_devices_are_refused_and_links_are_followed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    Path("device.toml").symlink_to(os.devnull)
-    Path("folder.toml").mkdir()
-    for name in ("device.toml", "folder.toml"):
-        assert cli.main(["fit", f"--config={name}", "--out=new"]) == 2
-        assert "accepted: a regular file" in capsys.readouterr().err
-    Path("link.csv").symlink_to("edges.csv")
-    assert cli.main(["inspect", "--edges=link.csv"]) == 0
 
 
 def test_a_file_appears_whole_and_a_failure_leaves_the_old_one(tmp_path: Path) -> None:
@@ -224,19 +201,10 @@ def test_a_kill_leaves_one_of_them_whole_and_the_next_start_says_where(
         assert str(old) in lines[0]
 
 
-@pytest.mark.parametrize("name", ["run.before-relabelling", ".run.nodecopy-mine", "run.bak", "new"])
-def test_a_backup_beside_the_folder_is_left_alone(folder: Path, name: str) -> None:
-    backup = folder.with_name(name)
-    shutil.copytree(folder, backup)
-    left_over_lines(folder)
-    check_target(folder, MARK, "fit")
-    with replacing_folder(folder, OURS) as fresh:
-        write(fresh, "new")
-    assert content(folder) == "new"
-    assert content(backup) == "old"
-
-
-def test_foreign_files_are_kept(folder: Path) -> None:
+def test_foreign_files_and_backups_beside_the_folder_are_kept(folder: Path) -> None:
+    backups = [folder.with_name(name) for name in ("run.bak", ".run.nodecopy-mine", "new")]
+    for backup in backups:
+        shutil.copytree(folder, backup)
     (folder / ".DS_Store").write_text("mine")
     (folder / ".#notes").symlink_to("nowhere")
     (folder / "plots" / "deep").mkdir(parents=True)
@@ -249,6 +217,7 @@ def test_foreign_files_are_kept(folder: Path) -> None:
     assert (folder / "plots" / "deep" / "one.png").read_text() == "mine"
     assert os.readlink(folder / ".#notes") == "nowhere"
     assert not (folder / "model" / "old part").exists()
+    assert [content(backup) for backup in backups] == ["old"] * 3
 
 
 @pytest.mark.parametrize("links", [True, False])

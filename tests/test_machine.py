@@ -71,13 +71,3 @@ assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabyt
     command = [sys.executable, "-c", code, str(tmp_path / "m.safetensors")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-
-
-def test_a_saved_model_is_a_file_like_any_other_and_the_mask_is_left_alone(tmp_path, monkeypatch):
-    from nodecopy.saving import save
-
-    monkeypatch.setattr(os, "umask", None)  # to read it is to change it, for every thread
-    (tmp_path / "other").write_text("")
-    save(tmp_path / "m.safetensors", 3)
-    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
-    assert len(modes) == 1

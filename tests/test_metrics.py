@@ -16,14 +16,8 @@ from torchmetrics.functional.classification import multiclass_calibration_error
 
 from nodecopy.errors import InputError
 from nodecopy.metrics import (
-    PairedOutcomes,
-    accuracy,
-    brier_score,
-    degree_groups,
-    error_auroc,
     expected_calibration_error,
     negative_log_likelihood,
-    paired_outcomes,
     reliability_curve,
     score_predictions,
     wilson_interval,
@@ -60,21 +54,14 @@ def test_a_certain_mistake_costs_36_nats_and_a_certain_truth_nothing() -> None:
     assert negative_log_likelihood([[1.0, 0.0]], [0]) == 0
 
 
-def test_calibration_in_bins_of_equal_width() -> None:
+def test_calibration_in_bins_of_equal_width_and_of_equal_mass() -> None:
     # (0, .5]: .5 and .4, none right; (.5, 1]: .8, .7 and .6, all right.
     curve = reliability_curve(P, Y, n_bins=2)
-    assert curve.count.tolist() == [2, 3]
-    assert curve.accuracy.tolist() == [0, 1]
+    assert (curve.count.tolist(), curve.accuracy.tolist()) == ([2, 3], [0, 1])
     assert curve.confidence.tolist() == pytest.approx([0.45, 0.7])
     by_hand = 2 / 5 * 0.45 + 3 / 5 * 0.3
     assert expected_calibration_error(P, Y, n_bins=2) == pytest.approx(by_hand)
-
-
-def test_calibration_in_bins_of_equal_mass() -> None:
-    curve = reliability_curve(P, Y, n_bins=2, binning="mass")
     # Sorted .4 .5 .6 | .7 .8: one of three right, two of two.
-    assert curve.count.tolist() == [3, 2]
-    assert curve.accuracy.tolist() == pytest.approx([1 / 3, 1])
     by_hand = 3 / 5 * (0.5 - 1 / 3) + 2 / 5 * 0.25
     assert expected_calibration_error(P, Y, 2, "mass") == pytest.approx(by_hand)
     ties = reliability_curve([[0.6, 0.4]] * 3 + [[0.9, 0.1]], [0, 1, 1, 0], 2, "mass")
@@ -87,31 +74,19 @@ def test_empty_bins_are_nan_and_bins_are_closed_above() -> None:
     assert np.isnan(curve.accuracy).tolist() == [True, False, False, False]
 
 
-def test_error_auroc() -> None:
-    # Uncertainties .2 .3 .5 .4 .6, wrong: .5 and .6, above all the three others.
-    assert error_auroc(P, Y) == 1
-    # Wrong: .3 against .2, .5, .4, .6: one of four pairs in order.
-    assert error_auroc(P, [0, 0, 2, 0, 1]) == 0.25
-    # A tie counts one half: wrong are the second (tied with the first) and the fourth.
-    p = [[0.7, 0.3], [0.7, 0.3], [0.9, 0.1], [0.6, 0.4]]
-    assert error_auroc(p, [0, 1, 0, 1]) == 0.875
-    assert math.isnan(error_auroc(P, [0, 1, 2, 0, 1]))
-    assert math.isnan(error_auroc(P, [1, 0, 0, 1, 0]))
-
-
-def test_degree_groups_split_at_the_median_of_the_given_nodes() -> None:
-    degrees = np.array([50, 9, 2, 3, 100, 2])  # whose own median is 6
-    groups = degree_groups(degrees, np.array([5, 3, 1, 2]))
-    assert groups.threshold == 2.5
-    assert (groups.low.tolist(), groups.high.tolist()) == ([5, 2], [3, 1])
-    at_median = degree_groups(np.array([1, 2, 2, 2, 7]), np.arange(5))
-    assert (at_median.low.tolist(), at_median.high.tolist()) == ([0, 1, 2, 3], [4])
-
-
-def test_paired_outcomes() -> None:
-    first, second, y = [0, 0, 1, 1, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]
-    expected = PairedOutcomes(both_right=0.4, corrected=0.2, broken=0.2, both_wrong=0.2)
-    assert paired_outcomes(first, second, y) == expected
+@pytest.mark.parametrize(
+    ("p", "y", "expected"),
+    [
+        (P, Y, 1.0),  # uncertainties .2 .3 .5 .4 .6; wrong: .5 and .6, above the three others
+        (P, [0, 0, 2, 0, 1], 0.25),  # wrong: .3 against .2, .5, .4, .6: one of four pairs in order
+        # A tie counts one half: wrong are the second (tied with the first) and the fourth.
+        ([[0.7, 0.3], [0.7, 0.3], [0.9, 0.1], [0.6, 0.4]], [0, 1, 0, 1], 0.875),
+        (P, [0, 1, 2, 0, 1], math.nan),
+        (P, [1, 0, 0, 1, 0], math.nan),
+    ],
+)
+def test_error_auroc(p: Any, y: Any, expected: float) -> None:
+    assert score_predictions(p, y).error_auroc == pytest.approx(expected, nan_ok=True)
 
 
 def test_the_wilson_interval_stays_within_0_and_1() -> None:
@@ -130,10 +105,6 @@ def test_scores_are_those_of_scikit_learn_and_torchmetrics(case: Case) -> None:
     assert scores.brier == pytest.approx(expected)
     width = multiclass_calibration_error(torch.from_numpy(p), torch.from_numpy(y), p.shape[1])
     assert scores.ece_width == pytest.approx(float(width), rel=1e-5)
-    confidence, right = p.max(axis=1), p.argmax(axis=1) == y
-    bins = np.array_split(np.argsort(confidence), 20)
-    gaps = [abs(right[b].mean() - confidence[b].mean()) * len(b) for b in bins]
-    assert expected_calibration_error(p, y, 20, "mass") == pytest.approx(sum(gaps) / len(y))
     for same in (p.tolist(), p.astype(np.float32), torch.from_numpy(p)):
         found = score_predictions(same, torch.from_numpy(y))
         assert list(vars(found).values()) == pytest.approx(list(vars(scores).values()), rel=1e-4)
@@ -152,16 +123,15 @@ def test_laws_of_the_scores(n: int, n_classes: int, n_bins: int, seed: int) -> N
     p = rng.dirichlet(np.ones(n_classes), size=3)[rng.integers(3, size=n)]
     y = rng.integers(n_classes, size=n)
     order = rng.permutation(n)
-    assert 0 <= brier_score(p, y) <= 2
+    scores, moved = score_predictions(p, y), score_predictions(p[order], y[order])
+    assert 0 <= scores.brier <= 2
+    assert list(vars(moved).values()) == pytest.approx(list(vars(scores).values()), nan_ok=True)
     for binning in ("width", "mass"):
         curve = reliability_curve(p, y, n_bins, binning)
         assert curve.count.sum() == n
         assert len(curve.count) == len(curve.accuracy) == len(curve.confidence) == n_bins
         error = expected_calibration_error(p, y, n_bins, binning)
-        assert abs(accuracy(p, y) - p.max(axis=1).mean()) - 1e-12 <= error <= 1
-        moved = expected_calibration_error(p[order], y[order], n_bins, binning)
-        assert moved == pytest.approx(error)
-    assert error_auroc(p[order], y[order]) == pytest.approx(error_auroc(p, y), nan_ok=True)
+        assert abs(scores.accuracy - p.max(axis=1).mean()) - 1e-12 <= error <= 1
 
 
 @pytest.mark.parametrize(

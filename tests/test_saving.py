@@ -36,6 +36,7 @@ TASK = make_task()
 Y = np.where(np.isin(np.arange(90), TASK.train), true_labels(TASK), -1)
 COLUMNS = np.random.default_rng(0).lognormal(0, 2, (90, 3))
 SHORT = TrainConfig(epochs=3)
+BLOCKS = MMSBM(cold_iterations=20)
 SMALL = BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(SHORT))
 EVERYTHING = replace(
     best(2), components=(*best(2).components, Component(SMALL), Component(LabelPropagation()))
@@ -47,22 +48,33 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
 
 
 @pytest.mark.parametrize(
-    "method",
+    ("method", "dense"),
     [
-        "fast",
-        EVERYTHING,
-        replace(fast(), most_nodes=60),
-        replace(SMALL, network=ChebNet((4,), 2)),
-        replace(SMALL, network=GAT((2,), 2), graph_model=MMSBM(), base=LabelPropagation()),
-        replace(SMALL, graph_model=NodeCopying(0.5, "sum", SoftClass())),
-        replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)),
+        ("fast", False),
+        (EVERYTHING, True),
+        (replace(fast(), most_nodes=60), True),
+        (replace(SMALL, network=ChebNet((4,), 2)), False),
+        (
+            replace(
+                SMALL,
+                network=GAT((2,), 2),
+                graph_model=MMSBM(cold_iterations=20),
+                base=LabelPropagation(),
+            ),
+            False,
+        ),
+        (replace(SMALL, graph_model=NodeCopying(0.5, "sum", SoftClass())), True),
+        (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
         *(
-            replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights)
-            for weights in (SGLD(burn_in=5, thinning=2), MeanField(epochs=5), Laplace(epochs=5))
+            (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)
+            for weights, dense in (
+                (SGLD(burn_in=5, thinning=2), True),
+                (MeanField(epochs=5), False),
+                (Laplace(epochs=5), True),
+            )
         ),
     ],
 )
-@pytest.mark.parametrize("dense", [False, True])
 def test_a_loaded_model_is_the_same_bit_for_bit(method: Any, dense: bool, tmp_path: Path) -> None:
     features = COLUMNS if dense else TASK.features
     clf = fitted(method, features=features)
@@ -78,20 +90,17 @@ def test_a_loaded_model_is_the_same_bit_for_bit(method: Any, dense: bool, tmp_pa
 
 
 @pytest.mark.parametrize("labels", [["x", "yy", "z"], [3, 10, 11], [False, True], [0.0, 1.0, 2.0]])
-def test_classes_of_any_type_come_back(labels: list[Any], tmp_path: Path) -> None:
+def test_classes_of_any_type_come_back_and_a_generator_does_not(
+    labels: list[Any], tmp_path: Path
+) -> None:
     y = np.array(labels, object)[true_labels(TASK) % len(labels)]
     y[Y < 0] = None
-    clf = fitted(LabelPropagation(), y)
+    clf = fitted(LabelPropagation(), y).set_params(random_state=np.random.default_rng(5))
     clf.save(tmp_path / "m")
     loaded = NodeCopyClassifier.load(tmp_path / "m")
     assert loaded.classes_.dtype == clf.classes_.dtype
     np.testing.assert_array_equal(loaded.predict(), clf.predict())
-
-
-def test_a_generator_is_not_saved(tmp_path: Path) -> None:
-    clf = fitted(LabelPropagation()).set_params(random_state=np.random.default_rng(5))
-    clf.save(tmp_path / "m")
-    assert NodeCopyClassifier.load(tmp_path / "m").random_state is None
+    assert loaded.random_state is None
 
 
 @dataclass(frozen=True)
@@ -225,7 +234,7 @@ ODD_ARRAYS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(st.booleans(), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_crafted_file_is_refused_in_one_line_or_works(
     saved: Path, in_arrays: bool, place: int, change: int
@@ -244,22 +253,3 @@ def test_a_crafted_file_is_refused_in_one_line_or_works(
         assert np.all(np.isfinite(loaded.predict_proba()))
         p = loaded.posterior_on(TASK.graph, COLUMNS).probabilities
         assert p.shape == (90, 3)
-
-
-def test_every_number_beyond_single_precision_is_refused(saved: Path) -> None:
-    path, (tree, arrays) = saved.with_name("large"), parts_of(saved)
-    floats = {name for name, array in arrays.items() if array.dtype == np.float64 and array.size}
-    assert len(floats) > 20
-    for name in floats:
-        check_refused(write(path, tree, arrays | {name: arrays[name] + 1e39}), "float32")
-    at = ("value", "fields", "state", "fields", "model", "fields", "weight_unit")
-    check_refused(write(path, replaced(tree, at, 1e39), arrays), "float32")
-
-
-def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
-    clf = fitted(LabelPropagation())
-    with pytest.raises(FormatError, match="no folder"):
-        clf.save(tmp_path / "nowhere" / "m")
-    with pytest.raises(FormatError, match="regular file"):
-        clf.save(tmp_path)
-    assert list(tmp_path.iterdir()) == []

@@ -28,9 +28,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nodecopy.classifiers import GCNClassifier
-    from nodecopy.data import Task, load_dataset
-    from nodecopy.data.dataset import NodeDataset
-    from nodecopy.data.splits import Split, fixed_split, random_split
+    from nodecopy.data import NodeDataset, Split, Task, fixed_split, load_dataset, random_split
     from nodecopy.errors import NodecopyError
     from nodecopy.estimator import NodeCopyClassifier
     from nodecopy.graph import Graph
@@ -64,27 +62,18 @@ __all__ = [
     "random_split",
 ]
 
-_HOME = {
-    "BayesianGCN": "nodecopy.posterior",
-    "GCNClassifier": "nodecopy.classifiers",
-    "Graph": "nodecopy.graph",
-    "MCDropout": "nodecopy.weights",
-    "MMSBM": "nodecopy.graph_models",
-    "NodeCopyClassifier": "nodecopy.estimator",
-    "NodeCopying": "nodecopy.graph_models",
-    "NodeDataset": "nodecopy.data.dataset",
-    "NodecopyError": "nodecopy.errors",
-    "ObservedGraph": "nodecopy.graph_models",
-    "OnlineSchedule": "nodecopy.posterior",
-    "PointEstimate": "nodecopy.weights",
-    "Split": "nodecopy.data.splits",
-    "Task": "nodecopy.data",
-    "TorchNetwork": "nodecopy.nn.torch_module",
-    "TrainConfig": "nodecopy.weights",
-    "fixed_split": "nodecopy.data.splits",
-    "load_dataset": "nodecopy.data",
-    "random_split": "nodecopy.data.splits",
+_HOMES = {
+    "classifiers": ("GCNClassifier",),
+    "data": ("NodeDataset", "Split", "Task", "fixed_split", "load_dataset", "random_split"),
+    "errors": ("NodecopyError",),
+    "estimator": ("NodeCopyClassifier",),
+    "graph": ("Graph",),
+    "graph_models": ("MMSBM", "NodeCopying", "ObservedGraph"),
+    "nn.torch_module": ("TorchNetwork",),
+    "posterior": ("BayesianGCN", "OnlineSchedule"),
+    "weights": ("MCDropout", "PointEstimate", "TrainConfig"),
 }
+_HOME = {name: f"nodecopy.{module}" for module, names in _HOMES.items() for name in names}
 
 if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept any name
 

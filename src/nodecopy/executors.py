@@ -48,7 +48,13 @@ _ACCEPTED = (
 
 @runtime_checkable
 class Executor(Protocol):
-    """Computes independent calls of a function somewhere."""
+    """Computes independent calls of a function somewhere.
+
+    Attributes:
+        in_process: whether calls are computed in this process, and can report their progress.
+    """
+
+    in_process: bool
 
     def map(
         self, function: Call[Result], items: Sequence[Any], *shared: Any, ordered: bool = True
@@ -73,6 +79,8 @@ class Executor(Protocol):
 class Serial:
     """Computes one item after the other in this process."""
 
+    in_process = True
+
     def map(
         self, function: Call[Result], items: Sequence[Any], *shared: Any, ordered: bool = True
     ) -> Iterator[Result]:
@@ -87,6 +95,8 @@ class Serial:
 
 class _Remote(ABC):
     """Sends items to workers, and sends again what was lost with a worker."""
+
+    in_process = False
 
     def __init__(self) -> None:
         # Keyed by identity; the object itself is kept, so that no other can have its id.
@@ -139,13 +149,14 @@ class _Remote(ABC):
     def _submit(self, function: Call[Any], item: Any, handles: list[Any]) -> Any:
         """Return the future of `_call`."""
 
-    @abstractmethod
     def _as_completed(self, futures: list[Any]) -> Iterator[Any]:
         """Yield futures as they are completed."""
+        return as_completed(futures)
 
-    @abstractmethod
     def _cancel(self, futures: list[Any]) -> None:
         """Forget calls that nobody waits for."""
+        for future in futures:
+            future.cancel()
 
     @abstractmethod
     def _restart(self) -> None:
@@ -187,13 +198,6 @@ class Processes(_Remote):
 
     def _submit(self, function: Call[Any], item: Any, handles: list[Path]) -> Any:
         return self._pool.submit(_call_with_files, function, item, handles)
-
-    def _as_completed(self, futures: list[Any]) -> Iterator[Any]:
-        return as_completed(futures)
-
-    def _cancel(self, futures: list[Any]) -> None:
-        for future in futures:
-            future.cancel()
 
     def _restart(self) -> None:
         self._pool.shutdown()

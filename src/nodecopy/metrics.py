@@ -8,7 +8,7 @@ equals), and its probability is the confidence of the prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,19 @@ _SUM_TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Scores:
-    """All scores of one set of predictions, as fractions, nats and areas, never per cent."""
+    """All scores of one set of predictions, as fractions, nats and areas, never per cent.
+
+    Attributes:
+        accuracy: fraction of nodes whose predicted class is correct.
+        nll: `negative_log_likelihood`.
+        brier: mean over nodes of Σ_k (p_k - [y = k])², 0 at best, 2 at worst. This is Brier's
+            definition, summed over classes; with two classes it is twice the binary score, which
+            looks at one class only.
+        ece_width, ece_mass: `expected_calibration_error` in bins of equal width and equal mass.
+        error_auroc: area under the ROC curve of detecting errors by low confidence, i.e. the
+            probability that a wrong prediction is less confident than a correct one; NaN where all
+            predictions are correct, or all are wrong.
+    """
 
     accuracy: float
     nll: float
@@ -50,48 +62,27 @@ class ReliabilityCurve:
     count: NDArray[np.int64]
 
 
-class DegreeGroups(NamedTuple):
-    """Nodes on either side of a degree: at most ``threshold`` in ``low``, above it in ``high``."""
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    threshold: float
-
-
-@dataclass(frozen=True)
-class PairedOutcomes:
-    """What two classifiers, first and second, do to the same nodes: fractions that sum to 1."""
-
-    both_right: float
-    corrected: float
-    broken: float
-    both_wrong: float
-
-
 def score_predictions(probabilities: ArrayLike, y: ArrayLike) -> Scores:
     """Return every score at its default settings.
 
     >>> score_predictions([[0.9, 0.1], [0.4, 0.6]], [0, 0]).accuracy
     0.5
     """
-    return Scores(
-        accuracy=accuracy(probabilities, y),
-        nll=negative_log_likelihood(probabilities, y),
-        brier=brier_score(probabilities, y),
-        ece_width=expected_calibration_error(probabilities, y, binning="width"),
-        ece_mass=expected_calibration_error(probabilities, y, binning="mass"),
-        error_auroc=error_auroc(probabilities, y),
-    )
+    from sklearn.metrics import roc_auc_score
 
-
-def accuracy(probabilities: ArrayLike, y: ArrayLike) -> float:
-    """Return the fraction of nodes whose predicted class is correct.
-
-    >>> accuracy([[0.9, 0.1], [0.2, 0.8]], [0, 0])
-    0.5
-    """
     p, labels = _checked(probabilities, y)
-    return float(np.mean(p.argmax(axis=1) == labels))
+    of_truth = p[np.arange(len(p)), labels]  # [n]
+    wrong = p.argmax(axis=1) != labels
+    both = wrong.any() and not wrong.all()
+    return Scores(
+        accuracy=float(np.mean(~wrong)),
+        nll=negative_log_likelihood(p, labels),
+        # (p_y - 1)² + Σ_{k≠y} p_k² = Σ_k p_k² - 2 p_y + 1
+        brier=float(np.mean(np.sum(p * p, axis=1) - 2 * of_truth + 1)),
+        ece_width=expected_calibration_error(p, labels, binning="width"),
+        ece_mass=expected_calibration_error(p, labels, binning="mass"),
+        error_auroc=float(roc_auc_score(wrong, 1 - p.max(axis=1))) if both else float("nan"),
+    )
 
 
 def negative_log_likelihood(probabilities: ArrayLike, y: ArrayLike) -> float:
@@ -103,21 +94,6 @@ def negative_log_likelihood(probabilities: ArrayLike, y: ArrayLike) -> float:
     p, labels = _checked(probabilities, y)
     of_truth = p[np.arange(len(p)), labels]  # [n]
     return float(-np.mean(np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY))))
-
-
-def brier_score(probabilities: ArrayLike, y: ArrayLike) -> float:
-    """Return the mean over nodes of Σ_k (p_k - [y = k])²: 0 at best, 2 at worst.
-
-    This is Brier's definition, summed over classes. With two classes it is twice the binary score,
-    which looks at one class only.
-
-    >>> round(brier_score([[0.8, 0.2], [0.4, 0.6]], [0, 0]), 4)
-    0.4
-    """
-    p, labels = _checked(probabilities, y)
-    of_truth = p[np.arange(len(p)), labels]  # [n]
-    # (p_y - 1)² + Σ_{k≠y} p_k² = Σ_k p_k² - 2 p_y + 1
-    return float(np.mean(np.sum(p * p, axis=1) - 2 * of_truth + 1))
 
 
 def expected_calibration_error(
@@ -167,62 +143,6 @@ def reliability_curve(
             accuracy=np.bincount(bins, correct, minlength=n_bins) / count,
             count=count.astype(np.int64, copy=False),
         )
-
-
-def error_auroc(probabilities: ArrayLike, y: ArrayLike) -> float:
-    """Return the area under the ROC curve of detecting errors by low confidence.
-
-    It is the probability that a wrong prediction is less confident than a correct one; NaN where
-    all predictions are correct, or all are wrong.
-
-    >>> error_auroc([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]], [0, 0, 1])
-    1.0
-    """
-    from sklearn.metrics import roc_auc_score
-
-    p, labels = _checked(probabilities, y)
-    wrong = p.argmax(axis=1) != labels
-    if wrong.all() or not wrong.any():
-        return float("nan")
-    return float(roc_auc_score(wrong, 1 - p.max(axis=1)))
-
-
-def degree_groups(degrees: NDArray[np.integer], nodes: NDArray[np.integer]) -> DegreeGroups:
-    """Split nodes in two at the median of their degrees (the groups of the paper's Figure 1).
-
-    Nodes of exactly the median degree are in the low group: the paper does not say. So the groups
-    are seldom of equal size, and the high one is empty when all degrees are equal.
-
-    Args:
-        degrees: the degree of every node of the graph [N].
-        nodes: the nodes to split, e.g. a test set [n]; their order is kept in both groups.
-
-    >>> degree_groups(np.array([5, 1, 2, 9, 3]), np.array([0, 1, 2, 3]))
-    DegreeGroups(low=array([1, 2]), high=array([0, 3]), threshold=3.5)
-    """
-    threshold = float(np.median(degrees[nodes]))
-    low = degrees[nodes] <= threshold
-    return DegreeGroups(nodes[low], nodes[~low], threshold)
-
-
-def paired_outcomes(first: ArrayLike, second: ArrayLike, y: ArrayLike) -> PairedOutcomes:
-    """Compare two classifiers on the same nodes; "corrected" nodes are right in the second only.
-
-    Args:
-        first: classes that the reference classifier predicts [n].
-        second: classes that the other one predicts [n].
-        y: true classes [n].
-
-    >>> paired_outcomes([0, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0])
-    PairedOutcomes(both_right=0.25, corrected=0.5, broken=0.0, both_wrong=0.25)
-    """
-    a, b = np.asarray(first) == np.asarray(y), np.asarray(second) == np.asarray(y)
-    return PairedOutcomes(
-        both_right=float(np.mean(a & b)),
-        corrected=float(np.mean(~a & b)),
-        broken=float(np.mean(a & ~b)),
-        both_wrong=float(np.mean(~a & ~b)),
-    )
 
 
 def wilson_interval(share: float, n: int) -> tuple[float, float]:

@@ -115,4 +115,10 @@ def _accepted(hint: Any) -> str:
         return f"{integer}{arguments[1]}"
     if origin in (Union, types.UnionType):
         return " or ".join(map(_accepted, arguments))
+    if origin is Literal:
+        return " or ".join(map(repr, arguments))
+    if origin is tuple:
+        return f"a list, each item {_accepted(arguments[0])}"
+    if origin is dict:
+        return f"a table, each value {_accepted(arguments[1])}"
     return getattr(hint, "__name__", str(hint))

@@ -15,6 +15,10 @@ from sklearn.base import clone
 
 from nodecopy import NodeCopyClassifier, cli, executors
 from nodecopy.data import planted_partition
+from nodecopy.executors import Executor, opened
+from nodecopy.paper.rows import read_rows
+from nodecopy.paper.runner import reproduce
+from nodecopy.paper.spec import load_experiment
 from nodecopy.posterior import Posterior
 from nodecopy.presets import best, diffusion
 
@@ -47,19 +51,44 @@ def assert_same(result: Posterior, expected: Posterior) -> None:
         np.testing.assert_array_equal(getattr(result, name), value, strict=True)
 
 
-@pytest.mark.parametrize("where", ["processes", "cluster"])
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with opened("processes", 2) as started:
+        yield started
+
+
 @pytest.mark.parametrize("most_nodes", [None, 300], ids=["whole", "within a part"])
 def test_two_workers_give_the_bits_of_one_machine(
-    request: pytest.FixtureRequest, where: str, most_nodes: int | None
+    processes: Executor, address: str, most_nodes: int | None
 ) -> None:
-    executor = request.getfixturevalue("address") if where == "cluster" else where
     method = replace(best(n_zeta=2), folds=2, most_nodes=most_nodes)
-    here, there = fitted(method), fitted(method, executor=executor)
-    assert_same(there.posterior_, here.posterior_)
-    held = [one.held_out_.probabilities for one in (there, here) if one.held_out_ is not None]
-    np.testing.assert_array_equal(*held)
-    x = np.concatenate([X, X[:20]])
-    assert_same(there.posterior_on(GROWN, x), here.posterior_on(GROWN, x))
+    here, x = fitted(method), np.concatenate([X, X[:20]])
+    for executor in (processes, address):
+        there = fitted(method, executor=executor)
+        assert_same(there.posterior_, here.posterior_)
+        held = [one.held_out_.probabilities for one in (there, here) if one.held_out_ is not None]
+        np.testing.assert_array_equal(*held)
+        assert_same(there.posterior_on(GROWN, x), here.posterior_on(GROWN, x))
+
+
+def test_trials_give_the_same_rows_everywhere(
+    processes: Executor, address: str, tmp_path: Path
+) -> None:
+    methods = ("label-propagation", "gcn-200")
+    experiment = replace(
+        load_experiment("table1"),
+        methods=methods,
+        splits=("random",),
+        labels_per_class=(5,),
+        trials_per_cell=1,
+    )
+    costs = {"cpu_seconds": 0.0, "wall_seconds": 0.0, "peak_megabytes": 0.0}
+    scores = []
+    for number, executor in enumerate(("serial", processes, address)):
+        path = tmp_path / f"{number}.sqlite"
+        assert reproduce(experiment, path, executor, progress=False).done == 2
+        scores.append([replace(row.result, **costs) for row in read_rows(path)])
+    assert scores[0] == scores[1] == scores[2]
 
 
 def test_a_method_without_parts_is_fitted_on_a_worker_as_a_whole(address: str) -> None:

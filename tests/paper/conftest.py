@@ -7,14 +7,19 @@ from pathlib import Path
 import pytest
 
 from nodecopy.paper.report import write_report
+from nodecopy.paper.trial import Row
 from tests.paper.fabricated import make_cell, small_study
 
 HOSTILE = '<script>alert("x")</script> & $c$'
 
 
+def study_rows() -> list[Row]:
+    """Return rows in which a dataset and a method have names that try to break out."""
+    return small_study() + make_cell(HOSTILE, "random", 5, HOSTILE, [70.0, 71.0])
+
+
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a report; a dataset and a method in it have names that try to break out."""
+    """The folder of a report."""
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-    rows = small_study() + make_cell(HOSTILE, "random", 5, HOSTILE, [70.0, 71.0])
-    return write_report(rows, tmp_path_factory.mktemp("report") / "deep" / "er").parent
+    return write_report(study_rows(), tmp_path_factory.mktemp("report") / "deep" / "er").parent

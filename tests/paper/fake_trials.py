@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodecopy.executors import opened
-from nodecopy.paper.measure import RunTrial
 from nodecopy.paper.runner import run_missing
 from nodecopy.paper.store import Store
-from nodecopy.paper.trial import Row, Trial, TrialResult
+from nodecopy.paper.trial import Row, RunTrial, Trial, TrialResult
 
 # The seed of the trial that the fakes below let fail.
 BAD = 3
@@ -45,6 +44,8 @@ def quick(trial: Trial) -> TrialResult:
 
 
 def slow(trial: Trial) -> TrialResult:
+    """Leave a file named after the process in the current folder, and take a moment."""
+    Path(f"{os.getpid()}.pid").touch()
     time.sleep(0.03)
     return quick(trial)
 
@@ -58,13 +59,6 @@ def raises(trial: Trial) -> TrialResult:
 def interrupted(trial: Trial) -> TrialResult:
     if trial.seed == BAD:
         raise KeyboardInterrupt
-    return quick(trial)
-
-
-def notes_and_hangs(trial: Trial) -> TrialResult:
-    """Leave a file named after the process in the current folder, and never end."""
-    Path(f"{os.getpid()}.pid").touch()
-    time.sleep(1000)
     return quick(trial)
 
 

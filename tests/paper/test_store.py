@@ -27,11 +27,8 @@ def test_rows_come_back_as_they_were_and_in_order(path: Path) -> None:
     with Store.open(path, create=False) as store:
         assert store.rows() == make_rows(12)
         assert store.trials() == set(make_trials(12))
-
-
-def test_a_score_that_is_nan_comes_back(path: Path) -> None:
     (row,) = make_rows(1)
-    with Store.open(path) as store:
+    with Store.open(path.with_name("nan")) as store:
         store.add([Row(row.trial, replace(row.result, error_auroc=math.nan))])
         assert math.isnan(store.rows()[0].result.error_auroc)
 

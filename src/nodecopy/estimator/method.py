@@ -13,7 +13,7 @@ from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import Fitted, NodeClassifier, SelfCalibrating, check_classifier
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, shown, unknown_name
-from nodecopy.executors import Executor, Serial
+from nodecopy.executors import Executor
 from nodecopy.progress import Progress
 
 MethodName = Literal["best", "fast", "paper"]
@@ -37,7 +37,7 @@ def fitted_by(
     """Fit a method: a stack part by part, any other as a whole, wherever that is."""
     if isinstance(method, SelfCalibrating):
         return method.fit_on(executor, task, seed, progress)
-    if isinstance(executor, Serial):
+    if executor.in_process:
         return method.fit(task, seed, progress)
     (fitted,) = executor.map(_whole, [(method, seed)], task)
     return fitted

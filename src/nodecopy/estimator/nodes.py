@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.active import LARGE, embedding, next_labels
+from nodecopy.active import embedding, next_labels
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -28,7 +28,9 @@ from nodecopy.errors import ModelError, shown
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
-from nodecopy.rng import stream
+
+# Of more nodes, only those that are compared are embedded.
+_LARGE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +100,10 @@ class LabelledNodes:
 
         None for a graph so large that only the nodes that are compared are embedded.
         """
-        if self.graph.num_nodes > LARGE:
+        if self.graph.num_nodes > _LARGE:
             return None
         if seed not in self._embeddings:
-            rng = stream(seed, "acquisition")
-            self._embeddings[seed] = embedding(self.graph, self.compared, rng)
+            self._embeddings[seed] = embedding(self.graph, self.compared, seed)
         return self._embeddings[seed]
 
     def suggest(

@@ -7,47 +7,17 @@ which the test does not know: where both spreads are small it sees differences t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import ttest_ind_from_stats
 
-from nodecopy.paper.study import TRIALS, PaperCell, Study, paper_cells
+from nodecopy.paper.study import Study, Summary, paper_cells
 from nodecopy.paper.trial import CellKey
 
 ALPHA = 0.05
-
-
-class Summary(NamedTuple):
-    """Mean and sample standard deviation (NaN of one value) of n values."""
-
-    n: int
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, values: ArrayLike) -> Summary:
-        """Return the summary of values [n].
-
-        >>> Summary.of([1.0, 2.0, 3.0])
-        Summary(n=3, mean=2.0, deviation=1.0)
-        """
-        array = np.asarray(values, np.float64)
-        deviation = float(array.std(ddof=1)) if len(array) > 1 else math.nan
-        return cls(len(array), float(array.mean()), deviation)
-
-    def __str__(self) -> str:
-        """Return "mean ± standard deviation"; one value has no deviation.
-
-        >>> print(Summary(3, 75.04, 1.26))
-        75.0 ± 1.3
-        """
-        return f"{self.mean:.1f}" + (f" ± {self.deviation:.1f}" if self.n > 1 else "")
 
 
 class Verdict(StrEnum):
@@ -65,15 +35,13 @@ class Agreement:
     """A published cell and ours.
 
     Args:
-        key: which cell.
         paper: the published accuracy.
         ours: None where nothing was run.
         p: of equal means; None where there are fewer than two trials.
         adjusted_p: corrected for all cells.
     """
 
-    key: CellKey
-    paper: PaperCell
+    paper: Summary
     ours: Summary | None = None
     p: float | None = None
     adjusted_p: float = 1.0
@@ -103,7 +71,7 @@ def compare_with_paper(study: Study) -> dict[CellKey, Agreement]:
 def summary(agreements: Mapping[CellKey, Agreement]) -> list[str]:
     """Return the result in sentences: how many published cells agree, over all and by method."""
     cells = list(agreements.values())
-    two = [cell for cell in cells if cell.key.method in ("gcn", "copying")]
+    two = [cell for key, cell in agreements.items() if key.method in ("gcn", "copying")]
     tested = [cell.p for cell in cells if cell.p is not None]
     early = sum(p < ALPHA for p in tested)
     return [
@@ -145,12 +113,12 @@ def holm(p_values: Sequence[float], hypotheses: int) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def _compare(study: Study, key: CellKey, paper: PaperCell) -> Agreement:
+def _compare(study: Study, key: CellKey, paper: Summary) -> Agreement:
     if key not in study.cells:
-        return Agreement(key, paper)
+        return Agreement(paper)
     ours = Summary.of(list(study.accuracy(key).values()))
-    p = welch_p(ours, Summary(TRIALS, *paper)) if ours.n > 1 else None
-    return Agreement(key, paper, ours, p)
+    p = welch_p(ours, paper) if ours.n > 1 else None
+    return Agreement(paper, ours, p)
 
 
 def _counts(cells: Iterable[Agreement]) -> str:

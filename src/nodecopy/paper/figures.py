@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,30 +41,6 @@ PALETTE = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK)
 # DejaVu Sans comes with Matplotlib and sets the layout; the others replace it where it is absent.
 _FONT = "'DejaVu Sans'"
 _FONTS = f"{_FONT}, Verdana, 'Bitstream Vera Sans', Geneva, sans-serif"
-_STYLE: dict[Any, Any] = {
-    "axes.edgecolor": GREY,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.labelcolor": BLACK,
-    "axes.labelsize": 9.0,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 10.0,
-    "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "grid.color": "#e6e6e6",
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 9.0,
-    "legend.frameon": False,
-    "savefig.facecolor": "white",
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "xtick.color": BLACK,
-    "xtick.labelsize": 8.5,
-    "ytick.color": BLACK,
-    "ytick.labelsize": 8.5,
-}
 
 FIGURE_1_METHOD = "copying"
 FIGURE_1_DATASETS = ("cora", "citeseer")
@@ -93,12 +70,13 @@ class Drawing:
 def draw(name: str, title: str, description: str, paint: Callable[[Figure], None]) -> Drawing:
     """Call ``paint`` with an empty figure in the common style; return the drawing."""
     try:
-        import matplotlib
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         raise InputError(missing_extra("a report", "Matplotlib", "report")) from None
     # The salt makes the identifiers inside the SVG; Matplotlib's own would be random.
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
+    style = Path(__file__).with_name("figures.mplstyle")
+    with rc_context({"svg.hashsalt": name}, style):
         figure = Figure(layout="constrained")
         paint(figure)
         figure.draw_without_rendering()
@@ -155,7 +133,7 @@ def figure_1(study: Study, split: str) -> Drawing | None:
 
 def overview_figure(agreements: Mapping[CellKey, Agreement]) -> Drawing:
     """Draw every published cell, open, with ours, filled, beside it."""
-    ran = {cell.key.method for cell in agreements.values() if cell.ours}
+    ran = {key.method for key, cell in agreements.items() if cell.ours}
     methods = [name for name in PAPER_METHODS if name in ran] or list(PAPER_METHODS)
 
     def paint(figure: Figure) -> None:
@@ -194,16 +172,8 @@ def _paint_boxes(
             [shares[group][outcome] for outcome in outcomes],
             positions=np.arange(len(outcomes)) + shift,
             widths=0.34,
-            whis=(5, 95),
-            showfliers=False,
-            showmeans=True,
-            patch_artist=True,
             manage_ticks=False,
-            boxprops={"facecolor": colour, "alpha": 0.55, "edgecolor": BLACK, "linewidth": 0.8},
-            medianprops={"color": BLACK, "linewidth": 1.4},
-            meanprops={"marker": "^", "mfc": "white", "mec": BLACK, "markersize": 4},
-            whiskerprops={"linewidth": 0.8},
-            capprops={"linewidth": 0.8},
+            boxprops={"facecolor": colour, "alpha": 0.55},
         )
         ax.bar([0], [0], color=colour, alpha=0.55, label=label)
     if not shares:
@@ -237,7 +207,7 @@ def _paint_cells(
             cell = agreements[CellKey(dataset, split, method, n)]
             x = at - 0.4 + step * (i + 0.5)
             bars: dict[str, Any] = {"fmt": "o", "ms": 4.5, "elinewidth": 1.0, "color": PALETTE[i]}
-            ax.errorbar(x - step / 5, *cell.paper, mfc="white", **bars)
+            ax.errorbar(x - step / 5, *cell.paper[1:], mfc="white", **bars)
             if cell.ours:
                 deviation = np.nan_to_num(cell.ours.deviation)
                 ax.errorbar(x + step / 5, cell.ours.mean, deviation, **bars)

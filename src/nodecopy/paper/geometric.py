@@ -36,6 +36,10 @@ class SGC:
     scaled here to have 1 as its largest entry, which gives the same back where they were 0 and 1.
     """
 
+    def __post_init__(self) -> None:
+        """Say at once where PyTorch Geometric is missing."""
+        _layers("SGC")
+
     def fit(
         self, task: Task, seed: int = 0, progress: Progress | None = None
     ) -> GivenProbabilities:
@@ -75,12 +79,6 @@ class APPNP(Module):
         x = dropout(x, 0.5, self.training)
         logits: Tensor = self.propagation(self.second(x), edge_index, edge_weight)
         return logits
-
-
-def sgc() -> SGC:
-    """Return SGC with the settings of PyTorch Geometric's example."""
-    _layers("SGC")
-    return SGC()
 
 
 def appnp() -> NetworkClassifier:

@@ -1,17 +1,15 @@
-"""Run a trial and measure it: `attempt` is the one function that executors run."""
+"""Run a trial and measure it."""
 
 from __future__ import annotations
 
 import platform
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -20,21 +18,12 @@ from numpy.typing import NDArray
 from nodecopy import __version__
 from nodecopy.data import NodeDataset, Split, Task, load_dataset
 from nodecopy.data.splits import chosen_split
-from nodecopy.metrics import degree_groups, paired_outcomes, reliability_curve, score_predictions
+from nodecopy.metrics import reliability_curve, score_predictions
 from nodecopy.paper.methods import build_method
-from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
+from nodecopy.paper.trial import NUMERICS_VERSION, Trial, TrialResult
 from nodecopy.rng import child_seed
 
-RunTrial: TypeAlias = Callable[[Trial], TrialResult]
-
-
-def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
-    """Run a trial; an exception is a `Failure`, which does not stop other trials."""
-    try:
-        return Row(trial, run(trial))
-    except Exception as error:  # noqa: BLE001 - any bug in one trial is that trial's failure
-        short = f"{type(error).__name__}: {error}"
-        return Failure(trial, f"{short}\n{''.join(traceback.format_exception(error))}")
+_dataset = cache(load_dataset)
 
 
 def run_trial(trial: Trial) -> TrialResult:
@@ -52,11 +41,14 @@ def run_trial(trial: Trial) -> TrialResult:
     tested = probabilities.astype(np.float64)[split.test]
     tested /= tested.sum(1, keepdims=True)
     truth = dataset.labels[split.test]
-    base = getattr(fitted, "base_probabilities", None)  # of a Bayesian GCN, to compare with
+    base, outcomes = getattr(fitted, "base_probabilities", None), {}
+    if base is not None:  # of a Bayesian GCN, to compare with
+        before, after = base.argmax(1)[split.test], probabilities.argmax(1)[split.test]
+        outcomes = paired_outcomes(before, after, truth, dataset.graph.degrees[split.test])
     return TrialResult(
         **asdict(score_predictions(tested, truth)),
         reliability=_bins(tested, truth),
-        outcomes={} if base is None else _outcomes(dataset, split, base, probabilities),
+        outcomes=outcomes,
         cpu_seconds=cpu,
         wall_seconds=wall,
         peak_megabytes=peak_megabytes(),
@@ -91,18 +83,34 @@ def peak_megabytes() -> float:
     return peak / 1024**2 if sys.platform == "darwin" else peak / 1024
 
 
-def _outcomes(
-    dataset: NodeDataset,
-    split: Split,
-    base: NDArray[np.floating],
-    probabilities: NDArray[np.floating],
+def paired_outcomes(
+    first: NDArray[np.integer],
+    second: NDArray[np.integer],
+    truth: NDArray[np.integer],
+    degrees: NDArray[np.integer],
 ) -> dict[str, dict[str, float]]:
-    groups = degree_groups(dataset.graph.degrees, split.test)
-    before, after, truth = base.argmax(1), probabilities.argmax(1), dataset.labels
+    """Compare two classifiers on nodes of low and of high degree, as the paper's Figure 1 does.
+
+    The groups are cut at the median degree. Nodes of exactly the median degree are in the low
+    group: the paper does not say. So the groups are seldom of equal size, and the high one is left
+    out when all degrees are equal.
+
+    Args:
+        first: classes that the reference classifier predicts [n].
+        second: classes that the other one predicts [n].
+        truth: true classes [n].
+        degrees: of the same nodes [n].
+
+    >>> zero = np.zeros(4, int)
+    >>> paired_outcomes(np.array([0, 1, 1, 1]), np.array([0, 0, 0, 1]), zero, zero)
+    {'low': {'both_right': 0.25, 'corrected': 0.5, 'broken': 0.0, 'both_wrong': 0.25}}
+    """
+    a, b, low = first == truth, second == truth, degrees <= np.median(degrees)
+    cases = {"both_right": a & b, "corrected": ~a & b, "broken": a & ~b, "both_wrong": ~a & ~b}
     return {
-        name: asdict(paired_outcomes(before[nodes], after[nodes], truth[nodes]))
-        for name, nodes in (("low", groups.low), ("high", groups.high))
-        if len(nodes)
+        name: {case: float(np.mean(nodes[group])) for case, nodes in cases.items()}
+        for name, group in (("low", low), ("high", ~low))
+        if group.any()
     }
 
 
@@ -112,11 +120,6 @@ def _bins(
     curve = reliability_curve(probabilities, truth)
     rows = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
     return tuple((float(c), float(a), int(n)) if n else (None, None, 0) for c, a, n in rows)
-
-
-@cache
-def _dataset(name: str) -> NodeDataset:
-    return load_dataset(name)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from nodecopy.classifiers import (
 )
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph_models import MMSBM, ObservedGraph
-from nodecopy.paper.geometric import appnp, sgc
+from nodecopy.paper.geometric import SGC, appnp
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.presets import best
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
@@ -104,6 +104,6 @@ METHODS: dict[str, Method] = {
     "copying-online": Method(
         "BGCN (node copying), online", lambda _, n: BayesianGCN(schedule=OnlineSchedule())
     ),
-    "sgc": Method("SGC", lambda *_: sgc()),
+    "sgc": Method("SGC", lambda *_: SGC()),
     "appnp": Method("APPNP", lambda *_: appnp()),
 }

@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.executors import Executor, opened
-from nodecopy.paper.measure import RunTrial, attempt, run_trial
-from nodecopy.paper.spec import Experiment
 from nodecopy.paper.store import Store
-from nodecopy.paper.trial import Failure, Trial
+from nodecopy.paper.trial import Failure, RunTrial, Trial, attempt
 from nodecopy.progress import Progress
+
+if TYPE_CHECKING:
+    from nodecopy.paper.spec import Experiment
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ def reproduce(
         workers: of the executor "processes".
         progress: show progress; None shows a bar on a terminal.
     """
+    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.paper.measure import run_trial
+
     with (
         Store.open(path) as store,
         opened(executor, workers) as where,

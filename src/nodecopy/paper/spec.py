@@ -8,21 +8,20 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Annotated, Any
 
 from nodecopy.data import dataset_names
-from nodecopy.errors import SpecError, shown, unknown_name
+from nodecopy.errors import ModelError, SpecError, unknown_name
 from nodecopy.paper.methods import METHODS
 from nodecopy.paper.trial import SplitKind, Trial
-from nodecopy.run.settings import check_type, read_toml
+from nodecopy.run.settings import read_toml
+from nodecopy.typed import Count, Limits, Settings
 
 _SPECS = Path(__file__).parent / "specs"
-# All trials are listed before the first one runs.
-_LARGEST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Settings):
     """Every combination of datasets, splits, label counts and methods, several trials of each.
 
     The fields are the keys of the TOML file, except ``name``, which is the file's. Trials run in
@@ -43,35 +42,22 @@ class Experiment:
     name: str
     title: str
     datasets: tuple[str, ...]
-    splits: tuple[str, ...]
-    labels_per_class: tuple[int, ...]
+    splits: tuple[SplitKind, ...]
+    labels_per_class: tuple[Count, ...]
     methods: tuple[str, ...]
-    trials_per_cell: int
-    first_seed: int = 0
-    trials_of: dict[str, int] = field(default_factory=dict, hash=False)
+    # All trials are listed before the first one runs.
+    trials_per_cell: Annotated[int, Limits(1, 1_000_000)]
+    first_seed: Annotated[int, Limits(0, 1_000_000)] = 0
+    trials_of: dict[str, Count] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check every field, so that no trial fails for what could have been known before."""
-        for key, hint in get_type_hints(Experiment).items():
-            check_type(key, getattr(self, key), hint)
-        for key, accepted in (
-            ("datasets", dataset_names()),
-            ("splits", get_args(SplitKind)),
-            ("methods", METHODS),
-            ("trials_of", METHODS),
-        ):
+        super().__post_init__()
+        known = {"datasets": dataset_names(), "methods": METHODS, "trials_of": METHODS}
+        for key, accepted in known.items():
             for name in getattr(self, key):
                 if name not in accepted:
-                    raise SpecError(f"{key}: {unknown_name('name', name, accepted)}")
-        for key, least, numbers in (
-            ("labels_per_class", 1, self.labels_per_class),
-            ("trials_per_cell", 1, (self.trials_per_cell,)),
-            ("trials_of", 1, self.trials_of.values()),
-            ("first_seed", 0, (self.first_seed,)),
-        ):
-            for number in numbers:
-                if not least <= number <= _LARGEST:
-                    raise SpecError(f"{key} must be {least} to {_LARGEST:,}; got {shown(number)}")
+                    raise ModelError(f"{key}: {unknown_name('name', name, accepted)}")
 
     def trials(self) -> tuple[Trial, ...]:
         """Return every trial, seed by seed: each cell has its first trials early in a run.
@@ -84,7 +70,7 @@ class Experiment:
             seeds, self.methods, self.datasets, self.splits, self.labels_per_class
         )
         return tuple(
-            Trial(dataset, split, labels, method, seed)  # type: ignore[arg-type]
+            Trial(dataset, split, labels, method, seed)
             for seed, method, dataset, split, labels in dict.fromkeys(grid)
             if seed - self.first_seed < self.trials_of.get(method, self.trials_per_cell)
         )
@@ -113,5 +99,5 @@ def load_experiment(name: str) -> Experiment:
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
     try:
         return Experiment(file.stem, **values)
-    except (SpecError, TypeError) as error:  # a wrong value; a missing key
+    except (ModelError, TypeError) as error:  # a wrong value; a missing key
         raise SpecError(f"{file}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import InputError
 from nodecopy.paper.methods import METHODS
@@ -24,23 +25,43 @@ DATASET_TITLES = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 PAPER_METHODS = ("chebynet", "gcn", "gat", "mmsbm-online", "copying")
 
 
-class PaperCell(NamedTuple):
-    """Accuracy in per cent: mean and standard deviation over 50 trials."""
+class Summary(NamedTuple):
+    """Mean and sample standard deviation (NaN of one value) of n values."""
 
+    n: int
     mean: float
     deviation: float
 
+    @classmethod
+    def of(cls, values: ArrayLike) -> Summary:
+        """Return the summary of values [n].
+
+        >>> Summary.of([1.0, 2.0, 3.0])
+        Summary(n=3, mean=2.0, deviation=1.0)
+        """
+        array = np.asarray(values, np.float64)
+        deviation = float(array.std(ddof=1)) if len(array) > 1 else math.nan
+        return cls(len(array), float(array.mean()), deviation)
+
+    def __str__(self) -> str:
+        """Return "mean ± standard deviation"; one value has no deviation.
+
+        >>> print(Summary(3, 75.04, 1.26))
+        75.0 ± 1.3
+        """
+        return f"{self.mean:.1f}" + (f" ± {self.deviation:.1f}" if self.n > 1 else "")
+
 
 @cache
-def paper_cells() -> dict[CellKey, PaperCell]:
-    """Return the 90 published cells of Tables 1-3.
+def paper_cells() -> dict[CellKey, Summary]:
+    """Return the 90 published cells of Tables 1-3: accuracy in per cent.
 
     >>> paper_cells()[CellKey("cora", "fixed", "copying", 5)]
-    PaperCell(mean=75.1, deviation=1.3)
+    Summary(n=50, mean=75.1, deviation=1.3)
     """
     text = Path(__file__).with_name("published.toml").read_text(encoding="utf-8")
     return {
-        CellKey(dataset, split, method, labels): PaperCell(*cell)
+        CellKey(dataset, split, method, labels): Summary(TRIALS, *cell)
         for dataset, splits in tomllib.loads(text).items()
         for split, methods in splits.items()
         for method, cells in methods.items()

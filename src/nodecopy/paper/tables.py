@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from html import escape
 
 import numpy as np
 
-from nodecopy.paper.agreement import Agreement, Summary, Verdict
+from nodecopy.paper.agreement import Agreement, Verdict
 from nodecopy.paper.study import (
-    DATASET_TITLES,
     SPLITS,
     Study,
+    Summary,
     dataset_title,
     in_order_of_datasets,
     in_order_of_methods,
@@ -99,7 +98,7 @@ def accuracy_cells(
 
 def beside_paper(cell: Agreement) -> TextCell:
     """Return our mean ± standard deviation, the difference to the paper's, and the paper's."""
-    paper = f"paper {cell.paper.mean:.1f} ± {cell.paper.deviation:.1f}"
+    paper = f"paper {cell.paper}"
     if cell.ours is None:
         return replace(_ABSENT, notes=(paper,))
     badge = f"{SYMBOLS[cell.verdict]} {signed(cell.ours.mean - cell.paper.mean)}"
@@ -125,25 +124,6 @@ def score_cells(study: Study) -> dict[CellKey, TextCell]:
     return cells
 
 
-def html_table(table: DatasetTable) -> str:
-    """Return a table as HTML; all text is escaped."""
-    number = [*DATASET_TITLES.values(), table.dataset].index(table.dataset) + 1
-    name = f"Table {number}. {table.dataset}" if number <= len(DATASET_TITLES) else table.dataset
-    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in ("method", *table.columns))
-    parts = [
-        f'<div class="scroll" tabindex="0"><table><caption>{escape(name)}</caption>',
-        f"<thead><tr>{head}</tr></thead>",
-    ]
-    for heading, rows in table.blocks.items():
-        span = f'colspan="{len(table.columns) + 1}" scope="rowgroup"'
-        parts.append(f'<tbody><tr class="block"><th {span}>{escape(heading)}</th></tr>')
-        for method, cells in rows:
-            row = "".join(map(_html_cell, cells))
-            parts.append(f'<tr><th scope="row">{escape(method)}</th>{row}</tr>')
-        parts.append("</tbody>")
-    return "\n".join([*parts, "</table></div>"])
-
-
 def signed(value: float, digits: int = 1) -> str:
     """Return a number with its sign, and a zero without one.
 
@@ -153,9 +133,3 @@ def signed(value: float, digits: int = 1) -> str:
     if float(f"{value:.{digits}f}") == 0:
         return f"{0:.{digits}f}"
     return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def _html_cell(cell: TextCell) -> str:
-    badge = f' <span class="badge">{escape(cell.badge)}</span>' if cell.badge else ""
-    notes = "".join(f"<small>{escape(note)}</small>" for note in cell.notes)
-    return f'<td class="{cell.mark}">{escape(cell.text)}{badge}{notes}</td>'

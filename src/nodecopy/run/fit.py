@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodecopy.active import embedding_of, next_labels
+from nodecopy.active import embedding, next_labels
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError
@@ -114,13 +114,9 @@ def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyCl
 def _sample(
     graph: Graph, features: FeatureMatrix, seed: int, seen: np.ndarray | None
 ) -> EmbeddedNodes:
-    rng = stream(seed, "map")
-    nodes = rng.permutation(graph.num_nodes)[:MAX_POINTS]
-    if seen is not None:
-        return EmbeddedNodes(nodes, seen[nodes])
-    rows = np.sort(nodes)
-    some = embedding_of(graph, features, rows, rng)
-    return EmbeddedNodes(nodes, some[np.searchsorted(rows, nodes)])
+    nodes = stream(seed, "map").permutation(graph.num_nodes)[:MAX_POINTS]
+    some = embedding(graph, features, seed, nodes) if seen is None else seen[nodes]
+    return EmbeddedNodes(nodes, some)
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
