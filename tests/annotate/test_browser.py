@@ -8,14 +8,17 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nodecopy.annotate import Session
+from nodecopy.annotate.server import Served
 from nodecopy.data import load_dataset
+from tests.annotate.conftest import Tables
 from tests.browser import NEEDED, Page, browser
 from tests.waiting import LIMIT
 
@@ -244,12 +247,28 @@ def test_a_second_page_follows_and_nothing_is_labelled_twice(
         assert screen.run("window.alerted") == 0
 
 
+def test_a_fault_of_the_server_is_shown_and_the_page_goes_on(
+    screen: Screen, tables: Tables, opened: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    with Served(opened(tables.settings("given.csv"))) as served:
+        screen.visit(served.url)
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "label", fail)
+            screen.press("1")
+            screen.until(lambda: "ZeroDivisionError('boom')" in screen.text("#message"))
+        asked = screen.answer("1")
+        assert tables.labels()[asked] == "ash"
+
+
 def test_everything_fits_and_has_its_colours(screen: Screen, hostile: tuple[str, ...]) -> None:
     with serving(*hostile) as (url, _):
         for width, scheme in [(1300, "light"), (390, "dark")]:
             screen.visit(url, width, scheme)
             screen.until(lambda: screen.run("!isBehind() && state.history.length > 0"))
-            screen.until(lambda: screen.has("#curve svg"))
+            screen.until(lambda: "95%" in screen.text("#history"))
             assert screen.run("document.documentElement.scrollWidth <= innerWidth")
             ground = screen.run("getComputedStyle(document.body).backgroundColor")
             light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 380

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
+from nodecopy import cli
 from tests.annotate.conftest import Tables
 from tests.waiting import LIMIT
 
@@ -75,3 +79,24 @@ def test_without_labels_to_fit_to_ctrl_c_says_where_they_are(tables: Tables) -> 
         out, _ = program.communicate(timeout=LIMIT)
     assert program.returncode == 0
     assert out == f"\nDone: 1 label in {tables.run / 'labels.csv'}.\n"
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["in use", "not allowed"])
+def test_a_port_that_cannot_be_had_is_one_line_and_exit_code_2(
+    tables: Tables,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    refused: bool,
+) -> None:
+    def refuse(link: socket.socket, address: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = 80 if refused else taken.getsockname()[1]
+        if refused:  # whoever runs the tests may be allowed to
+            monkeypatch.setattr(socket.socket, "bind", refuse)
+        assert cli.main(["label", *words(tables, "--no-browser", f"--port={port}")]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"error: cannot listen on port {port}")
+    assert err.count("\n") == 1
+    assert len(tables.labels()) == 9

@@ -12,7 +12,6 @@ import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
-from nodecopy.errors import InputError
 from tests.annotate.conftest import Tables
 from tests.waiting import LIMIT, wait_until
 
@@ -174,6 +173,22 @@ def test_an_answer_that_cannot_be_kept_is_said_and_the_page_goes_on(
     assert tables.labels()["p50"] == "ash"
 
 
+def test_a_fault_of_the_server_is_said_and_the_server_goes_on(
+    client: Client, session: Session, tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("boom")
+
+    answer = {"do": "label", "id": "p50", "label": "ash", "seen": None}
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "label", fail)
+        patch.setattr(Session, "view", fail)
+        for reply in (client("api/answer", answer), client("api/node?id=p00")):
+            assert (reply[0], "ZeroDivisionError('boom')" in reply[1]["error"]) == (500, True)
+    assert client("api/answer", answer)[0] == 200
+    assert tables.labels()["p50"] == "ash"
+
+
 def test_a_client_that_drops_a_request_leaves_no_trace(
     client: Client, capfd: pytest.CaptureFixture
 ) -> None:
@@ -201,19 +216,3 @@ def test_page_and_report_may_be_opened_and_no_frame_may_hold_them(
     for path in ("", "report"):
         assert client(path, headers=headers | {"Sec-Fetch-Dest": "iframe"})[0] == 403
     assert client("api/state", headers=headers)[0] == 403
-
-
-def test_a_port_that_is_taken_or_not_allowed_is_bad_input(
-    session: Session, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(InputError, match=f"port {client.port}"):
-        Served(session, client.port)
-    with socket.create_connection(("127.0.0.1", client.port), LIMIT):
-        pass
-
-    def refuse(link: socket.socket, address: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(socket.socket, "bind", refuse)
-    with pytest.raises(InputError, match="port 80: .*Permission denied"):
-        Served(session, 80)

@@ -62,7 +62,7 @@ def test_the_labelling_page_has_the_keys_that_the_guide_names() -> None:
 
     rows = re.findall(r"^\| (`.*) \|", (GUIDE / "label.md").read_text(), re.M)
     named = {key for row in rows for key in re.findall(r"`(.)`", row)}
-    acts = re.findall(r'^  \["(.)", "', label_page(), re.M)
+    acts = re.findall(r'^  \["(.)", "', label_page()[0], re.M)
     assert named == {"1", "9", *acts}
 
 

@@ -93,7 +93,6 @@ class Session:
         self._number = {str(id): n for n, id in enumerate(table.ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit: Fit | None = None
-        self._suspects: Fit | None = None  # the latest fit that could tell
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
@@ -207,11 +206,9 @@ class Session:
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": self.next_nodes(),
                 "fitted": fit is not None and fit.probabilities is not None,
-                "isQuick": fit is not None and fit.is_quick,
                 "version": self._version,
                 "fittedVersion": -1 if fit is None else fit.labels.version,
                 "busy": self._refitter.busy,
-                "seconds": 0.0 if fit is None else round(fit.seconds, 2),
                 "history": answers.estimates,
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or (fit.problem if fit else ""),
@@ -331,18 +328,15 @@ class Session:
             self._fit = fit
             self.stamp += 1
             if fit.accuracy is not None:
-                self._suspects = fit
                 figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
                 rounded = (round(float(value), 4) for value in figures)
                 self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
 
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: node, label, suggestion, probability of an error."""
-        if self._suspects is None:
-            return []
         names, confirmed = self.answers.classes, self.answers.confirmed()
         rows = []
-        for one in self._suspects.suspects:
+        for one in self._fit.suspects if self._fit else ():
             id, given = str(self.table.ids[one.node]), names[one.given]
             if self.answers.labels.get(id) == given and confirmed.get(id) != given:
                 rows.append([id, given, names[one.suggested], round(one.probability, 4)])

@@ -31,6 +31,7 @@ _SCRIPTS = (
     "theme",
     "page",
 )
+LIBRARY = "vendor/echarts.min.js"
 # Of the whole page, in bytes.
 MAX_BYTES = 5_000_000
 # Nodes that it holds however large they are.
@@ -57,7 +58,7 @@ def report_page(result: LabelledGraph) -> str:
 
 
 def _page(data: str) -> str:
-    library = asset("vendor/echarts.min.js")
+    library = asset(LIBRARY)
     script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
     parts = {
         "policy": policy(library, script),
