@@ -25,7 +25,7 @@ from nodecopy.run import (
     Validation,
 )
 from nodecopy.run.fit import analyse_fit, fit_table
-from nodecopy.run.result import DrawnDonors, EmbeddedNodes
+from nodecopy.run.result import DrawnDonors
 from nodecopy.run.source import read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
@@ -94,7 +94,8 @@ def make_result(
     p = posterior.probabilities
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
     state = FittedState(np.array(names), 1, Scaling(), None, model)
-    classifier.fit_ = Fit(state, None)
+    seen: Any = SimpleNamespace(embedding=lambda seed: np.ones((num_nodes, 1), np.float32))
+    classifier.fit_ = Fit(state, seen)
     drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
     classes = posterior.probabilities.argmax(1)
     return LabelledGraph(
@@ -106,10 +107,6 @@ def make_result(
         NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
         SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 8.0, 0.05),
         DrawnDonors(drawn, classes, 0.01) if graphs else None,
-        EmbeddedNodes(
-            rng.permutation(num_nodes)[:1500],
-            np.ones((min(num_nodes, 1500), 1), np.float32),
-        ),
     )
 
 

@@ -108,16 +108,17 @@ def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():
     result = make_result(20, 2, validation=validation)
     low, high = page_data(result)["reliability"]["points"]
     assert (low["count"], high["count"]) == (1, 2)
-    assert high["accuracy"] == 0.5
+    assert high["right"] == 0.5
     assert (high["low"], high["high"]) == (0.0945, 0.9055)
 
 
 def test_without_validation_the_page_says_why():
     data = page_data(make_result(20))
-    assert data["reliability"]["points"] == []
-    assert data["sets"]["counts"] == data["suspectLabels"]["nodes"] == []
     assert data["nodes"]["sets"] is None
-    assert data["sets"]["sentence"].startswith("There are no prediction sets: no label was held")
+    assert data["suspectLabels"]["nodes"] == []
+    for section in ("reliability", "baselines", "confusion", "sets"):
+        assert list(data[section]) == ["sentence"]
+        assert "no label was held out" in data[section]["sentence"]
     assert data["suspectLabels"]["sentence"].startswith("Known labels were not checked: no label")
     assert "no label was held out, since the model is not calibrated" in data["summary"][1]
     asked = make_result(20)

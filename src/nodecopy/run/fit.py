@@ -7,28 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodecopy.active import embedding_of, next_labels
+from nodecopy.active import next_labels
 from nodecopy.data.structural import NO_FEATURES
-from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Validation
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.executors import opened
-from nodecopy.graph import Graph
 from nodecopy.graph_models import DonorPosterior
 from nodecopy.progress import Progress
-from nodecopy.rng import stream
 from nodecopy.run.baselines import Baseline, baselines_on
-from nodecopy.run.result import DrawnDonors, EmbeddedNodes, LabelledGraph
+from nodecopy.run.result import DrawnDonors, LabelledGraph
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.run.suspects import suspect_edges
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
-
-# Nodes for the map of the report.
-MAX_POINTS = 1500
 
 
 def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
@@ -79,7 +73,6 @@ def analyse_fit(
     chosen = next_labels(
         graph, features, posterior, labelled, settings.suggestions, seed=seed, seen=seen
     )
-    sample = _sample(graph, features, seed, seen)
     report(2, 4)
     own = None if NO_FEATURES in table.notes else features
     suspects = suspect_edges(graph, posterior.probabilities, own, settings.suspects, seed=seed)
@@ -97,7 +90,6 @@ def analyse_fit(
         chosen,
         suspects,
         _donors(fitted),
-        sample,
         baselines,
     )
 
@@ -109,18 +101,6 @@ def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyCl
     if len(unused):
         raise DatasetError(f"no node has the label {names[unused[0]]!r}, which is a class")
     return classifier.fit(table)
-
-
-def _sample(
-    graph: Graph, features: FeatureMatrix, seed: int, seen: np.ndarray | None
-) -> EmbeddedNodes:
-    rng = stream(seed, "map")
-    nodes = rng.permutation(graph.num_nodes)[:MAX_POINTS]
-    if seen is not None:
-        return EmbeddedNodes(nodes, seen[nodes])
-    rows = np.sort(nodes)
-    some = embedding_of(graph, features, rows, rng)
-    return EmbeddedNodes(nodes, some[np.searchsorted(rows, nodes)])
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
