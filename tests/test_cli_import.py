@@ -92,13 +92,13 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
     [
         (["inspect", "--graph=nowhere"], "error: nowhere holds no graph"),
         (["inspect", "--graph=."], "error: . holds no graph"),
-        (["inspect", "--graph=graph", "--edges=e.csv"], "error: --edges is for tables"),
+        (["inspect", "--graph=graph", "--edges=e.csv"], "error: edges is for tables"),
         (
             ["fit", "--graph=graph", "--features=f.csv", "--out=run"],
             "error: features is for tables",
         ),
         (["fit", "--graph=graph", "--label-columns=a,b", "--out=run"], "error: label_columns are"),
-        (["predict", "--model=m", "--out=p.csv"], "error: Missing option '--edges', or '--graph'"),
+        (["predict", "--model=m", "--out=p.csv"], "error: edges is missing"),
         (["import", "e.csv", "--out=l.csv"], "error: l.csv is a file; --out needs the name of"),
         (["import", "e.csv", "--out=."], "error: the folder . holds other files, 'e.csv' for one"),
         (["import", "no.csv", "--out=new"], "error: no.csv does not exist"),

@@ -24,7 +24,7 @@ from nodecopy.run import (
     SuspectEdges,
     Validation,
 )
-from nodecopy.run.fit import analyse_fit, fit_table
+from nodecopy.run.fit import analyse_fit
 from nodecopy.run.result import DrawnDonors
 from nodecopy.run.source import read_source
 from nodecopy.tables import TableDataset
@@ -66,7 +66,7 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     settings = FitSettings(*files, method="paper", calibrate=True, folds=2)
     quick = NodeCopyClassifier(short_gcn(10, 2, 2), calibrate=True, folds=2, random_state=0)
     table = read_source(settings)
-    return analyse_fit(settings, table, fit_table(quick, table))
+    return analyse_fit(settings, table, quick.fit(table))
 
 
 def make_result(

@@ -250,11 +250,11 @@ def test_an_earlier_fit_is_replaced_and_all_other_files_are_left_alone(ran, caps
     assert "'config.toml'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("moment", ["figures_json", "_suspect_edges"])
+@pytest.mark.parametrize("moment", ["write_settings", "_suspect_edges"])
 def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch, moment):
     before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
 
-    def full(result: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(folder_module, moment, full)

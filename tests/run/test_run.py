@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, presets
-from nodecopy.errors import DatasetError, ModelError
+from nodecopy.errors import ModelError
 from nodecopy.presets import EPSILON
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
-from nodecopy.run.fit import analyse_fit, fit_table
+from nodecopy.run.fit import analyse_fit
 from nodecopy.run.result import class_share_warnings
 from nodecopy.run.source import read_source
 
@@ -51,13 +51,6 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
     result = label_tables(numbers, progress=False)
     assert result.class_names == ("9", "10")
     assert result.classifier.classes_.tolist() == [9, 10]
-
-
-def test_a_class_without_a_label_is_refused(settings):
-    table = read_source(settings)
-    more = table.dataset.with_labels(table.dataset.labels, [*table.dataset.class_names, "rare"])
-    with pytest.raises(DatasetError, match="no node has the label 'rare', which is a class"):
-        fit_table(NodeCopyClassifier("fast"), replace(table, dataset=more))
 
 
 def test_labels_of_one_class_are_refused(settings, rows_file):
@@ -101,7 +94,7 @@ def test_labels_unlike_the_other_nodes_are_warned_of(given, others, warned) -> N
 def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):
     table = read_source(settings)
     part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
-    result = analyse_fit(settings, table, fit_table(part, table))
+    result = analyse_fit(settings, table, part.fit(table))
     assert result.posterior.probabilities.shape == (20, 2)
     assert result.donors.nodes.shape == (10, 14)
     assert len(result.donors.part) == 14

@@ -20,7 +20,6 @@ from nodecopy.estimator.progress import progress_bar
 from nodecopy.files import regular_file
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
-from nodecopy.run.figures import change_line, figures, read_figures
 from nodecopy.run.fit import label_table
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
 from nodecopy.run.source import read_source
@@ -57,9 +56,8 @@ def open_run(
                 "nodecopy label --edges FILE --out FOLDER to begin a new one"
             )
         settings = read_settings(run / CONFIG)
-    table = read_source(
-        replace(settings, max_memory=max_memory or settings.max_memory), labelled=False
-    )
+    most = max_memory or settings.max_memory
+    table = read_source(replace(settings, labels=None, label_columns=None, max_memory=most))
     given = _given_labels(settings, table, run / LABELS)
     settings = replace(settings, labels=str(run / LABELS), label_columns=None)
     begin_folder(run, settings)
@@ -255,7 +253,6 @@ class Session:
 
     def _write_results(self, progress: bool) -> None:
         self._set_finish("writing", "Fitting once more, and writing the folder …")
-        before = read_figures(self.folder)
         try:
             with self._lock:
                 self.refresh()
@@ -265,12 +262,11 @@ class Session:
             result = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
                 page = report_page(result)
-                write_folder(result, self.folder, page, self._exchanging(), report)
+                change = write_folder(result, self.folder, page, self._exchanging(), report)
         except NodecopyError as error:
-            self._set_finish("failed", f"{error}. The labels are kept all the same.")
+            self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
         self._written = version  # more labels may have come meanwhile
-        change = change_line(before, figures(result))
         holds = f"{self.folder} holds predictions, report, model and settings"
         self._set_finish("written", f"{holds}; {change}." if change else f"{holds}.")
 

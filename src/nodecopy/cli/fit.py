@@ -97,18 +97,14 @@ def fit(
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
     from nodecopy.run import label_tables, write_folder
-    from nodecopy.run.figures import change_line, figures, read_figures
 
     asked.pop("out", None)
     settings = _settings(asked)
     folder = _folder(out, settings)
-    before = read_figures(folder)
     result = label_tables(settings, True)
     with progress_bar("writing", True) as report:
-        write_folder(result, folder, report_page(result), progress=report)
-    print("\n".join(fit_lines(result, folder)))
-    if change := change_line(before, figures(result)):
-        print(change)
+        change = write_folder(result, folder, report_page(result), progress=report)
+    print("\n".join([*fit_lines(result, folder), *([change] if change else [])]))
     if settings.dataset is not None and settings.labels is None:
         _compare(result, folder)
 
@@ -148,20 +144,15 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
 
 def _compare(result: LabelledGraph, folder: Path) -> None:
     """Print scores on the test nodes of a built-in dataset, beside those of other methods."""
-    import numpy as np
     from rich.console import Console
     from rich.table import Table
 
     from nodecopy.report.summary import evaluation_lines
-    from nodecopy.run.evaluation import evaluate
+    from nodecopy.run.evaluation import evaluate_predictions
     from nodecopy.run.folder import PREDICTIONS, TRUTH
-    from nodecopy.run.source import built_in
 
     settings = result.settings
-    dataset, split = built_in(settings)
-    truth = np.full(dataset.num_nodes, -1)
-    truth[split.test] = dataset.labels[split.test]
-    evaluation = evaluate(result.predictions, truth, dataset.class_names)
+    evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
     if settings.baselines:
         table = Table("method", title=f"{settings.dataset}, {evaluation.nodes:,} test nodes")
         for column in ("accuracy", "NLL", "ECE", "CPU s"):

@@ -17,7 +17,10 @@ SUMMARY = "summary.json"
 
 
 def figures(result: LabelledGraph) -> dict[str, Any]:
-    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label."""
+    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label.
+
+    What takes held-out labels is None where there are none.
+    """
     labels, suspects = result.table.dataset.labels, result.suspect_labels
     confidence = result.posterior.probabilities.max(1)[result.without_label]
     values: dict[str, Any] = {
@@ -45,11 +48,6 @@ def figures(result: LabelledGraph) -> dict[str, Any]:
         counts = {"contradicted": len(suspects.nodes), "probably_wrong": result.probably_wrong}
         values["suspect_labels"] = counts
     return values
-
-
-def figures_json(result: LabelledGraph) -> str:
-    """Return the figures of a fit as JSON; null where no label was held out."""
-    return json.dumps(figures(result), indent=2, allow_nan=False) + "\n"
 
 
 def read_figures(folder: Path) -> Any:
