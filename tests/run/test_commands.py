@@ -7,9 +7,8 @@ import dataclasses
 import io
 import json
 import os
+import resource
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -19,7 +18,6 @@ import pytest
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.run import folder as folder_module
 from nodecopy.tables import read_tables
-from tests.waiting import LIMIT
 
 FILES = {
     *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
@@ -272,15 +270,15 @@ def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch,
         (["fit", *TABLES, "--labels=labels.csv", "--method=fast", "--out=new"], "new"),
     ],
 )
-def test_a_full_disk_is_one_line_that_names_the_target(ran, words, written):
-    script = (
-        "import resource, sys; from nodecopy.cli import main;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); sys.exit(main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", script, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
+def test_a_full_disk_is_one_line_that_names_the_target(ran, capsys, words, written):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        code = cli.main(words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code == 1
+    last = capsys.readouterr().err.splitlines()[-1]
     assert written in last
     assert "File too large" in last
     assert not Path(written).exists()

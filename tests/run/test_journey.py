@@ -8,28 +8,18 @@ import sys
 from pathlib import Path
 
 import duckdb
-import pytest
 
+from nodecopy import cli
 from tests.waiting import LIMIT
 
 HOSTILE = "<script>alert(1)</script>"
 IDS = [HOSTILE, "Zoë; Ltd", "007", "-7", "a b", "=1+1", "\u202eevil", "x" * 300]
 
 
-def nodecopy(folder: Path, *words: str) -> str:
-    """Run the installed command; return what it printed."""
-    command = Path(sys.executable).with_name("nodecopy")
-    done = subprocess.run(
-        [command, *words], cwd=folder, capture_output=True, text=True, timeout=LIMIT
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def test_predictions_come_back_with_the_ids_as_they_were(tmp_path: Path, capsys) -> None:
     """A fit to files as colleagues send them: semicolons, a byte-order mark, CRLF, Parquet."""
-    folder = tmp_path_factory.mktemp("files with spaces")
+    folder = tmp_path / "files with spaces"
+    folder.mkdir()
     ids = [*IDS, *(f"v{k}" for k in range(40 - len(IDS)))]
     pairs = [(r + k, r + (k + step) % 20) for r in (0, 20) for k in range(20) for step in (1, 2, 3)]
     with (folder / "edges.csv").open("w", encoding="utf-8-sig", newline="") as file:
@@ -45,19 +35,21 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "INSERT INTO f VALUES (?, ?, ?)", [(i, len(i), n) for n, i in enumerate(ids)]
         )
         db.execute(f"COPY f TO '{folder / 'features.parquet'}'")
-    tables = ["--edges", "edges.csv", "--labels", "labels.tsv", "--features", "features.parquet"]
-    assert "1 self-loop" in nodecopy(folder, "inspect", *tables)
-    cheap = ["--method", "fast"]
-    assert "report: " in nodecopy(folder, "fit", *tables, *cheap, "--out", "my run")
-    return folder / "my run"
-
-
-def test_predictions_come_back_with_the_ids_as_they_were(run: Path) -> None:
-    with (run / "predictions.csv").open(encoding="utf-8", newline="") as file:
+    names = {"edges": "edges.csv", "labels": "labels.tsv", "features": "features.parquet"}
+    tables = [f"--{key}={folder / name}" for key, name in names.items()]
+    assert cli.main(["inspect", *tables]) == 0
+    assert "1 self-loop" in capsys.readouterr().out
+    command = Path(sys.executable).with_name("nodecopy")  # as it is installed
+    words = ["fit", *tables, "--method", "fast", "--out", "my run"]
+    done = subprocess.run([command, *words], cwd=folder, capture_output=True, timeout=LIMIT)
+    assert (done.returncode, b"report: my run" in done.stdout) == (0, True)
+    predictions = folder / "my run" / "predictions.csv"
+    with predictions.open(encoding="utf-8", newline="") as file:
         result = {row["id"]: row for row in csv.DictReader(file)}
     assert set(IDS) <= set(result)
     assert len(result) == 40
     assert result[HOSTILE]["known"] == "good & <b>"
-    (run.parent / "truth.csv").write_text("id,label\na b,good & <b>\nv31,bad\n")
-    files = ["--predictions", "my run/predictions.csv", "--truth", "truth.csv"]
-    assert nodecopy(run.parent, "evaluate", *files).startswith("nodes       2\naccuracy ")
+    (folder / "truth.csv").write_text("id,label\na b,good & <b>\nv31,bad\n")
+    files = [f"--predictions={predictions}", f"--truth={folder / 'truth.csv'}"]
+    assert cli.main(["evaluate", *files]) == 0
+    assert capsys.readouterr().out.startswith("nodes       2\naccuracy ")

@@ -23,20 +23,17 @@ function fitWords() {
 function showFacts() {
   const last = state.history.at(-1);
   const facts = [
-    ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`, ""],
+    ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`],
     [
       "Estimated accuracy",
       last ? wholePercent(last[1]) : "–",
-      last
-        ? `95% interval ${span(last[2], last[3])}`
-        : "it takes two labels of some class, one of which can be held out",
-      "wide",
+      last ? `95% interval ${span(last[2], last[3])}` : "takes two labels of some class",
     ],
   ];
-  const cells = facts.map(([name, value, remark, style]) =>
+  const cells = facts.map(([name, value, remark]) =>
     make(
       "div",
-      { class: style },
+      {},
       make("dt", {}, name),
       make("dd", { class: "value" }, value),
       make("dd", { class: "remark" }, remark),
