@@ -40,6 +40,13 @@ class Client:
         return answer.status, reply, {name.lower(): value for name, value in answer.getheaders()}
 
 
+def send_raw(client: Client, *lines: str) -> bytes:
+    """Send lines as they are; return the beginning of the reply."""
+    with socket.create_connection(("127.0.0.1", client.port), LIMIT) as link:
+        link.sendall("\r\n".join(lines).encode())
+        return link.recv(100) if lines[-1].endswith("\n") else b""
+
+
 @pytest.fixture
 def session(tables: Tables, opened: Callable[..., Session]) -> Session:
     return opened(tables.settings("given.csv"))
@@ -101,15 +108,9 @@ def test_another_host_is_refused(client: Client) -> None:
 
 
 def test_two_hosts_are_refused(client: Client) -> None:
-    lines = [
-        f"GET /{client.token}/ HTTP/1.1",
-        f"Host: 127.0.0.1:{client.port}",
-        "Host: evil.example",
-        "Connection: close\r\n\r\n",
-    ]
-    with socket.create_connection(("127.0.0.1", client.port), LIMIT) as link:
-        link.sendall("\r\n".join(lines).encode())
-        assert link.recv(100).split()[1] in (b"400", b"403")
+    hosts = f"Host: 127.0.0.1:{client.port}", "Host: evil.example"
+    reply = send_raw(client, f"GET /{client.token}/ HTTP/1.1", *hosts, "Connection: close", "\r\n")
+    assert reply.split()[1] in (b"400", b"403")
 
 
 @pytest.mark.parametrize(
@@ -192,14 +193,9 @@ def test_a_fault_of_the_server_is_said_and_the_server_goes_on(
 def test_a_client_that_drops_a_request_leaves_no_trace(
     client: Client, capfd: pytest.CaptureFixture
 ) -> None:
-    lines = [
-        f"POST /{client.token}/api/answer HTTP/1.1",
-        f"Host: 127.0.0.1:{client.port}",
-        "Content-Type: application/json",
-        "Content-Length: 100\r\n\r\n{",
-    ]
-    with socket.create_connection(("127.0.0.1", client.port), LIMIT) as link:
-        link.sendall("\r\n".join(lines).encode())
+    head = f"POST /{client.token}/api/answer HTTP/1.1", f"Host: 127.0.0.1:{client.port}"
+    kind = "Content-Type: application/json", "Content-Length: 100"
+    send_raw(client, *head, *kind, "", "{")
     assert client("api/state")[0] == 200
     assert capfd.readouterr().err == ""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import Fit
@@ -20,7 +21,6 @@ from nodecopy.posterior import Posterior
 from nodecopy.run import (
     FitSettings,
     LabelledGraph,
-    NextLabels,
     SuspectEdges,
     Validation,
 )

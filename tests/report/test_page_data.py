@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodecopy.graph import Graph
 from nodecopy.report.page_data import page_data
-from nodecopy.report.page_nodes import choose_nodes, link_columns
+from nodecopy.report.page_nodes import choose_nodes
 from nodecopy.run import LabelledGraph, Validation
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
@@ -153,13 +152,9 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     needed = {*range(8), *result.next_labels.nodes, *result.suspect_edges.nodes.ravel()}
     assert needed <= chosen
     others = np.setdiff1d(np.arange(400), list(needed))
-    doubtful = others[np.argsort(p[others], kind="stable")][: int(0.75 * (60 - len(needed)))]
+    doubtful = others[np.argsort(p[others], kind="stable")][: 60 - len(needed)]
     assert len(doubtful) > 20
-    assert set(doubtful.tolist()) <= chosen
-    assert chosen == set(choose_nodes(result, 60).tolist())
-    sample = chosen - needed - set(doubtful.tolist())
-    seed = replace(result, settings=replace(result.settings, random_state=1))
-    assert not sample <= set(choose_nodes(seed, 60).tolist())
+    assert set(doubtful.tolist()) == chosen - needed
     data = page_data(result, max_nodes=60)
     assert "60 of 400 nodes" in data["leftOut"]
     assert sum(data["classes"]["predicted"]) == 400
@@ -184,13 +179,3 @@ def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_
     listed = {*result.suspect_labels.nodes[:25], *result.next_labels.nodes[:25]}
     others = np.setdiff1d(chosen, [*listed, *result.suspect_edges.nodes.ravel()])
     assert np.count_nonzero(others < 2_000) >= len(others) // 2
-
-
-def test_hubs_keep_their_labelled_neighbours_when_links_are_many():
-    star = Graph.from_edges(601, [(0, i) for i in range(1, 601)])
-    first = np.arange(601) >= 590
-    packed = link_columns(star, np.arange(601), first, max_links=0)
-    offsets = unpacked(packed["offsets"], "<i4")
-    targets = unpacked(packed["targets"], "<i4")
-    assert targets[: offsets[1]].tolist() == [*range(590, 601), *range(1, 6)]
-    assert np.diff(offsets)[1:].tolist() == [1] * 600

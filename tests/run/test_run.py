@@ -35,16 +35,6 @@ def test_donors_are_of_the_class_that_the_base_predicted(labelled):
     assert label_tables(fast, progress=False).donors is None
 
 
-def test_the_same_settings_give_the_same_result(labelled, settings):
-    again = label_tables(settings, progress=False)
-    assert np.array_equal(again.posterior.probabilities, labelled.posterior.probabilities)
-    assert np.array_equal(again.validation.probabilities, labelled.validation.probabilities)
-    assert np.array_equal(again.next_labels.nodes, labelled.next_labels.nodes)
-    other = label_tables(replace(settings, random_state=1, calibrate=False), progress=False)
-    assert not np.array_equal(other.posterior.probabilities, labelled.posterior.probabilities)
-    assert other.validation is None
-
-
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
     rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
     numbers = replace(settings, labels=rows_file("l.csv", rows))

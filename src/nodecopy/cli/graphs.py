@@ -27,16 +27,13 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     asked = reading.asked_for(locals())
-    from nodecopy.calibration.sets import check_coverage
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.progress import stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
 
-    settings = reading.settings_of(asked, "model", "out", "coverage")
-    if coverage is not None:
-        check_coverage(coverage)
+    settings = reading.settings_of(asked, "model", "out")
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:

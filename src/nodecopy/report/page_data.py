@@ -72,7 +72,7 @@ def page_data(
         "suspectLabels": contradicted,
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": node_columns(result, nodes),
-        "links": link_columns(graph, nodes, labels >= 0),
+        "links": link_columns(graph, nodes),
         "donors": donor_columns(result, nodes),
     }
 
@@ -141,9 +141,9 @@ def _left_out(shown: int, total: int) -> str | None:
     if shown == total:
         return None
     return (
-        f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those in its "
-        "lists, labelled ones, the least certain, and a random sample of the rest. Charts count "
-        "all nodes, and predictions.csv lists them."
+        f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those of "
+        "its map and lists, labelled ones, and the least certain. Charts count all nodes, and "
+        "predictions.csv lists them."
     )
 
 

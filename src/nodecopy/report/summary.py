@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
@@ -136,17 +135,17 @@ def _labels(result: LabelledGraph) -> str:
 
 
 def _left_out(result: Evaluation) -> str:
-    strangers = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
-    more = ", …" if len(result.foreign_classes) > _SHOWN else ""
-    parts: Sequence[tuple[int, str]] = (
-        (result.known, "more were known to the model and do not count"),
-        (
-            result.foreign,
-            f"of classes that the model does not know ({strangers}{more}): counted as "
-            "errors, and left out of NLL, Brier, ECE and AUROC",
-        ),
-    )
-    return "".join(f"; {count:,} {what}" for count, what in parts if count)
+    text = ""
+    if result.known:
+        text += f"; {result.known:,} more were known to the model and do not count"
+    if result.foreign:
+        names = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
+        more = ", …" if len(result.foreign_classes) > _SHOWN else ""
+        text += (
+            f"; {result.foreign:,} of classes that the model does not know ({names}{more}): "
+            "counted as errors, and left out of NLL, Brier, ECE and AUROC"
+        )
+    return text
 
 
 def _share(part: int, whole: int) -> str:
