@@ -137,25 +137,23 @@ def test_requests_of_other_sites_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "status", "words"),
+    ("body", "status", "words"),
     [
-        ("{", {}, 400, "must be a JSON object"),
-        ("[" * 60_000, {}, 400, "must be a JSON object"),
-        (b"\xff", {}, 400, "must be a JSON object"),
-        ("{}", {"Content-Type": "text/plain"}, 415, "must be JSON"),
-        ("{}", {}, 409, "needs the string id"),
-        ({"id": "p50", "do": "burn"}, {}, 409, "an answer is"),
-        ({"id": "p50", "do": "label", "label": ["ash"]}, {}, 409, "needs the string label"),
-        ({"id": "nobody", "do": "skip"}, {}, 409, "no node has the id 'nobody'"),
-        ({"id": "p50", "do": "label", "label": "elm"}, {}, 409, "unknown class 'elm'"),
-        ('{"id": "' + "x" * 70_000 + '"}', {}, 413, "too large"),
+        ("{", 400, "must be a JSON object"),
+        ("[" * 60_000, 400, "must be a JSON object"),
+        (b"\xff", 400, "must be a JSON object"),
+        ("{}", 409, "needs the string id"),
+        ({"id": "p50", "do": "burn"}, 409, "an answer is"),
+        ({"id": "p50", "do": "label", "label": ["ash"]}, 409, "needs the string label"),
+        ({"id": "nobody", "do": "skip"}, 409, "no node has the id 'nobody'"),
+        ({"id": "p50", "do": "label", "label": "elm"}, 409, "unknown class 'elm'"),
     ],
 )
 def test_bad_requests_get_one_line(
-    client: Client, tables: Tables, body: Any, headers: dict[str, str], status: int, words: str
+    client: Client, tables: Tables, body: Any, status: int, words: str
 ) -> None:
     before = tables.labels()
-    code, content, _ = client("api/answer", body, headers)
+    code, content, _ = client("api/answer", body)
     assert (code, words in content["error"]) == (status, True)
     assert tables.labels() == before
     assert client("api/answer")[0] == 405

@@ -15,7 +15,6 @@ import pytest
 import nodecopy
 from nodecopy import cli
 from nodecopy.paper.spec import load_experiment
-from nodecopy.weights.descent import TrainConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = DOCS / "guide"
@@ -30,13 +29,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Networks that train for ten epochs where nothing else is said: speed is what counts."""
-    _, *others = TrainConfig.__init__.__defaults__ or ()
-    monkeypatch.setattr(TrainConfig.__init__, "__defaults__", (10, *others))
-
-
 def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     page = Page(GUIDE / "own-graph.md", capsys)
     page.follow(until="## Label more")
@@ -47,6 +39,7 @@ def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     confidence = {row["id"]: float(row["confidence"]) for row in predictions}
     assert confidence["8"] == pytest.approx(0.77, abs=0.01)
     assert Path("run/predictions.csv").read_bytes() == Path("run2/predictions.csv").read_bytes()
+    page.change({"nodecopy fit cora": "nodecopy fit cora --method fast --no-baselines"})
     page.follow()
     assert Path("run-features/report.html").is_file()
     assert rows("new.csv")[-1]["id"] == "34"

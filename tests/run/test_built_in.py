@@ -67,7 +67,10 @@ def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
 
 
 def test_the_command_ends_with_what_evaluate_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    short_training: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3", "--suspects=7"]

@@ -30,7 +30,6 @@ from nodecopy.report.page import LIBRARY, asset, filled, policy
 from nodecopy.run.folder import REPORT
 
 ADDRESS = "127.0.0.1"
-_MAX_REQUEST = 64 * 1024
 _STOP_SECONDS = 30.0
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -206,15 +205,8 @@ def _problem(status: int, error: object) -> Response:
 
 
 async def _json_body(request: Request) -> dict[str, Any]:
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise HTTPException(415, "a request must be JSON")
-    raw = b""
-    async for part in request.stream():
-        raw += part
-        if len(raw) > _MAX_REQUEST:
-            raise HTTPException(413, "the request is too large")
     try:
-        body = json.loads(raw)
+        body = json.loads(await request.body())
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,7 +120,6 @@ def _settings(asked: dict[str, Any]) -> FitSettings:
 
 def _folder(out: str | None, settings: FitSettings) -> Path:
     """Return the folder to write, which holds nothing that would be lost."""
-    from nodecopy.files import left_over_lines
     from nodecopy.run.folder import WRITTEN, check_folder
     from nodecopy.run.source import built_in
 
@@ -130,8 +128,7 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
         out = out or f"runs/{settings.dataset}-{split.name}-seed-{settings.random_state}"
     if out is None:
         raise InputError("--out is missing: the folder to write")
-    for line in left_over_lines(out):
-        print(f"note: {line}", file=sys.stderr)
+    reading.print_left_over(out)
     folder = check_folder(out)
     for file in map(Path, settings.files):
         if any(file.resolve().is_relative_to(folder.resolve() / name) for name in WRITTEN):

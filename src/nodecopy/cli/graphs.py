@@ -43,9 +43,8 @@ def predict(
         table, posterior = loaded.predict(settings, first)
     with progress_bar("writing", True) as report:
         write_predictions(loaded.predictions(table, posterior, coverage), target, report)
-    for line in listed_sentences("note", table.notes):
-        print(line)
-    print(f"{table.dataset.num_nodes:,} nodes: {out}")
+    rows = f"{table.dataset.num_nodes:,} nodes: {out}"
+    print("\n".join([*listed_sentences("note", table.notes), rows]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -113,14 +112,12 @@ def import_tables(
     """
     asked = reading.asked_for(locals())
     from nodecopy.estimator.progress import progress_bar
-    from nodecopy.files import left_over_lines
     from nodecopy.machine import size_text
     from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import listed_sentences
     from nodecopy.tables.stored import check_graph_folder, write_graph
 
-    for line in left_over_lines(out):
-        print(f"note: {line}", file=sys.stderr)
+    reading.print_left_over(out)
     folder = check_graph_folder(out)
     with progress_bar("reading", True) as report:
         table = read_source(reading.settings_of(asked, "out"), report)

@@ -73,10 +73,8 @@ def label(
         reading.refuse(given, f"is for a new folder; {run} has its own settings")
     from nodecopy.annotate import open_run
     from nodecopy.annotate.server import Served
-    from nodecopy.files import left_over_lines
 
-    for line in left_over_lines(folder):
-        print(f"note: {line}", file=sys.stderr)
+    reading.print_left_over(folder)
     with closing(open_run(folder, settings, named, most)) as session:
         for note in session.table.notes:
             print(f"note: {note}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -126,6 +127,14 @@ def settings_of(asked: Mapping[str, Any], *others: str) -> FitSettings:
     from nodecopy.run import FitSettings
 
     return FitSettings(**{name: value for name, value in asked.items() if name not in others})
+
+
+def print_left_over(folder: str) -> None:
+    """Say what runs that were killed left beside a folder."""
+    from nodecopy.files import left_over_lines
+
+    for line in left_over_lines(folder):
+        print(f"note: {line}", file=sys.stderr)
 
 
 def column_names(columns: str) -> tuple[str, ...]:

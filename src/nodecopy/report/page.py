@@ -14,22 +14,10 @@ from nodecopy.report.page_map import node_map
 from nodecopy.report.page_nodes import MAX_NODES
 from nodecopy.run import LabelledGraph
 
+# In this order: later ones use what earlier ones define.
 _SCRIPTS = (
-    "text",
-    "data",
-    "marks",
-    "charts",
-    "plain_table",
-    "map",
-    "download",
-    "sections",
-    "table",
-    "neighbourhood",
-    "node",
-    "donors",
-    "panel",
-    "theme",
-    "page",
+    *("text", "data", "marks", "charts", "plain_table", "map", "download", "sections", "table"),
+    *("neighbourhood", "node", "donors", "panel", "theme", "page"),
 )
 LIBRARY = "vendor/echarts.min.js"
 # Of the whole page, in bytes.

@@ -9,18 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import counted
+from nodecopy.report import page_nodes
 from nodecopy.report.page_held_out import held_out_sections
 from nodecopy.report.page_map import NodeMap, node_map
-from nodecopy.report.page_nodes import (
-    MAX_NODES,
-    choose_nodes,
-    donor_columns,
-    link_columns,
-    most_listed,
-    node_columns,
-    packed,
-    place_of,
-)
+from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
 from nodecopy.run import LabelledGraph
 
 _BINS = 20
@@ -71,9 +63,9 @@ def page_data(
         "next": listing(_suggestions(len(chosen.nodes)), chosen.nodes, gain=chosen.gain),
         "suspectLabels": contradicted,
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
-        "nodes": node_columns(result, nodes),
-        "links": link_columns(graph, nodes),
-        "donors": donor_columns(result, nodes),
+        "nodes": page_nodes.node_columns(result, nodes),
+        "links": page_nodes.link_columns(graph, nodes),
+        "donors": page_nodes.donor_columns(result, nodes),
     }
 
 

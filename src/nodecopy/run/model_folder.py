@@ -55,12 +55,6 @@ class FittedTables:
     missing: MissingValues
     filled: dict[str, float]
 
-    def __post_init__(self) -> None:
-        """Check that there is a label for each id."""
-        count = len(self.ids["ids"]) if "ids" in self.ids else len(self.ids["id_offsets"]) - 1
-        if self.labels.shape != (count,):
-            raise FormatError("ids and labels must be of the same nodes")
-
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
