@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.annotate import Session, open_run
+from nodecopy.annotate import Session
 from nodecopy.data import planted_partition
 from nodecopy.run import FitSettings
 
@@ -75,7 +75,7 @@ def opened(tables: Tables) -> Iterator[Callable[..., Session]]:
     sessions: list[Session] = []
 
     def open_session(settings: FitSettings | None = None, **more: Any) -> Session:
-        sessions.append(open_run(tables.run, settings, **more))
+        sessions.append(Session(tables.run, settings, **more))
         return sessions[-1]
 
     yield open_session

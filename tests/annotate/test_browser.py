@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.annotate import Session, open_run
+from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
 from nodecopy.data import planted_partition
 from nodecopy.run import FitSettings
@@ -197,7 +197,7 @@ def hostile(tmp_path: Path) -> FitSettings:
 @contextmanager
 def labelling(run: Path, settings: FitSettings) -> Iterator[str]:
     """Serve a page from this process; yield its address."""
-    with closing(open_run(run, settings)) as session, Served(session) as served:
+    with closing(Session(run, settings)) as session, Served(session) as served:
         yield served.url
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_split
-from nodecopy.annotate import open_run
+from nodecopy.annotate import Session
 from nodecopy.errors import SpecError
 from nodecopy.run import FitSettings
 from nodecopy.run.source import read_source
@@ -93,7 +93,7 @@ def test_the_command_ends_with_what_evaluate_says(
 
 def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
     run = shutil.copytree(run, tmp_path / "run")
-    with closing(open_run(run)) as session:
+    with closing(Session(run)) as session:
         assert len(session.answers.labels) == 35
         cells = session.view("0")["columns"]
         assert cells[0] == ("feature 19", "1")

@@ -95,10 +95,13 @@ def fit(
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
-    from nodecopy.run import label_tables, write_folder
+    from nodecopy.run import label_tables, read_settings, write_folder
 
-    asked.pop("out", None)
-    settings = _settings(asked)
+    for name in ("out", "config"):
+        asked.pop(name, None)
+    settings = reading.settings_of(asked) if config is None else read_settings(config, **asked)
+    if coverage is not None and not settings.holds_out:
+        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     result = label_tables(settings, True)
     with progress_bar("writing", True) as report:
@@ -106,16 +109,6 @@ def fit(
     print("\n".join([*fit_lines(result, folder), *([change] if change else [])]))
     if settings.dataset is not None and settings.labels is None:
         _compare(result, folder)
-
-
-def _settings(asked: dict[str, Any]) -> FitSettings:
-    from nodecopy.run import FitSettings, read_settings
-
-    config = asked.pop("config", None)
-    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
-    if "coverage" in asked and not settings.holds_out:
-        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
-    return settings
 
 
 def _folder(out: str | None, settings: FitSettings) -> Path:

@@ -71,11 +71,11 @@ def label(
     if run is not None:
         given = [*asked, *(["out"] if out else [])]
         reading.refuse(given, f"is for a new folder; {run} has its own settings")
-    from nodecopy.annotate import open_run
+    from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
 
     reading.print_left_over(folder)
-    with closing(open_run(folder, settings, named, most)) as session:
+    with closing(Session(folder, settings, named, most)) as session:
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:
