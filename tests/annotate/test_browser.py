@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import signal
@@ -20,8 +19,9 @@ from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
 from nodecopy.data import planted_partition
 from nodecopy.run import FitSettings
-from tests.annotate.conftest import Tables
+from tests.annotate.conftest import Tables, kept
 from tests.browser import NEEDED, Page, browser
+from tests.csv_files import read_csv, write_csv
 from tests.waiting import LIMIT
 
 pytestmark = NEEDED
@@ -105,24 +105,11 @@ def screen(driver: Any) -> Screen:
     return Screen(driver, "")
 
 
-def write(path: Path, header: str, rows: Any) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header.split(","), *rows])
-
-
-def kept(run: Path) -> dict[str, str]:
-    """Return the labels in a folder; each node is there once."""
-    with (run / "labels.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len({row["id"] for row in rows}) == len(rows)
-    return {row["id"]: row["label"] for row in rows}
-
-
 def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
     screen: Screen, tmp_path: Path
 ) -> None:
     data = planted_partition(200, 3, seed=0)
-    write(tmp_path / "edges.csv", "source,target", data.graph.edges().tolist())
+    write_csv(tmp_path / "edges.csv", "source,target", data.graph.edges().tolist())
     truth = {str(n): f"class {k}" for n, k in enumerate(data.labels)}
     names, run, given = sorted({*truth.values()}), tmp_path / "run", {}
     begin = (f"--edges={tmp_path / 'edges.csv'}", f"--classes={','.join(names)}", f"--out={run}")
@@ -163,9 +150,8 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         screen.check_quiet()
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT) == 0  # the results are there already
-    with (run / "predictions.csv").open(newline="") as file:
-        rows = {row["id"]: row for row in csv.DictReader(file)}
-    assert {id: row["known"] for id, row in rows.items() if row["known"]} == given == kept(run)
+    rows = read_csv(run / "predictions.csv")
+    assert {row["id"]: row["known"] for row in rows if row["known"]} == given == kept(run)
 
 
 HOSTILE = [
@@ -185,11 +171,11 @@ def hostile(tmp_path: Path) -> FitSettings:
     """Two rings of eight, all names of which would like to be something else."""
     ids = [f"{name}{ring}" for ring in "ab" for name in HOSTILE]
     pairs = [(r + k, r + (k + s) % 8) for r in (0, 8) for k in range(8) for s in (1, 2)]
-    write(tmp_path / "edges.csv", "source,target", [[ids[u], ids[v]] for u, v in pairs])
+    write_csv(tmp_path / "edges.csv", "source,target", [[ids[u], ids[v]] for u, v in pairs])
     rows = [[id, f"<b onclick=alert(1)>{id}</b>", n % 3, n // 8] for n, id in enumerate(ids)]
-    write(tmp_path / "features.csv", "id,<i>title</i>,x,y", rows)
+    write_csv(tmp_path / "features.csv", "id,<i>title</i>,x,y", rows)
     given = [[ids[0], HOSTILE[1]], [ids[1], HOSTILE[1]], [ids[8], HOSTILE[0]], [ids[9], HOSTILE[0]]]
-    write(tmp_path / "labels.csv", "id,label", given)
+    write_csv(tmp_path / "labels.csv", "id,label", given)
     files = [str(tmp_path / f"{name}.csv") for name in ("edges", "labels", "features")]
     return FitSettings(*files, feature_columns=("id", "x", "y"), method="fast")
 
@@ -296,7 +282,9 @@ MESH = "Diabetes Mellitus, Experimental", "Diabetes Mellitus Type 1", "Diabetes 
 def test_class_names_that_begin_alike_are_shown_whole(
     screen: Screen, hostile: FitSettings, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
-    write(tmp_path / "names.csv", "id,label", [[f"{HOSTILE[0]}{ring}", names[0]] for ring in "ab"])
+    write_csv(
+        tmp_path / "names.csv", "id,label", [[f"{HOSTILE[0]}{ring}", names[0]] for ring in "ab"]
+    )
     settings = replace(hostile, labels=str(tmp_path / "names.csv"))
     with labelling(tmp_path / "run", settings) as url:
         screen.visit(url, 390)

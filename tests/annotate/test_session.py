@@ -153,22 +153,6 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert session.search(" ") == []
 
 
-def test_what_is_put_aside_is_not_asked_about_and_undo_brings_it_back(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv"))
-    before = settled(session)["next"]
-    session.put_aside(before[0], "skip")
-    session.put_aside(before[1], "cannot tell")
-    assert session.next_nodes(1) == [before[2]]
-    assert session.state()["cannotTell"] == 1
-    assert session.undo() == (before[1], "")
-    assert session.undo() == (before[0], "")
-    with pytest.raises(InputError, match="nothing to undo"):
-        session.undo()
-    assert settled(session)["next"] == before
-
-
 def test_when_all_suggestions_are_put_aside_there_are_new_ones(
     tables: Tables, opened: Opened
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ import pytest
 import nodecopy
 from nodecopy import cli
 from nodecopy.paper.spec import load_experiment
+from tests.csv_files import read_csv
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = DOCS / "guide"
@@ -33,8 +33,8 @@ def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     page = Page(GUIDE / "own-graph.md", capsys)
     page.follow(until="## Label more")
     assert "96.7%" in page.printed  # of the evaluation: one of 30 is wrong
-    truth = {row["id"]: row["label"] for row in rows("truth.csv")}
-    predictions = rows("run/predictions.csv")
+    truth = {row["id"]: row["label"] for row in read_csv("truth.csv")}
+    predictions = read_csv("run/predictions.csv")
     assert [row["id"] for row in predictions if row["predicted"] != truth[row["id"]]] == ["8"]
     confidence = {row["id"]: float(row["confidence"]) for row in predictions}
     assert confidence["8"] == pytest.approx(0.77, abs=0.01)
@@ -42,7 +42,7 @@ def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     page.change({"nodecopy fit cora": "nodecopy fit cora --method fast --no-baselines"})
     page.follow()
     assert Path("run-features/report.html").is_file()
-    assert rows("new.csv")[-1]["id"] == "34"
+    assert read_csv("new.csv")[-1]["id"] == "34"
 
 
 @pytest.mark.parametrize("name", ["guide/label.md", "trust.md"])
@@ -139,8 +139,3 @@ def run(program: str, *words: str) -> None:
     else:
         assert program == "nodecopy", program
         assert cli.main(words) == 0, words
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))

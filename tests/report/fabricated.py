@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +28,7 @@ from nodecopy.run.result import DrawnDonors
 from nodecopy.run.source import read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
+from tests.csv_files import write_csv
 from tests.problems import short_gcn
 
 SCRIPT = "<script>alert(1)</script>"
@@ -57,11 +57,11 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     edges = [(a, b) for a, b in [*ring, *chords, *star, (1, 2)] if a != b]
     noise = rng.random((61, 6))
     features = noise + np.vstack([np.repeat(np.eye(3)[kind], 2, axis=1), np.zeros(6)])
-    _write(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
+    write_csv(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
     known = [(ids[i], HOSTILE_CLASSES[kind[i]]) for i in range(24)]
-    _write(folder / "labels.csv", ["id", "label"], known)
+    write_csv(folder / "labels.csv", ["id", "label"], known)
     names = ["id", *(f"f{d}" for d in range(6))]
-    _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
+    write_csv(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
     files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
     settings = FitSettings(*files, method="paper", calibrate=True, folds=2)
     quick = NodeCopyClassifier(short_gcn(10, 2, 2), calibrate=True, folds=2, random_state=0)
@@ -121,8 +121,3 @@ def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:
     p = rng.dirichlet(np.full(k, 0.5), n)
     entropy = -(p * np.log(np.maximum(p, 1e-12))).sum(1)
     return Posterior(p, 0.4 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2, 0.1 * entropy)
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -15,14 +14,10 @@ from nodecopy.annotate import Session
 from nodecopy.errors import SpecError
 from nodecopy.run import FitSettings
 from nodecopy.run.source import read_source
+from tests.csv_files import read_csv
 from tests.run.test_commands import FILES
 
 CORA = load_dataset("cora")
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def fit(*options: str) -> int:
@@ -54,7 +49,7 @@ def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
     split = fixed_split(CORA, 5)
     known = np.where(np.isin(np.arange(2708), split.train), CORA.labels, -1)
     expected = NodeCopyClassifier("fast", random_state=0).fit(CORA.graph, CORA.features, known)
-    rows = read(run / "predictions.csv")
+    rows = read_csv(run / "predictions.csv")
     assert [row["id"] for row in rows] == [str(node) for node in range(2708)]
     shown = [[float(row[f"p_{name}"]) for name in CORA.class_names] for row in rows]
     np.testing.assert_allclose(shown, expected.predict_proba(), atol=1e-6)
@@ -62,7 +57,7 @@ def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
     assert [row["predicted"] for row in rows] == names
     assert NodeCopyClassifier.load(run / "model").predict().tolist() == names
     truth = [(str(node), CORA.class_names[CORA.labels[node]]) for node in split.test]
-    assert [tuple(row.values()) for row in read(run / "truth.csv")] == truth
+    assert [tuple(row.values()) for row in read_csv(run / "truth.csv")] == truth
     assert "cora (built in)" in (run / "report.html").read_text("utf-8")
 
 
@@ -78,7 +73,7 @@ def test_the_command_ends_with_what_evaluate_says(
     out = capsys.readouterr().out
     folder = Path("runs/cora-random-5-seed-1-seed-1")
     assert f"report: {folder / 'report.html'}\n" in out
-    assert len(read(folder / "suspect_edges.csv")) == 7
+    assert len(read_csv(folder / "suspect_edges.csv")) == 7
     files = [f"--predictions={folder}/predictions.csv", f"--truth={folder}/truth.csv"]
     assert cli.main(["evaluate", *files]) == 0
     evaluated = capsys.readouterr().out
@@ -100,9 +95,11 @@ def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
         assert len(cells) == np.diff(CORA.features.indptr)[0]
         session.label("1708", "Theory", None)
         session.finish()
-    assert len(read(run / "labels.csv")) == 36
-    assert {row["id"]: row["known"] for row in read(run / "predictions.csv")}["1708"] == "Theory"
-    assert len(read(run / "truth.csv")) == 1000
+    assert len(read_csv(run / "labels.csv")) == 36
+    assert {row["id"]: row["known"] for row in read_csv(run / "predictions.csv")}[
+        "1708"
+    ] == "Theory"
+    assert len(read_csv(run / "truth.csv")) == 1000
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,11 @@ import pytest
 
 from nodecopy import NodeCopyClassifier, presets
 from nodecopy.errors import ModelError
-from nodecopy.presets import EPSILON
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
 from nodecopy.run.fit import analyse_fit
 from nodecopy.run.result import class_share_warnings
 from nodecopy.run.source import read_source
-
-
-def test_everything_is_there_and_of_the_right_size(labelled, settings):
-    n = labelled.table.dataset.num_nodes
-    assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
-    assert labelled.class_names == ("=red", "blue")
-    assert labelled.donors.nodes.shape == (10, n)
-    assert labelled.donors.epsilon == EPSILON
-    assert labelled.validation.probabilities.shape == (7, 2)
-    assert len(labelled.next_labels.nodes) == 13  # all that have no label
 
 
 def test_donors_are_of_the_class_that_the_base_predicted(labelled):
