@@ -62,10 +62,9 @@ def evaluate(
     from nodecopy.tables.inspection import listed_sentences
 
     names = reading.asked_for(options).get("label_columns")
-    found = evaluate_predictions(predictions, truth, names)
-    Console(highlight=False, soft_wrap=True).print(
-        "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
-    )
+    scored = evaluate_predictions(predictions, truth, names)
+    lines = [*evaluation_lines(scored), *listed_sentences("note", scored.notes)]
+    Console(highlight=False, soft_wrap=True).print("\n".join(lines), markup=False)
 
 
 @app.command(rich_help_panel=reading.PANEL)

@@ -67,15 +67,17 @@ def label(
     for name in ("run", "out", "port", "browser"):
         asked.pop(name, None)
     named, most = asked.pop("classes", ()), asked.pop("max_memory", None)
-    folder, settings = (run, None) if run is not None else _new_folder(out, asked)
-    if run is not None:
+    settings: FitSettings | None = None
+    if run is None:
+        run, settings = _new_folder(out, asked)
+    else:
         given = [*asked, *(["out"] if out else [])]
         reading.refuse(given, f"is for a new folder; {run} has its own settings")
     from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
 
-    reading.print_left_over(folder)
-    with closing(Session(folder, settings, named, most)) as session:
+    reading.print_left_over(run)
+    with closing(Session(run, settings, named, most)) as session:
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:

@@ -43,10 +43,10 @@ def page_data(
         return {"sentence": sentence, "total": len(of), "nodes": listed} | values
 
     chosen, edges, suspects = result.next_labels, result.suspect_edges, result.suspect_labels
-    contradicted = listing(_suspect_labels(result), np.zeros(0, np.int64))
+    contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
-        found = {"suggested": suspects.suggested, "probability": suspects.probability}
-        contradicted = listing(_suspect_labels(result), suspects.nodes, **found)
+        contradicted = suspects.nodes
+        columns = {"suggested": suspects.suggested, "probability": suspects.probability}
     return {
         "files": _files(result),
         "method": _method(result),
@@ -61,7 +61,7 @@ def page_data(
         "confidence": _confidence(result),
         **held_out_sections(result),
         "next": listing(_suggestions(len(chosen.nodes)), chosen.nodes, gain=chosen.gain),
-        "suspectLabels": contradicted,
+        "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
         "links": page_nodes.link_columns(graph, nodes),
