@@ -130,7 +130,7 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, cap
     assert "disagree" in capsys.readouterr().err
 
 
-def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
+def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys, short_training):
     assert fit("--method=paper") == 0
     out = capsys.readouterr().out
     assert "not estimated: no label was held out" in out

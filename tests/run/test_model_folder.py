@@ -148,7 +148,7 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
     assert f"3 of {len(table.ids)} nodes are new" in table.notes
 
 
-def test_a_node_that_is_gone_changes_nothing_elsewhere(settings, rows_file):
+def test_a_node_that_is_gone_changes_nothing_elsewhere(settings, rows_file, short_training):
     labelled = label_tables(replace(settings, method="paper"), progress=False)
     graph, ids = labelled.table.dataset.graph, [str(id) for id in labelled.table.ids]
     edges = [row for row in read(settings.edges) if ids[3] not in row]
