@@ -76,7 +76,7 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
         del table
         settings = FitSettings(graph=str(folder / "graph"), method=chosen.method)
         table = timed("open and verify the graph", lambda: source.read_source(settings))
-    fitted = timed("fit", lambda: fit.fit_table(settings.classifier(progress=False), table))
+    fitted = timed("fit", lambda: settings.classifier(progress=False).fit(table))
     found = timed(
         "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
     )

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from nodecopy.data.task import Task
 from nodecopy.estimator import progress
+from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task
 
 # How busy the machine is must not decide whether a property holds: no deadline, the same examples
@@ -32,6 +33,13 @@ def no_lines_for_a_busy_machine() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "_PAUSE", 3600.0)
         yield
+
+
+@pytest.fixture
+def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let networks train for ten epochs where nothing else is said."""
+    _, *others = TrainConfig.__init__.__defaults__ or ()
+    monkeypatch.setattr(TrainConfig.__init__, "__defaults__", (10, *others))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import errno
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,12 +50,12 @@ def test_help_lists_the_commands(args, capsys):
     assert all(line.startswith("fitting cora: ") for line in captured.err.splitlines())
 
 
-def test_python_dash_m_passes_the_exit_code_on():
-    command = [sys.executable, "-m", "nodecopy"]
-    fine = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=LIMIT)
+def test_the_installed_command_and_python_dash_m_pass_the_exit_code_on():
+    installed = [Path(sys.executable).with_name("nodecopy"), "--version"]
+    fine = subprocess.run(installed, capture_output=True, text=True, timeout=LIMIT)
     assert (fine.returncode, fine.stdout) == (0, f"nodecopy {nodecopy.__version__}\n")
-    wrong = subprocess.run([*command, "dataset"], capture_output=True, text=True, timeout=LIMIT)
-    assert wrong.returncode == 2
+    module = [sys.executable, "-m", "nodecopy", "dataset"]
+    assert subprocess.run(module, capture_output=True, timeout=LIMIT).returncode == 2
 
 
 def test_datasets_shows_the_counts_of_every_built_in_set(capsys):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 
 from nodecopy import cli
 from nodecopy.data import planted_partition
+from tests.csv_files import write_csv
 
 TABLES = ["--edges=e.csv", "--features=f.csv"]
 
@@ -18,20 +18,13 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
     """Tables of 60 nodes in two classes, and the graph that was imported from them."""
     data = planted_partition(60, 2, seed=0)
     ids = [f"n {k}" for k in range(60)]
-    write(tmp_path / "e.csv", [("a", "b"), *((ids[u], ids[v]) for u, v in data.graph.edges())])
-    write(
-        tmp_path / "l.csv", [("id", "label"), *((ids[k], f"c{data.labels[k]}") for k in range(9))]
-    )
+    write_csv(tmp_path / "e.csv", "a,b", [(ids[u], ids[v]) for u, v in data.graph.edges()])
+    write_csv(tmp_path / "l.csv", "id,label", [(ids[k], f"c{data.labels[k]}") for k in range(9)])
     features = data.features.toarray()
     names = [f"f{d}" for d in range(features.shape[1])]
-    write(tmp_path / "f.csv", [("id", *names), *((ids[k], *features[k]) for k in range(60))])
+    write_csv(tmp_path / "f.csv", ["id", *names], [(ids[k], *features[k]) for k in range(60)])
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def write(path: Path, rows: list[tuple[object, ...]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def run(*words: str) -> int:
@@ -92,13 +85,13 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
     [
         (["inspect", "--graph=nowhere"], "error: nowhere holds no graph"),
         (["inspect", "--graph=."], "error: . holds no graph"),
-        (["inspect", "--graph=graph", "--edges=e.csv"], "error: --edges is for tables"),
+        (["inspect", "--graph=graph", "--edges=e.csv"], "error: edges is for tables"),
         (
             ["fit", "--graph=graph", "--features=f.csv", "--out=run"],
             "error: features is for tables",
         ),
         (["fit", "--graph=graph", "--label-columns=a,b", "--out=run"], "error: label_columns are"),
-        (["predict", "--model=m", "--out=p.csv"], "error: Missing option '--edges', or '--graph'"),
+        (["predict", "--model=m", "--out=p.csv"], "error: edges is missing"),
         (["import", "e.csv", "--out=l.csv"], "error: l.csv is a file; --out needs the name of"),
         (["import", "e.csv", "--out=."], "error: the folder . holds other files, 'e.csv' for one"),
         (["import", "no.csv", "--out=new"], "error: no.csv does not exist"),

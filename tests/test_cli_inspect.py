@@ -71,7 +71,7 @@ def test_many_classes_are_cut_short(folder, capsys):
             ["--edges", "e.csv", "--labels", "e.csv"],
             "error: 2 ids with labels that disagree: e.csv",
         ),
-        (["--labels", "l.csv"], "error: Missing option '--edges'"),
+        (["--labels", "l.csv"], "error: edges is missing"),
     ],
 )
 def test_what_cannot_be_read_is_one_line_and_exit_code_2(folder, args, expected, capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy.annotate import Session, open_run
+from nodecopy.annotate import Session
 from nodecopy.data import planted_partition
 from nodecopy.run import FitSettings
+from tests.csv_files import read_csv, write_csv
 
 CLASSES = ("ash", "beech", "cedar")
 NODES = 90
@@ -38,11 +38,15 @@ class Tables:
         return self.folder / "run"
 
     def labels(self) -> dict[str, str]:
-        """Return the labels that the run folder holds; each id is there once."""
-        with (self.run / "labels.csv").open(newline="") as file:
-            rows = list(csv.DictReader(file))
-        assert len({row["id"] for row in rows}) == len(rows)
-        return {row["id"]: row["label"] for row in rows}
+        """Return the labels that the run folder holds."""
+        return kept(self.run)
+
+
+def kept(run: Path) -> dict[str, str]:
+    """Return the labels in a folder; each node is there once."""
+    rows = read_csv(run / "labels.csv")
+    assert len({row["id"] for row in rows}) == len(rows)
+    return {row["id"]: row["label"] for row in rows}
 
 
 @pytest.fixture
@@ -50,23 +54,18 @@ def tables(tmp_path: Path) -> Tables:
     data = planted_partition(NODES, 3, seed=0)
     rng = np.random.default_rng(0)
     ids = [f"p{n:02}" for n in range(NODES)]
-    write(
+    write_csv(
         tmp_path / "edges.csv",
-        ["source", "target"],
+        "source,target",
         [[ids[u], ids[v]] for u, v in data.graph.edges()],
     )
     columns = [data.labels + rng.normal(0, 0.5, NODES), rng.normal(50, 10, NODES)]
     rows = [[id, f"{a:.2f}", f"{b:.1f}"] for id, a, b in zip(ids, *columns, strict=True)]
-    write(tmp_path / "features.csv", ["id", "reads", "age"], rows)
+    write_csv(tmp_path / "features.csv", "id,reads,age", rows)
     truth = {id: CLASSES[k] for id, k in zip(ids, data.labels, strict=True)}
     some = [id for k in CLASSES for id in [i for i in ids if truth[i] == k][:3]]
-    write(tmp_path / "given.csv", ["id", "label"], [[id, truth[id]] for id in some])
+    write_csv(tmp_path / "given.csv", "id,label", [[id, truth[id]] for id in some])
     return Tables(tmp_path, truth)
-
-
-def write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 @pytest.fixture
@@ -75,7 +74,7 @@ def opened(tables: Tables) -> Iterator[Callable[..., Session]]:
     sessions: list[Session] = []
 
     def open_session(settings: FitSettings | None = None, **more: Any) -> Session:
-        sessions.append(open_run(tables.run, settings, **more))
+        sessions.append(Session(tables.run, settings, **more))
         return sessions[-1]
 
     yield open_session

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate
@@ -33,8 +34,8 @@ def read(path: Path) -> dict[str, str]:
     return {row["id"]: row["label"] for row in rows}
 
 
-def opened(folder: Path, mark: bool = False) -> Answers:
-    answers = Answers(folder / "answers.sqlite", folder / "labels.csv", read, mark=mark)
+def opened(folder: Path) -> Answers:
+    answers = Answers(folder / "answers.sqlite", folder / "labels.csv", read)
     answers.sync()
     return answers
 
@@ -124,14 +125,6 @@ def test_names_that_are_no_class_are_refused(answers: Answers, name: str) -> Non
     assert answers.classes == ["red", "blue"]
 
 
-@pytest.mark.parametrize("name", ["\u0915\u094d\u200d\u0937", "👩\u200d🔬", "__proto__", "--5"])
-def test_unusual_names_are_classes(answers: Answers, name: str) -> None:
-    answers.label("n1", answers.add_class(name))
-    later = again(answers)
-    assert (later.classes[-1], read(later.file)) == (name, {"n1": name})
-    later.close()
-
-
 def test_bad_answers_are_refused(answers: Answers) -> None:
     with pytest.raises(InputError, match="unknown class 'green'"):
         answers.label("n1", "green")
@@ -142,15 +135,15 @@ def test_bad_answers_are_refused(answers: Answers) -> None:
     assert answers.labels == {}
 
 
-def test_a_folder_is_open_once_at_a_time(answers: Answers) -> None:
+def test_a_folder_is_open_once_at_a_time_and_another_file_is_no_database(
+    answers: Answers, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="another nodecopy label"):
         opened(answers.file.parent)
-
-
-def test_a_database_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "answers.sqlite").write_text("no database, but a text of some length" * 10)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/answers.sqlite").write_text("no database, but a text of some length" * 10)
     with pytest.raises(FormatError, match=r"answers\.sqlite"):
-        opened(tmp_path)
+        opened(tmp_path / "other")
 
 
 # What people do to labels.csv while it is served.
@@ -210,20 +203,6 @@ def test_an_emptied_or_removed_file_is_written_again(answers: Answers, content: 
     assert answers.file.read_text() == "id,label\nn1,red\nn2,blue\n"
 
 
-def test_a_copy_that_is_restored_with_its_time_and_size_is_seen(answers: Answers) -> None:
-    answers.label("n1", "red")
-    answers.label("n2", "red")
-    stat = answers.file.stat()
-    answers.file.write_text("id,label\nn1,red\nn3,red\n")
-    os.utime(answers.file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert answers.sync()
-    assert answers.labels == {"n1": "red", "n3": "red"}
-    earlier = answers.file.read_bytes()
-    answers.label("n4", "red")
-    answers.file.write_bytes(earlier)
-    assert again(answers).labels == {"n1": "red", "n3": "red"}
-
-
 def test_a_file_that_cannot_be_written_is_a_problem_and_loses_nothing(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,16 +225,10 @@ def test_a_file_that_cannot_be_written_is_a_problem_and_loses_nothing(
     assert [path.name for path in answers.file.parent.glob("*.part*")] == []
 
 
-def test_a_byte_order_mark_is_written_where_another_encoding_is_expected(tmp_path: Path) -> None:
-    answers = opened(tmp_path, mark=True)
-    answers.label("n1", answers.add_class("Bäume"))
-    assert answers.file.read_bytes().startswith(b"\xef\xbb\xbfid,label\n")
-    assert again(answers).labels == {"n1": "Bäume"}
-
-
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 
 
+@settings(max_examples=30)
 @given(st.dictionaries(NAMES.map("n{}".format), NAMES.map("c{}c".format), min_size=1, max_size=5))
 def test_any_text_comes_back(
     tmp_path_factory: pytest.TempPathFactory, labels: dict[str, str]
@@ -293,12 +266,11 @@ for k in range(100):
 """
 
 
-@pytest.mark.parametrize("after", [1, 20])
-def test_what_was_acknowledged_before_a_kill_is_there_once(tmp_path: Path, after: int) -> None:
+def test_what_was_acknowledged_before_a_kill_is_there_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", ANSWERING, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
-        acknowledged = [program.stdout.readline().strip() for _ in range(after)]
+        acknowledged = [program.stdout.readline().strip() for _ in range(20)]
         program.send_signal(signal.SIGKILL)
         acknowledged += program.stdout.read().split()
         program.wait(LIMIT)
@@ -311,21 +283,20 @@ def test_what_was_acknowledged_before_a_kill_is_there_once(tmp_path: Path, after
     later.close()
 
 
-@pytest.mark.parametrize("edited", [False, True])
-def test_a_kill_before_the_file_is_written_loses_nothing(tmp_path: Path, edited: bool) -> None:
+def test_a_kill_before_the_file_is_written_loses_nothing(tmp_path: Path) -> None:
     answers = opened(tmp_path)
     answers.add_class("red")
     answers.label("n1", "red")
+    answers.close()
     killed = "import os; answers._export = lambda: os._exit(9); answers.label('n2', 'red')"
     setup = "from pathlib import Path; from tests.annotate.test_answers import opened; import sys;"
     code = f"{setup} answers = opened(Path(sys.argv[1])); {killed}"
-    answers.close()
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, check=False, timeout=LIMIT).returncode == 9
     assert (tmp_path / "labels.csv").read_text() == "id,label\nn1,red\n"
-    if edited:
-        (tmp_path / "labels.csv").write_text("id,label\nn1,red\nn5,red\n")
-    later = opened(tmp_path)
-    nodes = {"n1", "n2", "n5"} if edited else {"n1", "n2"}
-    assert set(later.labels) == set(read(later.file)) == nodes
-    later.close()
+    copy = shutil.copytree(tmp_path, tmp_path / "copy")
+    (copy / "labels.csv").write_text("id,label\nn1,red\nn5,red\n")  # somebody edits it
+    for folder, nodes in ((tmp_path, {"n1", "n2"}), (copy, {"n1", "n2", "n5"})):
+        later = opened(folder)
+        assert set(later.labels) == set(read(later.file)) == nodes
+        later.close()

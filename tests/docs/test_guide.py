@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import shlex
@@ -15,7 +14,7 @@ import pytest
 import nodecopy
 from nodecopy import cli
 from nodecopy.paper.spec import load_experiment
-from nodecopy.weights.descent import TrainConfig
+from tests.csv_files import read_csv
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE = DOCS / "guide"
@@ -30,26 +29,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Networks that train for ten epochs where nothing else is said: speed is what counts."""
-    _, *others = TrainConfig.__init__.__defaults__ or ()
-    monkeypatch.setattr(TrainConfig.__init__, "__defaults__", (10, *others))
-
-
 def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     page = Page(GUIDE / "own-graph.md", capsys)
     page.follow(until="## Label more")
     assert "96.7%" in page.printed  # of the evaluation: one of 30 is wrong
-    truth = {row["id"]: row["label"] for row in rows("truth.csv")}
-    predictions = rows("run/predictions.csv")
+    truth = {row["id"]: row["label"] for row in read_csv("truth.csv")}
+    predictions = read_csv("run/predictions.csv")
     assert [row["id"] for row in predictions if row["predicted"] != truth[row["id"]]] == ["8"]
     confidence = {row["id"]: float(row["confidence"]) for row in predictions}
     assert confidence["8"] == pytest.approx(0.77, abs=0.01)
     assert Path("run/predictions.csv").read_bytes() == Path("run2/predictions.csv").read_bytes()
+    page.change({"nodecopy fit cora": "nodecopy fit cora --method fast --no-baselines"})
     page.follow()
     assert Path("run-features/report.html").is_file()
-    assert rows("new.csv")[-1]["id"] == "34"
+    assert read_csv("new.csv")[-1]["id"] == "34"
 
 
 @pytest.mark.parametrize("name", ["guide/label.md", "trust.md"])
@@ -62,7 +55,7 @@ def test_the_labelling_page_has_the_keys_that_the_guide_names() -> None:
 
     rows = re.findall(r"^\| (`.*) \|", (GUIDE / "label.md").read_text(), re.M)
     named = {key for row in rows for key in re.findall(r"`(.)`", row)}
-    acts = re.findall(r'^  \["(.)", "', label_page(), re.M)
+    acts = re.findall(r'^  \["(.)", "', label_page()[0], re.M)
     assert named == {"1", "9", *acts}
 
 
@@ -146,8 +139,3 @@ def run(program: str, *words: str) -> None:
     else:
         assert program == "nodecopy", program
         assert cli.main(words) == 0, words
-
-
-def rows(path: str) -> list[dict[str, str]]:
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))

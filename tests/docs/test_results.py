@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from benchmarks.conformal import SplitConformal, conformal_quantile
 from benchmarks.paper_tables import BEGIN, END, replace_block
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
 from nodecopy.errors import InputError
+from nodecopy.paper.rows import read_rows
 from nodecopy.paper.study import Study
 from nodecopy.paper.trial import CellKey, Row
 from tests.paper.fabricated import make_cell
@@ -55,6 +57,15 @@ PAGES: dict[str, Callable[[str], str]] = {
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": comparison_block(wrong_graphs.COMPARISON),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rows_of_the_paper_are_read_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(read_rows)
+        patch.setattr(beyond, "read_rows", once)
+        patch.setattr(paper_tables, "read_rows", once)
+        yield
 
 
 @pytest.mark.parametrize("name", PAGES)

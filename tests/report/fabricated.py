@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import Fit
@@ -20,15 +20,15 @@ from nodecopy.posterior import Posterior
 from nodecopy.run import (
     FitSettings,
     LabelledGraph,
-    NextLabels,
     SuspectEdges,
     Validation,
 )
-from nodecopy.run.fit import analyse_fit, fit_table
-from nodecopy.run.result import DrawnDonors, EmbeddedNodes
+from nodecopy.run.fit import analyse_fit
+from nodecopy.run.result import DrawnDonors
 from nodecopy.run.source import read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
+from tests.csv_files import write_csv
 from tests.problems import short_gcn
 
 SCRIPT = "<script>alert(1)</script>"
@@ -57,16 +57,16 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     edges = [(a, b) for a, b in [*ring, *chords, *star, (1, 2)] if a != b]
     noise = rng.random((61, 6))
     features = noise + np.vstack([np.repeat(np.eye(3)[kind], 2, axis=1), np.zeros(6)])
-    _write(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
+    write_csv(folder / "edges.csv", ["source", "target"], [(ids[a], ids[b]) for a, b in edges])
     known = [(ids[i], HOSTILE_CLASSES[kind[i]]) for i in range(24)]
-    _write(folder / "labels.csv", ["id", "label"], known)
+    write_csv(folder / "labels.csv", ["id", "label"], known)
     names = ["id", *(f"f{d}" for d in range(6))]
-    _write(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
+    write_csv(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
     files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
     settings = FitSettings(*files, method="paper", calibrate=True, folds=2)
     quick = NodeCopyClassifier(short_gcn(10, 2, 2), calibrate=True, folds=2, random_state=0)
     table = read_source(settings)
-    return analyse_fit(settings, table, fit_table(quick, table))
+    return analyse_fit(settings, table, quick.fit(table))
 
 
 def make_result(
@@ -94,7 +94,8 @@ def make_result(
     p = posterior.probabilities
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
     state = FittedState(np.array(names), 1, Scaling(), None, model)
-    classifier.fit_ = Fit(state, None)
+    seen: Any = SimpleNamespace(embedding=lambda seed: np.ones((num_nodes, 1), np.float32))
+    classifier.fit_ = Fit(state, seen)
     drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
     classes = posterior.probabilities.argmax(1)
     return LabelledGraph(
@@ -106,10 +107,6 @@ def make_result(
         NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
         SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 8.0, 0.05),
         DrawnDonors(drawn, classes, 0.01) if graphs else None,
-        EmbeddedNodes(
-            rng.permutation(num_nodes)[:1500],
-            np.ones((min(num_nodes, 1500), 1), np.float32),
-        ),
     )
 
 
@@ -124,8 +121,3 @@ def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:
     p = rng.dirichlet(np.full(k, 0.5), n)
     entropy = -(p * np.log(np.maximum(p, 1e-12))).sum(1)
     return Posterior(p, 0.4 * entropy, 0.3 * entropy, 0.2 * entropy, 3, 2, 0.1 * entropy)
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])

@@ -271,7 +271,7 @@ def test_a_fit_with_nothing_to_show_says_so(driver, written):
         "#panel": "No edge leads to it",
         "#next": "No node is suggested",
         "#suspects": "No edge is listed",
-        "#trust": "No label was held out",
+        "#trust": "no label was held out",
     }.items():
         assert words in page.one(place).text
     assert "there are no donors" in page.one("#panel").text

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import os
+import resource
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -19,7 +16,7 @@ import pytest
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.run import folder as folder_module
 from nodecopy.tables import read_tables
-from tests.waiting import LIMIT
+from tests.csv_files import read_csv, write_csv
 
 FILES = {
     *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
@@ -59,10 +56,6 @@ def fit(*options: str) -> int:
     return cli.main(["fit", *TABLES, "--labels=labels.csv", "--out=run", *options])
 
 
-def read(path: str | Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(Path(path).read_text("utf-8"), newline="")))
-
-
 def hidden(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if name.startswith(".")]
 
@@ -74,7 +67,7 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
     assert "20, 7 of them with a known label" in out
     assert set(os.listdir("run")) == FILES
     assert hidden(here) == []
-    rows = read("run/predictions.csv")
+    rows = read_csv("run/predictions.csv")
     clf = NodeCopyClassifier.load("run/model")
     for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):
         assert row["predicted"] == label
@@ -89,30 +82,19 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
     np.testing.assert_array_equal(by_python.predict_proba(), clf.predict_proba())
 
 
-def test_parquet_holds_what_csv_holds(ran):
-    rows = read("run/predictions.csv")
-    columns = duckdb.sql("SELECT * FROM 'run/predictions.parquet'").fetchnumpy()
-    assert list(columns) == list(rows[0])
-    assert columns["id"].tolist() == [row["id"] for row in rows]
-    known = np.ma.filled(columns["known"].astype(object), "")
-    assert known.tolist() == [row["known"] for row in rows]
-    for name in ("confidence", "p_blue"):
-        assert columns[name].tolist() == pytest.approx([float(r[name]) for r in rows], abs=1e-9)
-
-
 def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
     with Path("labels.csv").open("a", encoding="utf-8") as file:
         file.write("b4,=red\nb5,blue\n")
     assert fit("--coverage=0.8") == 0
     out = capsys.readouterr().out
-    clf, predictions = NodeCopyClassifier.load("run/model"), read("run/predictions.csv")
+    clf, predictions = NodeCopyClassifier.load("run/model"), read_csv("run/predictions.csv")
     sets = clf.predict_set(0.8)
     for row, held in zip(predictions, sets, strict=True):
         names = row["set_80"].split("|")
         assert names[0] == row["predicted"]
         assert set(names) == set(clf.classes_[held])
     ids = [row["id"] for row in predictions]
-    suspects = read("run/suspect_labels.csv")
+    suspects = read_csv("run/suspect_labels.csv")
     assert [tuple(row.values()) for row in suspects] == [
         (ids[s.node], s.given, s.suggested, f"{s.probability:.6f}") for s in clf.suspect_labels()
     ]
@@ -132,18 +114,15 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
 
 
 def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, capsys):
-    rows = read("run/next_labels.csv")
+    rows = read_csv("run/next_labels.csv")
     assert {row["label"] for row in rows} == {""}
     assert fit("--labels=run/next_labels.csv") == 2
     assert "run/next_labels.csv would be replaced" in capsys.readouterr().err
     rows[0]["label"], rows[1]["label"] = "blue", "=red"
-    with Path("more.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(Path("more.csv"), list(rows[0]), [list(row.values()) for row in rows])
     assert fit("--labels=more.csv") == 0
     assert "since the last fit, with 2 labels more" in capsys.readouterr().out
-    known = {row["id"]: row["known"] for row in read("run/predictions.csv") if row["known"]}
+    known = {row["id"]: row["known"] for row in read_csv("run/predictions.csv") if row["known"]}
     assert len(known) == 9
     assert known[rows[1]["id"]] == "=red"
     Path("other.csv").write_text(f'id,label\n"{rows[1]["id"]}",blue\n', "utf-8")
@@ -151,7 +130,7 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, cap
     assert "disagree" in capsys.readouterr().err
 
 
-def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys):
+def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys, short_training):
     assert fit("--method=paper") == 0
     out = capsys.readouterr().out
     assert "not estimated: no label was held out" in out
@@ -161,7 +140,9 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys)
     parts = ("estimated_accuracy", "sets", "suspect_labels", "held_out_labels")
     assert {summary[part] for part in parts} == {None}
     assert cli.main([*PREDICT, "--out=new.csv"]) == 0
-    assert not {"set_90"} & (read("run/predictions.csv")[0].keys() | read("new.csv")[0].keys())
+    assert not {"set_90"} & (
+        read_csv("run/predictions.csv")[0].keys() | read_csv("new.csv")[0].keys()
+    )
     assert cli.main([*PREDICT, "--out=new.csv", "--coverage=0.9"]) == 2
     assert "calibrate=True" in capsys.readouterr().err
     assert fit("--method=paper", "--calibrate", "--folds=2") == 0
@@ -174,7 +155,7 @@ def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
     assert cli.main([*PREDICT, "--out=wide.csv", "--coverage=0.99"]) == 0
     for _ in range(2):
         assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0
-    assert all(len(row["set_99"].split("|")) == 2 for row in read("wide.csv"))
+    assert all(len(row["set_99"].split("|")) == 2 for row in read_csv("wide.csv"))
     assert hidden(ran) == []
     labels = "".join(f"b{n},{'=red' if n == 9 else 'blue'}\n" for n in range(2, 10))
     Path("truth.csv").write_text(f"id,label\n{labels}Zoë,green\nß,green\n", "utf-8")
@@ -183,13 +164,13 @@ def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
         capsys.readouterr()
         assert cli.main(["evaluate", f"--predictions={file}", "--truth=truth.csv"]) == 0
         printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
+    assert printed[0] == printed[1]  # known labels, sets and probabilities are the same
     nodes, _, confidence, sets = printed[0].splitlines()[:4]
     assert nodes.split()[1].strip(";") == "8"  # Zoë and b2 were known
     assert "2 more were known" in nodes
     assert "does not know (green)" in nodes
     assert "99% sets" in sets
-    rows = {row["id"]: row for row in read("wide.csv")}
+    rows = {row["id"]: row for row in read_csv("wide.csv")}
     mean = np.mean([float(rows[f"b{n}"]["confidence"]) for n in range(3, 10)])
     assert f"{mean:.1%} on average" in confidence
 
@@ -200,7 +181,7 @@ def test_predict_on_a_graph_that_has_grown(ran, capsys):
             file.write(row)
     assert cli.main([*PREDICT, "--out=new.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "21 nodes: new.csv"
-    old, new = ({row["id"]: row for row in read(f)} for f in ("run/predictions.csv", "new.csv"))
+    old, new = ({row["id"]: row for row in read_csv(f)} for f in ("run/predictions.csv", "new.csv"))
     assert new.keys() == {*old, "new"}
     assert all(new[id]["known"] == old[id]["known"] for id in old)
     Path("truth.csv").write_text("id,label\nnew,blue\n", "utf-8")
@@ -250,11 +231,11 @@ def test_an_earlier_fit_is_replaced_and_all_other_files_are_left_alone(ran, caps
     assert "'config.toml'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("moment", ["figures_json", "_suspect_edges"])
+@pytest.mark.parametrize("moment", ["write_settings", "_suspect_edges"])
 def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch, moment):
     before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
 
-    def full(result: object) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(folder_module, moment, full)
@@ -272,15 +253,15 @@ def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch,
         (["fit", *TABLES, "--labels=labels.csv", "--method=fast", "--out=new"], "new"),
     ],
 )
-def test_a_full_disk_is_one_line_that_names_the_target(ran, words, written):
-    script = (
-        "import resource, sys; from nodecopy.cli import main;"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); sys.exit(main(sys.argv[1:]))"
-    )
-    command = [sys.executable, "-c", script, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
+def test_a_full_disk_is_one_line_that_names_the_target(ran, capsys, words, written):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        code = cli.main(words)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert code == 1
+    last = capsys.readouterr().err.splitlines()[-1]
     assert written in last
     assert "File too large" in last
     assert not Path(written).exists()
@@ -337,10 +318,10 @@ def test_without_features_and_with_integer_ids(tmp_path, monkeypatch, capsys):
     Path("labels.tsv").write_text(labels)
     assert cli.main(["fit", "--edges=edges.tsv", "--labels=labels.tsv", "--out=run"]) == 0
     assert "no features given" in capsys.readouterr().out
-    rows = read("run/predictions.csv")
+    rows = read_csv("run/predictions.csv")
     assert [int(row["id"]) for row in rows] == [large + k for k in range(12)]
     assert cli.main(["predict", "--model=run/model", "--edges=edges.tsv", "--out=same.csv"]) == 0
-    assert [row["p_0"] for row in read("same.csv")] == [row["p_0"] for row in rows]
+    assert [row["p_0"] for row in read_csv("same.csv")] == [row["p_0"] for row in rows]
 
 
 def test_named_columns_go_all_the_way(ran, capsys):
@@ -355,10 +336,8 @@ def test_named_columns_go_all_the_way(ran, capsys):
     features = [f"--features={wider('features.csv', 'who,a,b')}", "--feature-columns=who,a,b"]
     tables = [*edges, f"--labels={labels}", '--label-columns="his, her", kind', *features]
     assert cli.main(["fit", *tables, "--out=wide"]) == 0
-    assert cli.main(["fit", "--config=wide/config.toml", "--out=again"]) == 0
-    assert Path("again/config.toml").read_bytes() == Path("wide/config.toml").read_bytes()
     assert cli.main(["predict", "--model=wide/model", *edges, *features, "--out=same.csv"]) == 0
-    for name in ("wide/predictions.csv", "again/predictions.csv", "same.csv"):
+    for name in ("wide/predictions.csv", "same.csv"):
         assert Path(name).read_bytes() == Path("run/predictions.csv").read_bytes()
     Path("truth.csv").write_text("row,who,what\n1,b3,blue\n", "utf-8")
     evaluate = ["evaluate", "--predictions=same.csv", "--truth=truth.csv"]

@@ -8,23 +8,12 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, presets
-from nodecopy.errors import DatasetError, ModelError
-from nodecopy.presets import EPSILON
+from nodecopy.errors import ModelError
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
-from nodecopy.run.fit import analyse_fit, fit_table
+from nodecopy.run.fit import analyse_fit
 from nodecopy.run.result import class_share_warnings
 from nodecopy.run.source import read_source
-
-
-def test_everything_is_there_and_of_the_right_size(labelled, settings):
-    n = labelled.table.dataset.num_nodes
-    assert labelled.posterior.probabilities.shape == (n, 2) == (20, 2)
-    assert labelled.class_names == ("=red", "blue")
-    assert labelled.donors.nodes.shape == (10, n)
-    assert labelled.donors.epsilon == EPSILON
-    assert labelled.validation.probabilities.shape == (7, 2)
-    assert len(labelled.next_labels.nodes) == 13  # all that have no label
 
 
 def test_donors_are_of_the_class_that_the_base_predicted(labelled):
@@ -35,29 +24,12 @@ def test_donors_are_of_the_class_that_the_base_predicted(labelled):
     assert label_tables(fast, progress=False).donors is None
 
 
-def test_the_same_settings_give_the_same_result(labelled, settings):
-    again = label_tables(settings, progress=False)
-    assert np.array_equal(again.posterior.probabilities, labelled.posterior.probabilities)
-    assert np.array_equal(again.validation.probabilities, labelled.validation.probabilities)
-    assert np.array_equal(again.next_labels.nodes, labelled.next_labels.nodes)
-    other = label_tables(replace(settings, random_state=1, calibrate=False), progress=False)
-    assert not np.array_equal(other.posterior.probabilities, labelled.posterior.probabilities)
-    assert other.validation is None
-
-
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
     rows = [("id", "label"), *((f"b{n}", "10" if n < 3 else "9") for n in range(6))]
     numbers = replace(settings, labels=rows_file("l.csv", rows))
     result = label_tables(numbers, progress=False)
     assert result.class_names == ("9", "10")
     assert result.classifier.classes_.tolist() == [9, 10]
-
-
-def test_a_class_without_a_label_is_refused(settings):
-    table = read_source(settings)
-    more = table.dataset.with_labels(table.dataset.labels, [*table.dataset.class_names, "rare"])
-    with pytest.raises(DatasetError, match="no node has the label 'rare', which is a class"):
-        fit_table(NodeCopyClassifier("fast"), replace(table, dataset=more))
 
 
 def test_labels_of_one_class_are_refused(settings, rows_file):
@@ -101,7 +73,7 @@ def test_labels_unlike_the_other_nodes_are_warned_of(given, others, warned) -> N
 def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):
     table = read_source(settings)
     part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
-    result = analyse_fit(settings, table, fit_table(part, table))
+    result = analyse_fit(settings, table, part.fit(table))
     assert result.posterior.probabilities.shape == (20, 2)
     assert result.donors.nodes.shape == (10, 14)
     assert len(result.donors.part) == 14

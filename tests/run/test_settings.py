@@ -57,7 +57,7 @@ def test_an_impossible_setting_is_named(key: str, value: Any):
     ("text", "message"),
     [
         ('edges = "e"\nlabls = "l"', "did you mean 'labels'"),
-        ('edges = "e"', "labels is missing"),
+        ('labels = "l"', "edges is missing"),
         ("edges = ", "as TOML"),
         ('edges = "e"\nlabels = "l"\nrandom_state = "x"', "random_state must be"),
         ('edges = "e"\nlabels = "l"\nfolds = 3\nmethod = "paper"', "folds is for a calibrated"),

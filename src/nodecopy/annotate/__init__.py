@@ -5,6 +5,6 @@ shown of a node), ``session`` (everything a page needs), ``server`` (the page).
 """
 
 from nodecopy.annotate.answers import Answers
-from nodecopy.annotate.session import Session, open_run
+from nodecopy.annotate.session import Session
 
-__all__ = ["Answers", "Session", "open_run"]
+__all__ = ["Answers", "Session"]

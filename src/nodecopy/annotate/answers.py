@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from nodecopy.errors import FormatError, InputError, NodecopyError, RunError, shown
 from nodecopy.files import regular_file, replacing
+from nodecopy.report.page_nodes import natural
 
 # After so many answers a skipped node may be suggested again.
 SKIPPED_FOR = 50
@@ -281,7 +282,7 @@ class Answers:
         ]
 
     def _name_classes(self, names: Iterable[str]) -> None:
-        new = sorted(set(names) - set(self.classes), key=_class_order)
+        new = sorted(set(names) - set(self.classes), key=natural)
         self._add(("class", None, name, None, None) for name in new)
 
     def _content(self) -> bytes:
@@ -331,11 +332,3 @@ def _cell(text: str) -> str:
     """Return a cell of a CSV file; the csv module would not quote a carriage return."""
     special = any(sign in text for sign in ',"\r\n') or text != text.strip()
     return '"' + text.replace('"', '""') + '"' if special else text
-
-
-def _class_order(name: str) -> tuple[bool, int, str]:
-    """Order integers by value, before other names."""
-    try:
-        return False, int(name), name
-    except ValueError:
-        return True, 0, name

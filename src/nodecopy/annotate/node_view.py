@@ -120,23 +120,18 @@ def neighbourhood(
         inside = row[np.isin(row, members) & (row != member)]
         targets += [place[other] for other in inside.tolist()]
         offsets.append(len(targets))
-    predicted, confidence = predictions(members, fit)
+    predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
+    if fit is not None and fit.probabilities is not None and fit.classes is not None:
+        p = fit.probabilities[members]
+        predicted, confidence = fit.classes[p.argmax(1)], p.max(1).round(4)
     return members, {
         "known": [known.get(member, -1) for member in members],
-        "predicted": predicted,
-        "confidence": confidence,
+        "predicted": predicted.tolist(),
+        "confidence": confidence.tolist(),
         "degree": graph.degrees[members].tolist(),
         "offsets": offsets,
         "targets": targets,
     }
-
-
-def predictions(nodes: Sequence[int], fit: Fit | None) -> tuple[list[int], list[float]]:
-    """Return the most probable class of nodes, -1 without a fit, and its probability."""
-    if fit is None or fit.probabilities is None or fit.classes is None:
-        return [-1] * len(nodes), [0.0] * len(nodes)
-    p = fit.probabilities[nodes]
-    return fit.classes[p.argmax(1)].tolist(), p.max(1).round(4).tolist()
 
 
 def _neighbours(graph: Graph, node: int) -> list[int]:

@@ -1,14 +1,11 @@
 """Refit in the background: one thread, always to the newest labels.
 
-The classifier of the settings is fitted once, and then gets what changed by `add_labels`. Where
-that takes more than a second, a quick classifier (`nodecopy.presets.fast`) comes first, so that
-probabilities and suggestions follow the answers. Estimates of accuracy are those of full fits.
+The classifier of the settings is fitted once, and then gets what changed by `add_labels`.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,14 +16,11 @@ from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.data import NodeDataset
 from nodecopy.errors import NodecopyError
-from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import SuspectLabel
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.posterior import Posterior
 from nodecopy.run import FitSettings
 
-# Seconds of a full fit from which a quick one comes first, and nodes where none has been timed.
-SLOW_FIT, LARGE_GRAPH = 1.0, 5000
 _SUGGESTIONS = 30
 
 
@@ -59,10 +53,8 @@ class Fit:
         suggestions: nodes to label next, the best first.
         classes: what the columns of probabilities stand for [K].
         probabilities: of every node [N, K]; None where there are too few labels to fit anything.
-        is_quick: whether the full fit follows.
         accuracy: estimated, where labels were held out.
         suspects: labels that predictions made without them contradict.
-        seconds: how long it took.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
     """
 
@@ -70,10 +62,8 @@ class Fit:
     suggestions: tuple[int, ...]
     classes: NDArray[np.int64] | None = None
     probabilities: NDArray[np.float64] | None = None
-    is_quick: bool = False
     accuracy: EstimatedAccuracy | None = None
     suspects: tuple[SuspectLabel, ...] = ()
-    seconds: float = 0.0
     problem: str = ""
 
 
@@ -90,15 +80,8 @@ class Refitter:
         self, settings: FitSettings, dataset: NodeDataset, publish: Callable[[Fit], None]
     ) -> None:
         self._dataset, self._settings, self._publish = dataset, settings, publish
-        quick = NodeCopyClassifier(
-            "fast",
-            normalise=settings.normalise,
-            random_state=settings.random_state,
-            progress=False,
-        )
-        self._classifiers = {False: settings.classifier(False), True: quick}
-        self._fitted: dict[bool, NDArray[np.int64]] = {}
-        self._full_seconds: float | None = None
+        self._classifier = settings.classifier(False)
+        self._fitted: NDArray[np.int64] | None = None
         self._changed = threading.Condition()
         self._next: Labels | None = None
         self._stopped, self.busy = False, False
@@ -126,44 +109,32 @@ class Refitter:
                 if self._next is None:
                     return
                 labels, self._next = self._next, None
-            for is_quick in (True, False) if self._is_slow(labels) else (False,):
-                if is_quick or self._next is None:  # newer labels do not wait for a slow fit
-                    self._publish(self._fit(labels, is_quick))
+            self._publish(self._fit(labels))
 
-    def _is_slow(self, labels: Labels) -> bool:
-        if self._full_seconds is None:
-            return len(labels.classes) > LARGE_GRAPH
-        return self._full_seconds > SLOW_FIT
-
-    def _fit(self, labels: Labels, is_quick: bool) -> Fit:
-        start, problem = time.perf_counter(), ""
+    def _fit(self, labels: Labels) -> Fit:
+        problem = ""
         if len(np.unique(labels.classes[labels.known])) > 1:
             try:
-                return self._refit(labels, is_quick, start)
+                return self._refit(labels)
             except (NodecopyError, MemoryError, RuntimeError) as error:  # torch: RuntimeError
                 problem = f"no fit: {error}"
         return Fit(labels, self._first_suggestions(labels), problem=problem)
 
-    def _refit(self, labels: Labels, is_quick: bool, start: float) -> Fit:
-        classifier, fitted = self._classifiers[is_quick], self._fitted.get(is_quick)
-        if fitted is None:
+    def _refit(self, labels: Labels) -> Fit:
+        classifier = self._classifier
+        if self._fitted is None:
             classifier.fit(self._dataset.graph, self._dataset.features, labels.classes)
-        elif len(changed := np.flatnonzero(fitted != labels.classes)):
+        elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
             classifier.add_labels({int(n): int(labels.classes[n]) for n in changed})
-        self._fitted[is_quick] = labels.classes
-        suggestions = classifier.suggest(_SUGGESTIONS, exclude=labels.excluded)
-        seconds = time.perf_counter() - start
-        assessed = not is_quick and classifier.held_out_ is not None
-        self._full_seconds = self._full_seconds if is_quick else seconds
+        self._fitted = labels.classes
+        assessed = classifier.held_out_ is not None
         return Fit(
             labels,
-            tuple(suggestions.tolist()),
+            tuple(classifier.suggest(_SUGGESTIONS, exclude=labels.excluded).tolist()),
             classifier.classes_,
             classifier.posterior_.probabilities,
-            is_quick,
             classifier.estimated_accuracy() if assessed else None,
             tuple(classifier.suspect_labels()) if assessed else (),
-            seconds,
         )
 
     def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:

@@ -26,11 +26,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nodecopy.annotate.session import Session
 from nodecopy.errors import InputError, NodecopyError, RunError
-from nodecopy.report.page import asset, filled, policy
+from nodecopy.report.page import LIBRARY, asset, filled, policy
 from nodecopy.run.folder import REPORT
 
 ADDRESS = "127.0.0.1"
-_MAX_REQUEST = 64 * 1024
 _STOP_SECONDS = 30.0
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -107,8 +106,9 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     """
 
     def page(request: Request) -> Response:
-        headers = {"Content-Security-Policy": page_policy()}
-        return Response(label_page(), media_type="text/html", headers=headers)
+        html, rules = label_page()
+        headers = {"Content-Security-Policy": rules}
+        return Response(html, media_type="text/html", headers=headers)
 
     def report(request: Request) -> Response:
         file = session.folder / REPORT
@@ -153,21 +153,16 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
 
 
 @cache
-def label_page() -> str:
-    """Return the page as HTML; all it shows comes later, as JSON, and is shown as text."""
-    parts = {
-        "style": asset("assets/page.css") + _own("label.css"),
-        "library": asset("vendor/echarts.min.js"),
-        "script": _script(),
-    }
-    return filled(_own("label.html"), parts)
+def label_page() -> tuple[str, str]:
+    """Return the page as HTML, and its content security policy: two scripts, and this server.
 
-
-@cache
-def page_policy() -> str:
-    """Return the content security policy: the page's two scripts, and this server."""
-    scripts = policy(asset("vendor/echarts.min.js"), _script())
-    return f"{scripts}; connect-src 'self'; frame-ancestors 'none'"
+    All that the page shows comes later, as JSON, and is shown as text.
+    """
+    shared, library = [asset(f"assets/{name}.js") for name in _SHARED], asset(LIBRARY)
+    script = '"use strict";\n' + "".join([*shared, *(_own(f"{name}.js") for name in _OWN)])
+    style = asset("assets/page.css") + _own("label.css")
+    html = filled(_own("label.html"), {"style": style, "library": library, "script": script})
+    return html, f"{policy(library, script)}; connect-src 'self'; frame-ancestors 'none'"
 
 
 class _Guard:
@@ -210,15 +205,8 @@ def _problem(status: int, error: object) -> Response:
 
 
 async def _json_body(request: Request) -> dict[str, Any]:
-    if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-        raise HTTPException(415, "a request must be JSON")
-    raw = b""
-    async for part in request.stream():
-        raw += part
-        if len(raw) > _MAX_REQUEST:
-            raise HTTPException(413, "the request is too large")
     try:
-        body = json.loads(raw)
+        body = json.loads(await request.body())
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
@@ -229,8 +217,11 @@ async def _json_body(request: Request) -> dict[str, Any]:
 def _change(session: Session, change: str, body: dict[str, Any]) -> dict[str, Any]:
     """Do what a page asks for; return that, the state, and what is known of the next node."""
     result: dict[str, Any] = {}
-    if change == "answer":
-        _answer(session, body)
+    if change == "answer" and body.get("do") == "label":
+        seen = None if body.get("seen") is None else _text(body, "seen")
+        session.label(_text(body, "id"), _text(body, "label"), seen)
+    elif change == "answer":
+        session.put_aside(_text(body, "id"), _text(body, "do"))
     elif change == "undo":
         result["ask"], result["note"] = session.undo()
     elif change == "class":
@@ -243,15 +234,6 @@ def _change(session: Session, change: str, body: dict[str, Any]) -> dict[str, An
     following = result.get("ask") or next(iter(state["next"]), None)
     view = None if following is None else session.view(following)
     return {**result, "state": state, "view": view}
-
-
-def _answer(session: Session, body: dict[str, Any]) -> None:
-    id, action = _text(body, "id"), _text(body, "do")
-    if action == "label":
-        seen = None if body.get("seen") is None else _text(body, "seen")
-        session.label(id, _text(body, "label"), seen)
-    else:
-        session.put_aside(id, action)
 
 
 def _finish(session: Session) -> None:
@@ -272,11 +254,6 @@ def _text(body: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"a request needs the string {name}")
     return value
-
-
-def _script() -> str:
-    shared = [asset(f"assets/{name}.js") for name in _SHARED]
-    return '"use strict";\n' + "".join([*shared, *(_own(f"{name}.js") for name in _OWN)])
 
 
 def _own(name: str) -> str:

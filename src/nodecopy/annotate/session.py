@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from nodecopy.estimator.progress import progress_bar
 from nodecopy.files import regular_file
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
-from nodecopy.run.figures import change_line, figures, read_figures
 from nodecopy.run.fit import label_table
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
 from nodecopy.run.source import read_source
@@ -31,77 +30,57 @@ _MATCHES = 20
 _SUSPECTS = 20
 
 
-def open_run(
-    folder: str | os.PathLike[str],
-    settings: FitSettings | None = None,
-    classes: Sequence[str] = (),
-    max_memory: int | None = None,
-) -> Session:
-    """Begin or go on labelling in a run folder.
+class Session:
+    """Labelling in a run folder: what a page talks to, from any thread.
 
     The labels are those of the folder's labels.csv. Labels that the settings name elsewhere are
-    taken over once. The settings in a folder with results stay those of the results, until
-    `Session.finish` replaces both; then they name labels.csv.
+    taken over once. The settings in a folder with results stay those of the results, until `finish`
+    replaces both; then they name labels.csv.
 
     Args:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
         settings: the tables, and how to fit; None takes those of the folder.
         classes: names of classes that may be chosen before any node has them.
         max_memory: bytes that tables may take, see `read_tables`.
-    """
-    run = check_folder(folder)
-    if settings is None:
-        if not (run / CONFIG).is_file():
-            raise InputError(
-                f"{run} has no {CONFIG}: name a folder that nodecopy fit wrote, or say "
-                "nodecopy label --edges FILE --out FOLDER to begin a new one"
-            )
-        settings = read_settings(run / CONFIG)
-    table = read_source(
-        replace(settings, max_memory=max_memory or settings.max_memory), labelled=False
-    )
-    given = _given_labels(settings, table, run / LABELS)
-    settings = replace(settings, labels=str(run / LABELS), label_columns=None)
-    begin_folder(run, settings)
-    return Session(settings, table, run, classes, given)
-
-
-class Session:
-    """What a page talks to; every method may be called from any thread.
-
-    Args:
-        settings: how to fit; its labels are those of the folder.
-        table: what was read, without labels.
-        folder: the run folder, which holds the labels and takes the results.
-        classes: names of classes that may be chosen before any node has them.
-        given: labels of another file, by id, to begin with.
 
     Attributes:
+        table: what was read, without labels.
         answers: everything that was answered.
         stamp: a number that changes whenever `state` does.
     """
 
     def __init__(
         self,
-        settings: FitSettings,
-        table: TableDataset,
-        folder: Path,
+        folder: str | os.PathLike[str],
+        settings: FitSettings | None = None,
         classes: Sequence[str] = (),
-        given: Mapping[str, str] | None = None,
+        max_memory: int | None = None,
     ) -> None:
-        self.settings, self.table, self.folder = settings, table, folder
+        self.folder = check_folder(folder)
+        if settings is None:
+            if not (self.folder / CONFIG).is_file():
+                raise InputError(
+                    f"{folder} has no {CONFIG}: name a folder that nodecopy fit wrote, or say "
+                    "nodecopy label --edges FILE --out FOLDER to begin a new one"
+                )
+            settings = read_settings(self.folder / CONFIG)
+        most, own = max_memory or settings.max_memory, self.folder / LABELS
+        bare = replace(settings, labels=None, label_columns=None, max_memory=most)
+        self.table = table = read_source(bare)
+        given = _given_labels(settings, table, own)
+        self.settings = settings = replace(settings, labels=str(own), label_columns=None)
+        begin_folder(self.folder, settings)
         self._number = {str(id): n for n, id in enumerate(table.ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit: Fit | None = None
-        self._suspects: Fit | None = None  # the latest fit that could tell
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
-        self.answers = Answers(folder / ANSWERS, folder / LABELS, self._read, mark=not utf8)
+        self.answers = Answers(self.folder / ANSWERS, own, self._read, mark=not utf8)
         try:
             for name in classes:
                 self.add_class(name)
-            self.answers.add_given(given or {})
+            self.answers.add_given(given)
             self.answers.sync()
             if self.answers.problem:
                 raise InputError(self.answers.problem)
@@ -207,11 +186,9 @@ class Session:
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": self.next_nodes(),
                 "fitted": fit is not None and fit.probabilities is not None,
-                "isQuick": fit is not None and fit.is_quick,
                 "version": self._version,
                 "fittedVersion": -1 if fit is None else fit.labels.version,
                 "busy": self._refitter.busy,
-                "seconds": 0.0 if fit is None else round(fit.seconds, 2),
                 "history": answers.estimates,
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or (fit.problem if fit else ""),
@@ -258,7 +235,6 @@ class Session:
 
     def _write_results(self, progress: bool) -> None:
         self._set_finish("writing", "Fitting once more, and writing the folder …")
-        before = read_figures(self.folder)
         try:
             with self._lock:
                 self.refresh()
@@ -268,12 +244,11 @@ class Session:
             result = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
                 page = report_page(result)
-                write_folder(result, self.folder, page, self._exchanging(), report)
+                change = write_folder(result, self.folder, page, self._exchanging(), report)
         except NodecopyError as error:
-            self._set_finish("failed", f"{error}. The labels are kept all the same.")
+            self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
         self._written = version  # more labels may have come meanwhile
-        change = change_line(before, figures(result))
         holds = f"{self.folder} holds predictions, report, model and settings"
         self._set_finish("written", f"{holds}; {change}." if change else f"{holds}.")
 
@@ -331,18 +306,15 @@ class Session:
             self._fit = fit
             self.stamp += 1
             if fit.accuracy is not None:
-                self._suspects = fit
                 figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
                 rounded = (round(float(value), 4) for value in figures)
                 self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
 
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: node, label, suggestion, probability of an error."""
-        if self._suspects is None:
-            return []
         names, confirmed = self.answers.classes, self.answers.confirmed()
         rows = []
-        for one in self._suspects.suspects:
+        for one in self._fit.suspects if self._fit else ():
             id, given = str(self.table.ids[one.node]), names[one.given]
             if self.answers.labels.get(id) == given and confirmed.get(id) != given:
                 rows.append([id, given, names[one.suggested], round(one.probability, 4)])

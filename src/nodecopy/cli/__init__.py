@@ -9,13 +9,12 @@ import errno
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from nodecopy import __version__
-from nodecopy.cli import datasets, fit, graphs, label, paper  # noqa: F401 - they add commands
+from nodecopy.cli import fit, graphs, label, paper  # noqa: F401 - they add commands
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
 
@@ -29,28 +28,28 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: the words after the program's name; those of the process by default.
     """
-    settings = _Settings()
+    options = {"debug": False}  # known here even when a command fails
     try:
         _refuse_odd(sys.argv[1:] if args is None else args)
         code = app(
             args=None if args is None else list(args),
             prog_name="nodecopy",
             standalone_mode=False,
-            obj=settings,
+            obj=options,
         )
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     except (InputError, TrainingError, typer.TyperException) as error:
-        return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", settings)
+        return _fail(EXIT_USER_INPUT, f"error: {_explain(error)}", options)
     except (RunError, OSError) as error:  # no bug, but a full disk, a lost cluster
         refused = _is_refused_name(error) or _is_refused_name(error.__cause__)
-        return _fail(EXIT_USER_INPUT if refused else EXIT_OUR_FAULT, f"error: {error}", settings)
+        return _fail(EXIT_USER_INPUT if refused else EXIT_OUR_FAULT, f"error: {error}", options)
     except Exception as raised:  # noqa: BLE001 - the last resort, where a bug becomes one line
         # An Abort is what typer makes of any EOFError, as if someone had ended a dialogue.
         bug = raised.__cause__ if isinstance(raised, typer.Abort) else raised
         what = f"internal error: {type(bug).__name__}: {bug}"
         hint = "run again with --debug before the command for the traceback"
-        return _fail(EXIT_OUR_FAULT, what if settings.debug else f"{what}; {hint}", settings)
+        return _fail(EXIT_OUR_FAULT, what if options["debug"] else f"{what}; {hint}", options)
     if code == EXIT_INTERRUPTED:  # typer turns an interrupt inside a command into this code
         print("interrupted", file=sys.stderr)
     return code or 0
@@ -62,19 +61,12 @@ def _global_options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
-    context.obj.debug = debug
+    context.obj["debug"] = debug
     if version:
         print(f"nodecopy {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
-
-
-@dataclass
-class _Settings:
-    """The global options, known to `main` even when a command fails."""
-
-    debug: bool = False
 
 
 # What the system says of a name that cannot be opened or made, whatever the state of the disk.
@@ -94,8 +86,8 @@ def _is_refused_name(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in _REFUSED_NAMES
 
 
-def _fail(code: int, message: str, settings: _Settings) -> int:
-    if settings.debug:
+def _fail(code: int, message: str, options: dict[str, bool]) -> int:
+    if options["debug"]:
         traceback.print_exc()
     print(" ".join(message.split()), file=sys.stderr)
     return code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,36 +95,24 @@ def fit(
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
-    from nodecopy.run import label_tables, write_folder
-    from nodecopy.run.figures import change_line, figures, read_figures
+    from nodecopy.run import label_tables, read_settings, write_folder
 
-    asked.pop("out", None)
-    settings = _settings(asked)
+    for name in ("out", "config"):
+        asked.pop(name, None)
+    settings = reading.settings_of(asked) if config is None else read_settings(config, **asked)
+    if coverage is not None and not settings.holds_out:
+        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
-    before = read_figures(folder)
     result = label_tables(settings, True)
     with progress_bar("writing", True) as report:
-        write_folder(result, folder, report_page(result), progress=report)
-    print("\n".join(fit_lines(result, folder)))
-    if change := change_line(before, figures(result)):
-        print(change)
+        change = write_folder(result, folder, report_page(result), progress=report)
+    print("\n".join([*fit_lines(result, folder), *([change] if change else [])]))
     if settings.dataset is not None and settings.labels is None:
         _compare(result, folder)
 
 
-def _settings(asked: dict[str, Any]) -> FitSettings:
-    from nodecopy.run import FitSettings, read_settings
-
-    config = asked.pop("config", None)
-    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
-    if "coverage" in asked and not settings.holds_out:
-        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
-    return settings
-
-
 def _folder(out: str | None, settings: FitSettings) -> Path:
     """Return the folder to write, which holds nothing that would be lost."""
-    from nodecopy.files import left_over_lines
     from nodecopy.run.folder import WRITTEN, check_folder
     from nodecopy.run.source import built_in
 
@@ -134,8 +121,7 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
         out = out or f"runs/{settings.dataset}-{split.name}-seed-{settings.random_state}"
     if out is None:
         raise InputError("--out is missing: the folder to write")
-    for line in left_over_lines(out):
-        print(f"note: {line}", file=sys.stderr)
+    reading.print_left_over(out)
     folder = check_folder(out)
     for file in map(Path, settings.files):
         if any(file.resolve().is_relative_to(folder.resolve() / name) for name in WRITTEN):
@@ -148,20 +134,15 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
 
 def _compare(result: LabelledGraph, folder: Path) -> None:
     """Print scores on the test nodes of a built-in dataset, beside those of other methods."""
-    import numpy as np
     from rich.console import Console
     from rich.table import Table
 
     from nodecopy.report.summary import evaluation_lines
-    from nodecopy.run.evaluation import evaluate
+    from nodecopy.run.evaluation import evaluate_predictions
     from nodecopy.run.folder import PREDICTIONS, TRUTH
-    from nodecopy.run.source import built_in
 
     settings = result.settings
-    dataset, split = built_in(settings)
-    truth = np.full(dataset.num_nodes, -1)
-    truth[split.test] = dataset.labels[split.test]
-    evaluation = evaluate(result.predictions, truth, dataset.class_names)
+    evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
     if settings.baselines:
         table = Table("method", title=f"{settings.dataset}, {evaluation.nodes:,} test nodes")
         for column in ("accuracy", "NLL", "ECE", "CPU s"):

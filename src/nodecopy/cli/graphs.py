@@ -1,4 +1,4 @@
-"""Commands on a graph: inspect, import, predict, evaluate."""
+"""Commands on a graph: predict, evaluate, inspect, import, datasets."""
 
 from __future__ import annotations
 
@@ -27,31 +27,24 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     asked = reading.asked_for(locals())
-    from nodecopy.calibration.sets import check_coverage
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.progress import stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
 
-    reading.check_source(asked)
-    if coverage is not None:
-        check_coverage(coverage)
+    settings = reading.settings_of(asked, "model", "out")
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:
         loaded.classifier.assessment()  # or say at once that there are no sets
     with progress_bar("reading and predicting", True) as report:
         first, _ = stages(report, [1, 1])
-        if graph is None:
-            table, posterior = loaded.predict(**reading.of_source(asked), progress=first)
-        else:
-            table, posterior = loaded.predict_table(reading.read_source(asked, first), graph)
+        table, posterior = loaded.predict(settings, first)
     with progress_bar("writing", True) as report:
         write_predictions(loaded.predictions(table, posterior, coverage), target, report)
-    for line in listed_sentences("note", table.notes):
-        print(line)
-    print(f"{table.dataset.num_nodes:,} nodes: {out}")
+    rows = f"{table.dataset.num_nodes:,} nodes: {out}"
+    print("\n".join([*listed_sentences("note", table.notes), rows]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -69,10 +62,9 @@ def evaluate(
     from nodecopy.tables.inspection import listed_sentences
 
     names = reading.asked_for(options).get("label_columns")
-    found = evaluate_predictions(predictions, truth, names)
-    Console(highlight=False, soft_wrap=True).print(
-        "\n".join([*evaluation_lines(found), *listed_sentences("note", found.notes)]), markup=False
-    )
+    scored = evaluate_predictions(predictions, truth, names)
+    lines = [*evaluation_lines(scored), *listed_sentences("note", scored.notes)]
+    Console(highlight=False, soft_wrap=True).print("\n".join(lines), markup=False)
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -88,12 +80,13 @@ def inspect(
     """Read your tables and show what is in them, what to beware of, or all that is wrong."""
     asked = reading.asked_for(locals())
     from nodecopy.estimator.progress import progress_bar
+    from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import inspect_dataset, inspection_lines, listed_sentences
 
-    reading.check_source(asked)
+    settings = reading.settings_of(asked)
     try:
         with progress_bar("reading", True) as report:
-            table = reading.read_source(asked, report)
+            table = read_source(settings, report)
     except TablesError as error:
         print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
         raise typer.Exit(EXIT_USER_INPUT) from None
@@ -118,16 +111,15 @@ def import_tables(
     """
     asked = reading.asked_for(locals())
     from nodecopy.estimator.progress import progress_bar
-    from nodecopy.files import left_over_lines
     from nodecopy.machine import size_text
+    from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import listed_sentences
     from nodecopy.tables.stored import check_graph_folder, write_graph
 
-    for line in left_over_lines(out):
-        print(f"note: {line}", file=sys.stderr)
+    reading.print_left_over(out)
     folder = check_graph_folder(out)
     with progress_bar("reading", True) as report:
-        table = reading.read_source(asked, report)
+        table = read_source(reading.settings_of(asked, "out"), report)
     names = [Path(file).name for file in labels or ()]
     write_graph(table, folder, label_files=names)
     for line in listed_sentences("note", table.notes):
@@ -139,3 +131,27 @@ def import_tables(
         f"{dataset.num_features:,} features, {int((dataset.labels >= 0).sum()):,} labels: "
         f"{folder} ({size_text(size)})"
     )
+
+
+@app.command(rich_help_panel=reading.PANEL)
+def datasets() -> None:
+    """Show the built-in datasets and their counts."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from nodecopy.data import dataset_names, load_dataset
+
+    table = Table("dataset", caption="homophily: the share of edges that join equal labels")
+    for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
+        table.add_column(column, justify="right")
+    for dataset in map(load_dataset, dataset_names()):
+        table.add_row(
+            dataset.name,
+            f"{dataset.num_nodes:,}",
+            f"{dataset.graph.num_edges:,}",
+            f"{dataset.num_features:,}",
+            f"{dataset.num_classes}",
+            f"{dataset.graph.homophily(dataset.labels):.3f}",
+            f"{(dataset.labels >= 0).sum():,}",
+        )
+    Console().print(table)

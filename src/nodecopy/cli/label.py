@@ -11,10 +11,11 @@ import typer
 
 from nodecopy.cli import reading
 from nodecopy.cli.app import app
-from nodecopy.errors import InputError, NodecopyError
+from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
+    from nodecopy.run import FitSettings
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -66,83 +67,55 @@ def label(
     for name in ("run", "out", "port", "browser"):
         asked.pop(name, None)
     named, most = asked.pop("classes", ()), asked.pop("max_memory", None)
-    folder, settings = _asked(run, out, asked)
-    _serve(folder, settings, named, port, browser, most)
-
-
-def _asked(run: str | None, out: str | None, tables: dict[str, Any]) -> tuple[str, Any]:
-    """Return the folder to label in, and the settings of a new one."""
-    if run is not None:
-        given = [*tables, *(["out"] if out else [])]
+    settings: FitSettings | None = None
+    if run is None:
+        run, settings = _new_folder(out, asked)
+    else:
+        given = [*asked, *(["out"] if out else [])]
         reading.refuse(given, f"is for a new folder; {run} has its own settings")
-        return run, None
-    if tables.keys().isdisjoint(("edges", "graph")) or out is None:
-        missing = "out" if out is None else "edges"
-        raise InputError(
-            f"--{missing} is missing: nodecopy label --edges FILE --out FOLDER, or nodecopy label "
-            "FOLDER, one that nodecopy fit wrote"
-        )
-    from pathlib import Path
-
-    from nodecopy.run import FitSettings
-    from nodecopy.run.folder import LABELS
-
-    return out, FitSettings(**({"labels": str(Path(out, LABELS))} | tables))
-
-
-def _serve(
-    folder: str,
-    settings: Any,
-    classes: tuple[str, ...],
-    port: int,
-    browser: bool,
-    max_memory: int | None,
-) -> None:
-    from nodecopy.annotate import open_run
+    from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
-    from nodecopy.files import left_over_lines
 
-    for line in left_over_lines(folder):
-        print(f"note: {line}", file=sys.stderr)
-    with closing(open_run(folder, settings, classes, max_memory)) as session:
+    reading.print_left_over(run)
+    with closing(Session(run, settings, named, most)) as session:
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:
             try:
                 print(f"Label nodes at {served.url}", flush=True)
                 print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
-                if browser:
-                    _open(served.url)
+                if browser:  # it may wait for a browser that does not come
+                    threading.Thread(target=_open, args=(served.url,), daemon=True).start()
                 threading.Event().wait()
             except KeyboardInterrupt:  # before the server is stopped, which may take seconds
                 print(f"\n{_what_follows(session)}", flush=True)
         if session.unwritten:
-            print(_results(session))
+            print(f"Done: {session.finish(progress=True)}")
+
+
+def _new_folder(out: str | None, asked: dict[str, Any]) -> tuple[str, FitSettings]:
+    """Return the new folder to label in, and its settings."""
+    if asked.keys().isdisjoint(("edges", "graph")) or out is None:
+        missing = "out" if out is None else "edges"
+        raise InputError(
+            f"--{missing} is missing: nodecopy label --edges FILE --out FOLDER, or nodecopy label "
+            "FOLDER, one that nodecopy fit wrote"
+        )
+    return out, reading.settings_of(asked)
 
 
 def _open(url: str) -> None:
     import webbrowser
 
-    # It may wait for a browser that does not come; the address is printed.
-    threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+    webbrowser.open(url)
 
 
 def _what_follows(session: Session) -> str:
     """Say what Ctrl-C has written, and what another one does."""
-    count, kept = len(session.answers.labels), session.answers.file
-    labels = f"{count:,} {'label' if count == 1 else 'labels'}"
+    labels, kept = counted(len(session.answers.labels), "label"), session.answers.file
     if not session.unwritten:
         return f"Done: {labels} in {kept}."
     return (
         f"Writing the results of {labels} to {session.folder}: predictions, report, model and "
         f"settings. Ctrl-C again leaves without them; the labels stay in {kept}."
     )
-
-
-def _results(session: Session) -> str:
-    """Write the results, and return a message."""
-    try:
-        return f"Done: {session.finish(progress=True)}"
-    except NodecopyError as error:
-        kept = f"The labels are in {session.answers.file}."
-        raise type(error)(f"{error}. {kept}") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -18,8 +19,7 @@ from nodecopy.errors import InputError
 from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
-    from nodecopy.progress import Progress
-    from nodecopy.tables import TableDataset
+    from nodecopy.run import FitSettings
 
 # Heading of the commands on a graph in the list of commands.
 PANEL = "A graph"
@@ -58,7 +58,6 @@ Coverage = Annotated[
 _HINTS = get_type_hints(TableOptions)
 OPTIONS = tuple(field.name for field in fields(TableOptions))
 _LISTS = ("classes", *(name for name in OPTIONS if _HINTS[name] == tuple[str, ...] | None))
-_OF_TABLES = ("edges", "features", *(name for name in OPTIONS if name != "label_columns"))
 
 
 def table_options(
@@ -123,30 +122,19 @@ def refuse(options: Iterable[str], why: str) -> None:
         raise InputError(f"--{name.replace('_', '-')} {why}")
 
 
-def check_source(asked: Mapping[str, Any]) -> None:
-    """Refuse options that name neither tables nor a graph, or both."""
-    if "graph" in asked:
-        beside = [name for name in _OF_TABLES if name in asked]
-        refuse(beside, f"is for tables; the graph {asked['graph']} was read already")
-    elif "edges" not in asked:
-        raise InputError("Missing option '--edges', or '--graph' of a graph that was imported.")
+def settings_of(asked: Mapping[str, Any], *others: str) -> FitSettings:
+    """Return options as settings, but for those that are something else."""
+    from nodecopy.run import FitSettings
+
+    return FitSettings(**{name: value for name, value in asked.items() if name not in others})
 
 
-def of_source(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that are arguments of `read_tables`."""
-    names = ("edges", "features", "labels", "graph", "max_memory", *OPTIONS)
-    return {name: asked[name] for name in names if name in asked}
+def print_left_over(folder: str) -> None:
+    """Say what runs that were killed left beside a folder."""
+    from nodecopy.files import left_over_lines
 
-
-def read_source(asked: Mapping[str, Any], progress: Progress | None) -> TableDataset:
-    """Read the tables, or open the graph, that options name."""
-    from nodecopy.tables import open_graph, read_tables
-
-    given = of_source(asked)
-    if "graph" not in given:
-        return read_tables(**given, progress=progress)
-    given.pop("max_memory", None)
-    return open_graph(given.pop("graph"), **given)
+    for line in left_over_lines(folder):
+        print(f"note: {line}", file=sys.stderr)
 
 
 def column_names(columns: str) -> tuple[str, ...]:

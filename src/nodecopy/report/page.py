@@ -14,23 +14,12 @@ from nodecopy.report.page_map import node_map
 from nodecopy.report.page_nodes import MAX_NODES
 from nodecopy.run import LabelledGraph
 
+# In this order: later ones use what earlier ones define.
 _SCRIPTS = (
-    "text",
-    "data",
-    "marks",
-    "charts",
-    "plain_table",
-    "map",
-    "download",
-    "sections",
-    "table",
-    "neighbourhood",
-    "node",
-    "donors",
-    "panel",
-    "theme",
-    "page",
+    *("text", "data", "marks", "charts", "plain_table", "map", "download", "sections", "table"),
+    *("neighbourhood", "node", "donors", "panel", "theme", "page"),
 )
+LIBRARY = "vendor/echarts.min.js"
 # Of the whole page, in bytes.
 MAX_BYTES = 5_000_000
 # Nodes that it holds however large they are.
@@ -57,7 +46,7 @@ def report_page(result: LabelledGraph) -> str:
 
 
 def _page(data: str) -> str:
-    library = asset("vendor/echarts.min.js")
+    library = asset(LIBRARY)
     script = '"use strict";\n' + "".join(asset(f"assets/{name}.js") for name in _SCRIPTS)
     parts = {
         "policy": policy(library, script),

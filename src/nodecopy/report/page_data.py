@@ -1,31 +1,21 @@
-"""What the page of a fit shows, as values that JSON can hold."""
+"""What the page of a fit shows, words and values, as JSON can hold them."""
 
 from __future__ import annotations
 
-from math import isfinite
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.metrics import wilson_interval
-from nodecopy.report import page_words as words
+from nodecopy.errors import counted
+from nodecopy.report import page_nodes
+from nodecopy.report.page_held_out import held_out_sections
 from nodecopy.report.page_map import NodeMap, node_map
-from nodecopy.report.page_nodes import (
-    MAX_NODES,
-    choose_nodes,
-    donor_columns,
-    link_columns,
-    most_listed,
-    node_columns,
-    packed,
-    place_of,
-)
-from nodecopy.run import LabelledGraph, Validation
+from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
+from nodecopy.run import LabelledGraph
 
 _BINS = 20
-# Classes that a table of mistakes has at most, and rows of the list in its place.
-_MATRIX, _PAIRS = 15, 20
 
 
 def page_data(
@@ -40,79 +30,126 @@ def page_data(
         max_nodes: how many nodes the page holds at most.
         picture: the map; None makes it.
     """
-    drawn = (picture or node_map(result)).first(max_nodes - 4 * most_listed(max_nodes))
+    rows = most_listed(max_nodes)
+    drawn = (picture or node_map(result)).first(max_nodes - 4 * rows)
     nodes = choose_nodes(result, max_nodes, drawn.nodes)
-    labels, rows = result.table.dataset.labels, most_listed(max_nodes)
+    labels, graph = result.table.dataset.labels, result.table.dataset.graph
     place = place_of(nodes, len(labels))
+
+    def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
+        """Return the first rows of a list of nodes, or of pairs of them."""
+        values = {name: column[:rows].round(4).tolist() for name, column in columns.items()}
+        listed = place[of[:rows]].tolist()
+        return {"sentence": sentence, "total": len(of), "nodes": listed} | values
+
+    chosen, edges, suspects = result.next_labels, result.suspect_edges, result.suspect_labels
+    contradicted, columns = np.zeros(0, np.int64), {}
+    if suspects is not None:
+        contradicted = suspects.nodes
+        columns = {"suggested": suspects.suggested, "probability": suspects.probability}
     return {
-        "files": words.files_read(result),
-        "method": words.method(result),
-        "facts": words.facts(result),
-        "summary": words.summary(result),
-        "warnings": words.warnings(result),
+        "files": _files(result),
+        "method": _method(result),
+        "facts": _facts(result),
+        "summary": _summary(result),
+        "warnings": [f"{text[:1].upper()}{text[1:]}." for text in result.warnings],
         "notes": list(result.table.notes),
-        "leftOut": words.left_out(result, nodes),
+        "leftOut": _left_out(len(nodes), len(labels)),
         "total": len(labels),
         "map": _map(result, drawn, place),
         "classes": _classes(result),
         "confidence": _confidence(result),
-        "reliability": _reliability(result.validation),
-        "baselines": _baselines(result),
-        "confusion": _confusion(result),
-        "sets": _sets(result),
-        "next": _next(result, place, rows),
-        "suspectLabels": _suspect_labels(result, place, rows),
-        "suspects": _suspects(result, place, rows),
-        "nodes": node_columns(result, nodes),
-        "links": link_columns(result.table.dataset.graph, nodes, labels >= 0),
-        "donors": donor_columns(result, nodes),
+        **held_out_sections(result),
+        "next": listing(_suggestions(len(chosen.nodes)), chosen.nodes, gain=chosen.gain),
+        "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
+        "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
+        "nodes": page_nodes.node_columns(result, nodes),
+        "links": page_nodes.link_columns(graph, nodes),
+        "donors": page_nodes.donor_columns(result, nodes),
     }
 
 
+def _files(result: LabelledGraph) -> str:
+    """Name the tables, or the built-in dataset."""
+    own = [] if result.settings.dataset is None else [f"{result.settings.dataset} (built in)"]
+    return ", ".join([*own, *(Path(file).name for file in result.settings.files)])
+
+
+def _method(result: LabelledGraph) -> str:
+    """Name the method, its sampled graphs, its folds and its seed."""
+    settings = result.settings
+    parts = [f"nodecopy: method {settings.method}"]
+    if result.donors is not None:
+        graphs, epsilon = len(result.donors.nodes), result.donors.epsilon
+        parts.append(f"{counted(graphs, 'sampled graph')} with ε = {epsilon:g}")
+    if result.validation is not None:
+        parts.append(f"calibrated in {result.validation.folds} folds")
+    return ", ".join([*parts, f"seed {settings.random_state}"])
+
+
+def _facts(result: LabelledGraph) -> list[dict[str, str]]:
+    """Return the figures of the summary, each with its name and a remark."""
+    labels, graph, estimate = result.table.dataset.labels, result.table.dataset.graph, "unknown"
+    isolated, classes = int(np.count_nonzero(graph.degrees == 0)), len(result.class_names)
+    remark = "not estimated"
+    if (accuracy := result.accuracy) is not None:
+        estimate = f"{accuracy.accuracy:.0%}"
+        remark = f"95% interval {accuracy.low:.0%}–{accuracy.high:.0%}"
+    edges = f"{isolated:,} without an edge" if isolated else "all with an edge"
+    components = counted(len(result.inspection.components), "connected part")
+    rows = [
+        ("Nodes", f"{len(labels):,}", edges),
+        ("Edges", f"{graph.num_edges:,}", components),
+        ("Known labels", f"{np.count_nonzero(labels >= 0):,}", f"of {classes:,} classes"),
+        ("Estimated accuracy", estimate, remark),
+    ]
+    return [dict(zip(("name", "value", "remark"), row, strict=True)) for row in rows]
+
+
+def _summary(result: LabelledGraph) -> list[str]:
+    """Say what was read, what was predicted and how good it can be expected to be."""
+    labels, validation, estimate = result.table.dataset.labels, result.validation, result.accuracy
+    known = int(np.count_nonzero(labels >= 0))
+    trust = f"How often predictions are right was not estimated: {result.why_not_validated}."
+    if validation is not None and estimate is not None:
+        trust = (
+            f"About {estimate.accuracy:.0%} of the predictions can be expected to be right (95% "
+            f"interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
+            f"{counted(len(validation.nodes), 'held-out label')}, of which "
+            f"{validation.scores.accuracy:.0%} were predicted, and from the confidence of the "
+            "predictions. It holds for nodes like the labelled ones, and if the known labels are "
+            "right."
+        )
+    return [
+        f"{counted(known, 'node')} of {len(labels):,} came with a label. From these, the other "
+        f"{len(labels) - known:,} got a probability for every class; the most probable class of a "
+        "node is its prediction, and the probability of that class its confidence.",
+        trust,
+    ]
+
+
+def _left_out(shown: int, total: int) -> str | None:
+    """Say which nodes the page does not hold; None if it holds all."""
+    if shown == total:
+        return None
+    return (
+        f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those of "
+        "its map and lists, labelled ones, and the least certain. Charts count all nodes, and "
+        "predictions.csv lists them."
+    )
+
+
 def _map(result: LabelledGraph, drawn: NodeMap, place: NDArray[np.int64]) -> dict[str, Any]:
+    total, shown = len(result.table.ids), len(drawn.nodes)
+    which = f"{shown:,} of {total:,} nodes, drawn at random, each"
     return {
-        "sentence": words.map_of(result, len(drawn.nodes)),
+        "sentence": f"{'Every node' if shown == total else which} as a point, near to nodes with "
+        f"similar {drawn.compared}. Colour and shape show the predicted class; the fuller a mark, "
+        "the surer the prediction. Distances between groups mean nothing.",
         "nodes": packed(place[drawn.nodes], np.int32),
         # In ten-thousandths, x and y of a node after each other.
         "places": packed((drawn.places * 10_000).round(), np.int16),
     }
-
-
-def _baselines(result: LabelledGraph) -> dict[str, Any]:
-    """Return the held-out accuracy of each method, ours first."""
-    if result.validation is None or not result.baselines:
-        return {"sentence": words.baselines(result), "rows": []}
-    right = result.validation.right
-    rows = [_scored("nodecopy", right, "")]
-    for baseline in result.baselines:
-        gap, error = baseline.gap(right)
-        # Two standard errors, as in `words.baselines`.
-        interval = f" ± {200 * error:.1f}" if isfinite(error) else ""
-        difference = f"{-100 * gap:+.1f}".replace("-", "−")
-        rows.append(_scored(baseline.name, baseline.right, f"{difference}{interval}"))
-    return {"sentence": words.baselines(result), "rows": rows}
-
-
-def _scored(name: str, right: NDArray[np.bool_], difference: str) -> dict[str, Any]:
-    low, high = wilson_interval(float(right.mean()), len(right))
-    values = {"right": float(right.mean()), "low": low, "high": high}
-    return {"name": name, "difference": difference} | {k: round(v, 4) for k, v in values.items()}
-
-
-def _confusion(result: LabelledGraph) -> dict[str, Any]:
-    """Return counts of known labels by what was predicted; of many classes, the commonest pairs."""
-    validation, k = result.validation, len(result.class_names)
-    sentence = words.confusion(result)
-    if validation is None:
-        return {"sentence": sentence, "counts": None, "pairs": []}
-    predicted = validation.probabilities.argmax(1)
-    counts = np.bincount(validation.truth * k + predicted, minlength=k * k).reshape(k, k)
-    if k <= _MATRIX:
-        return {"sentence": sentence, "counts": counts.tolist(), "pairs": []}
-    np.fill_diagonal(counts, 0)
-    order = np.argsort(-counts, axis=None, kind="stable")[:_PAIRS]
-    pairs = [[int(at // k), int(at % k), int(counts.flat[at])] for at in order]
-    return {"sentence": sentence, "counts": None, "pairs": [pair for pair in pairs if pair[2]]}
 
 
 def _classes(result: LabelledGraph) -> dict[str, Any]:
@@ -128,67 +165,60 @@ def _classes(result: LabelledGraph) -> dict[str, Any]:
 
 
 def _confidence(result: LabelledGraph) -> dict[str, Any]:
-    values = words.unlabelled_confidence(result)
-    counts, _ = np.histogram(values, _BINS, (0, 1))
-    return {"sentence": words.confidence(result), "counts": counts.tolist()}
+    """Say how many predictions are sure, and how many are not; count them by confidence."""
+    values = result.posterior.probabilities.max(1)[result.table.dataset.labels < 0]
+    sentence = "Every node has a known label."
+    if len(values):
+        high, low = np.count_nonzero(values >= 0.9), np.count_nonzero(values < 0.5)
+        sentence = (
+            f"Of {counted(len(values), 'node')} without a label, {high:,} "
+            f"({high / len(values):.0%}) are predicted with a confidence of 90% or more, and "
+            f"{low:,} ({low / len(values):.0%}) with less than 50%."
+        )
+    return {"sentence": sentence, "counts": np.histogram(values, _BINS, (0, 1))[0].tolist()}
 
 
-def _reliability(validation: Validation | None) -> dict[str, Any]:
-    return {
-        "sentence": words.reliability(validation),
-        "points": [] if validation is None else _points(validation),
-    }
+def _suspect_labels(result: LabelledGraph) -> str:
+    if result.suspect_labels is None:
+        return f"Known labels were not checked: {result.why_not_validated}."
+    count, wrong = len(result.suspect_labels.nodes), result.probably_wrong
+    if count == 0:
+        return "Held-out predictions contradict no known label."
+    return (
+        f"Of {counted(count, 'known label')} that held-out predictions contradict, {wrong:,} are "
+        "more likely wrong than right. The probability is that the known label is wrong, not that "
+        "the other one is right. Look before you change a label: an odd node with a true label "
+        "looks the same."
+    )
 
 
-def _points(validation: Validation) -> list[dict[str, float]]:
-    """Return a point for each bin of confidence that is not empty."""
-    curve, points = validation.reliability(), []
-    for confidence, accuracy, count in zip(
-        curve.confidence.tolist(), curve.accuracy.tolist(), curve.count.tolist(), strict=True
-    ):
-        if count:
-            low, high = wilson_interval(accuracy, count)
-            point = {"confidence": confidence, "accuracy": accuracy, "low": low, "high": high}
-            points.append({key: round(value, 4) for key, value in point.items()} | {"count": count})
-    return points
+def _suggestions(count: int) -> str:
+    if count == 0:
+        return "No node is suggested: either none was asked for, or every node has a label."
+    return (
+        "The nodes whose labels would tell most about the others, the best first: each is like "
+        "many uncertain nodes, and unlike those above it. Its gain is the entropy, summed over all "
+        "nodes, that its label explains and the labels above it do not."
+    )
 
 
-def _sets(result: LabelledGraph) -> dict[str, Any]:
-    """Return how many sets of nodes without a label hold one class, two, and so on."""
-    sizes = result.set_sizes
-    counts = [] if sizes is None else np.bincount(sizes, minlength=2)[1:].tolist()
-    coverage = f"{100 * result.settings.coverage:.10g}%"
-    return {"sentence": words.sets(result), "coverage": coverage, "counts": counts}
-
-
-def _suspect_labels(result: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
-    suspects, sentence = result.suspect_labels, words.suspect_labels(result)
-    if suspects is None:
-        return {"sentence": sentence, "total": 0, "nodes": [], "suggested": [], "probability": []}
-    return {
-        "sentence": sentence,
-        "total": len(suspects.nodes),
-        "nodes": place[suspects.nodes[:rows]].tolist(),
-        "suggested": suspects.suggested[:rows].tolist(),
-        "probability": suspects.probability[:rows].round(4).tolist(),
-    }
-
-
-def _next(result: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
-    chosen = result.next_labels
-    return {
-        "sentence": words.suggestions(result),
-        "total": len(chosen.nodes),
-        "nodes": place[chosen.nodes[:rows]].tolist(),
-        "gain": chosen.gain[:rows].round(4).tolist(),
-    }
-
-
-def _suspects(result: LabelledGraph, place: NDArray[np.int64], rows: int) -> dict[str, Any]:
+def _suspicion(result: LabelledGraph) -> str:
+    """Say what the list of suspect edges is, and how much to expect of it."""
     suspects = result.suspect_edges
-    return {
-        "sentence": words.suspicion(result),
-        "total": len(suspects.nodes),
-        "nodes": place[suspects.nodes[:rows]].tolist(),
-        "surprise": suspects.surprise[:rows].round(2).tolist(),
-    }
+    count, enrichment = len(suspects.nodes), suspects.enrichment
+    if count == 0:
+        return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
+    wrong = min(1.0, 0.01 * enrichment) * count
+    sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
+    doubt = (
+        "In this graph edges hardly differ from random pairs: expect little of this list."
+        if suspects.at_most > 0.5
+        else f"At most about {max(suspects.at_most, 0.01):.0%} of all edges can be random. Look "
+        "before you delete: a rare but true link looks the same."
+    )
+    return (
+        f"{sample}{counted(count, 'edge')} most like random pairs of nodes, by their classes, "
+        "shared neighbours and features. Surprise says how many times as common such a pair is "
+        "among random pairs as among the edges. If 1 in 100 edges were wrong, about "
+        f"{wrong:.0f} of these {count:,} would be. {doubt}"
+    )

@@ -1,6 +1,7 @@
 """The map of the page: nodes as points of the plane, near to similar ones.
 
-A sample of the nodes, each linked to its nearest neighbours by `embedding` and class probabilities.
+A sample of the nodes, each linked to its nearest neighbours by `embedding` and class probabilities;
+on a graph that is too large to be embedded as a whole, by probabilities alone.
 Links attract, random pairs repel, by the forces of McInnes, Healy and Melville (2018), "UMAP:
 uniform manifold approximation and projection", from a start by principal components. The cost is
 bounded by the size of the sample.
@@ -16,27 +17,39 @@ from numpy.typing import NDArray
 from nodecopy.rng import stream
 from nodecopy.run import LabelledGraph
 
+MAX_POINTS = 1500
 _TIES, _PUSHES, _ROUNDS = 8, 3, 120
 _FARTHEST = 4.0  # that a point moves in one round, for one tie
 
 
 class NodeMap(NamedTuple):
-    """Nodes in random order [n], and where they are, from -1 to 1 in both directions [n, 2]."""
+    """Nodes as points of the plane.
+
+    Attributes:
+        nodes: in random order [n].
+        places: where they are, from -1 to 1 in both directions [n, 2].
+        compared: what nodes that are near have in common.
+    """
 
     nodes: NDArray[np.int64]
     places: NDArray[np.float64]
+    compared: str
 
     def first(self, count: int) -> NodeMap:
         """Return a smaller sample."""
-        return NodeMap(self.nodes[:count], self.places[:count])
+        return NodeMap(self.nodes[:count], self.places[:count], self.compared)
 
 
 def node_map(result: LabelledGraph) -> NodeMap:
     """Return a map of all nodes, or of a random sample of them."""
-    nodes = result.sample.nodes
-    likely = np.sqrt(result.posterior.probabilities[nodes])  # of unit length, too
-    points = np.hstack([result.sample.embedding, likely]).astype(np.float64)
-    return NodeMap(nodes, layout(points, stream(result.settings.random_state, "map layout")))
+    seed = result.settings.random_state
+    nodes = stream(seed, "map").permutation(len(result.table.ids))[:MAX_POINTS]
+    points = np.sqrt(result.posterior.probabilities[nodes])  # of unit length
+    seen, compared = result.classifier.nodes_.embedding(seed), "predictions"
+    if seen is not None:
+        compared = "features, neighbours and predictions"
+        points = np.hstack([seen[nodes], points]).astype(np.float64)
+    return NodeMap(nodes, layout(points, stream(seed, "map layout")), compared)
 
 
 def layout(points: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:

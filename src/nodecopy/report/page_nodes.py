@@ -10,17 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.graph import Graph
-from nodecopy.rng import stream
 from nodecopy.run import LabelledGraph
 
 MAX_NODES = 20_000
-MAX_LINKS = 300_000  # 1.6 MB as text
 MAX_DONORS = 250_000  # 1.3 MB
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
-_MOST_LINKS = 512  # of one node
-# Of the nodes that are on the page for none of the lists: least certain ones, and random ones.
-_DOUBTFUL = 0.75
 _NONE = np.zeros(0, np.int64)
 
 _DIGITS = re.compile("([0-9]+)")
@@ -36,9 +31,9 @@ def choose_nodes(
 ) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
-    All of them, if they are few enough; else those of the map, those in its lists (suggested ones,
-    ends of suspect edges, those with a suspect label), those with a label, of which at most half of
-    the room is taken, the least certain of the others, and a random sample of the rest.
+    All of them, if they are few enough; else those of the map, which are a random sample, those in
+    its lists (suggested ones, ends of suspect edges, those with a suspect label), those with a
+    label, which take half of the rest at first, and others, the least certain first.
 
     Args:
         result: what to show.
@@ -57,24 +52,16 @@ def _telling_nodes(
 ) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
     certainty = result.posterior.probabilities.max(1)
-    taken = np.zeros(len(certainty), bool)
+    labelled, taken = result.table.dataset.labels >= 0, np.zeros(len(certainty), bool)
     rows = most_listed(max_nodes)
     taken[drawn] = True
     taken[result.next_labels.nodes[:rows]] = True
     taken[result.suspect_edges.nodes[:rows].ravel()] = True
     if result.suspect_labels is not None:
         taken[result.suspect_labels.nodes[:rows]] = True
-
-    def take_least_certain(among: NDArray[np.int64], count: int) -> None:
-        taken[among[np.argsort(certainty[among], kind="stable")[: max(count, 0)]]] = True
-
-    labelled = result.table.dataset.labels >= 0
-    take_least_certain(np.flatnonzero(labelled & ~taken), (max_nodes - taken.sum()) // 2)
-    room = int(max_nodes - taken.sum())
-    take_least_certain(np.flatnonzero(~labelled & ~taken), int(_DOUBTFUL * room))
-    rng = stream(result.settings.random_state, "page")
-    left = max_nodes - int(taken.sum())
-    taken[rng.choice(np.flatnonzero(~taken), left, replace=False)] = True
+    for among, share in ((labelled, 2), (~labelled, 1), (labelled, 1)):
+        left, room = np.flatnonzero(among & ~taken), (max_nodes - np.count_nonzero(taken)) // share
+        taken[left[np.argsort(certainty[left], kind="stable")[:room]]] = True
     return np.flatnonzero(taken)
 
 
@@ -124,31 +111,16 @@ def _bits(sets: NDArray[np.bool_]) -> str:
     return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
 
 
-def link_columns(
-    graph: Graph, nodes: NDArray[np.int64], first: NDArray[np.bool_], max_links: int = MAX_LINKS
-) -> dict[str, str]:
-    """Return the links among the nodes of the page, in compressed form.
-
-    Args:
-        graph: the observed graph.
-        nodes: on the page [n].
-        first: nodes to keep first where a node has more neighbours than can be held [N].
-        max_links: how many can be held, about.
-    """
-    place = place_of(nodes, graph.num_nodes)
+def link_columns(graph: Graph, nodes: NDArray[np.int64]) -> dict[str, str]:
+    """Return the links among the nodes of the page [n], in compressed form."""
     rows = graph.take_rows(nodes)
     start = np.repeat(np.arange(len(nodes)), np.diff(rows.indptr))
-    end = place[rows.indices]
+    end = place_of(nodes, graph.num_nodes)[rows.indices]
     here = (end >= 0) & (end != start)
     start, end = start[here], end[here]
-    order = np.lexsort((end, ~first[nodes[end]], start))
-    start, end = start[order], end[order]
-    degrees = np.bincount(start, minlength=len(nodes))
-    begins = np.cumsum(degrees) - degrees
-    kept = np.arange(len(start)) - begins[start] < _cap(degrees, max_links)
-    counts = np.bincount(start[kept], minlength=len(nodes))
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return {"offsets": packed(offsets, np.int32), "targets": packed(end[kept], np.int32)}
+    offsets = np.append(0, np.cumsum(np.bincount(start, minlength=len(nodes))))
+    targets = end[np.lexsort((end, start))]
+    return {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)}
 
 
 def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
@@ -184,11 +156,3 @@ def packed(values: NDArray[Any], kind: type[np.generic]) -> str:
     """
     plain = np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<"))
     return base64.b64encode(plain.tobytes()).decode()
-
-
-def _cap(degrees: NDArray[np.int64], max_links: int) -> int:
-    """Return how many links of one node are held, so that all fit, about; never under 16."""
-    cap = _MOST_LINKS
-    while cap > 16 and np.minimum(degrees, cap).sum() > max_links:
-        cap //= 2
-    return cap

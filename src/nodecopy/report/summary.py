@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 
@@ -20,43 +19,52 @@ _SURE = 0.9
 
 def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
     """Return the result of a fit in a few lines, after notes and warnings."""
-    dataset = result.table.dataset
+    dataset, sizes = result.table.dataset, result.set_sizes
     labelled = int((dataset.labels >= 0).sum())
     confidence = result.posterior.probabilities.max(1)
+    sure = f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more"
+    rows = [
+        ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
+        ("classes", f"{len(result.class_names)}"),
+        ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
+        ("accuracy", _estimated(result)),
+    ]
+    if result.baselines and result.validation is not None:
+        right = {"nodecopy": result.validation.right} | {b.name: b.right for b in result.baselines}
+        shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
+        rows.append(("held-out", f"accuracy of {shares}"))
+    if sizes is not None:
+        single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
+        name = f"{100 * result.settings.coverage:.10g}% sets"
+        rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
     nodes = [printable(str(result.table.ids[n])) for n in result.next_labels.nodes[:_SHOWN]]
-    suggested = f"{', '.join(nodes)}{', …' if len(result.next_labels.nodes) > _SHOWN else ''}"
+    more = ", …" if len(result.next_labels.nodes) > _SHOWN else ""
+    suggested = f"{', '.join(nodes)}{more}" or "nothing"
+    rows.append(("label next", f"{suggested}  ({folder / NEXT_LABELS})"))
+    if result.suspect_labels is not None:
+        rows.append(("suspect", f"{_labels(result)}  ({folder / SUSPECT_LABELS})"))
+    rows.append(("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"))
     return [
         *listed_sentences("note", result.table.notes),
         *listed_sentences("warning", result.warnings),
-        *aligned(
-            [
-                ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
-                ("classes", f"{len(result.class_names)}"),
-                (
-                    "confidence",
-                    f"median {np.median(confidence):.0%}; "
-                    f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more",
-                ),
-                ("accuracy", _estimated(result)),
-                *_baselines(result),
-                *_sets(result),
-                ("label next", f"{suggested or 'nothing'}  ({folder / NEXT_LABELS})"),
-                *_labels(result, folder),
-                ("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"),
-            ]
-        ),
+        *aligned(rows),
         f"report: {folder / REPORT}",
     ]
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
     """Return scores, then confidence beside accuracy, then how each class fared."""
-    scores = result.scores
+    scores, sets = result.scores, result.sets
     rows = [
         ("nodes", f"{result.nodes:,}{_left_out(result)}"),
         ("accuracy", f"{result.accuracy:.1%}"),
         ("confidence", f"{result.confidence:.1%} on average, {_gap(result)}"),
-        *_set_rows(result),
+    ]
+    if sets is not None:
+        held = f"hold the label of {sets.coverage:.1%} of the nodes"
+        name = f"{100 * sets.asked:.10g}% sets"
+        rows.append((name, f"{held}; {sets.size:.2f} classes on average"))
+    rows += [
         ("NLL", f"{scores.nll:.3f}"),
         ("Brier", f"{scores.brier:.3f}"),
         ("ECE", f"{scores.ece_width:.1%}"),
@@ -84,14 +92,6 @@ def _gap(result: Evaluation) -> str:
     return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
 
 
-def _set_rows(result: Evaluation) -> list[tuple[str, str]]:
-    sets = result.sets
-    if sets is None:
-        return []
-    held = f"hold the label of {sets.coverage:.1%} of the nodes"
-    return [(f"{100 * sets.asked:.10g}% sets", f"{held}; {sets.size:.2f} classes on average")]
-
-
 def _reliability_lines(result: Evaluation) -> list[str]:
     """Return a row for each bin of confidence that is not empty."""
     curve, bins = result.reliability, len(result.reliability.count)
@@ -112,14 +112,6 @@ def _edges(result: LabelledGraph) -> str:
     return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
 
 
-def _baselines(result: LabelledGraph) -> list[tuple[str, str]]:
-    if not result.baselines or result.validation is None:
-        return []
-    right = {"nodecopy": result.validation.right} | {b.name: b.right for b in result.baselines}
-    shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
-    return [("held-out", f"accuracy of {shares}")]
-
-
 def _estimated(result: LabelledGraph) -> str:
     accuracy = result.accuracy
     if accuracy is None:
@@ -134,38 +126,26 @@ def _estimated(result: LabelledGraph) -> str:
     return f"{text}; not checked, with a single label: {names}"
 
 
-def _sets(result: LabelledGraph) -> list[tuple[str, str]]:
-    sizes = result.set_sizes
-    if sizes is None:
-        return []
-    coverage = f"{100 * result.settings.coverage:.10g}% sets"
-    single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
-    return [(coverage, f"{sizes.mean():.2f} classes on average; {single}")]
-
-
-def _labels(result: LabelledGraph, folder: Path) -> list[tuple[str, str]]:
-    if result.suspect_labels is None:
-        return []
-    count = len(result.suspect_labels.nodes)
-    known = "label is" if count == 1 else "labels are"
-    text = f"{count:,} known {known} contradicted, {result.probably_wrong:,} of them probably wrong"
+def _labels(result: LabelledGraph) -> str:
+    count = 0 if result.suspect_labels is None else len(result.suspect_labels.nodes)
     if count == 0:
-        text = "no known label is contradicted"
-    return [("suspect", f"{text}  ({folder / SUSPECT_LABELS})")]
+        return "no known label is contradicted"
+    known = "label is" if count == 1 else "labels are"
+    return f"{count:,} known {known} contradicted, {result.probably_wrong:,} of them probably wrong"
 
 
 def _left_out(result: Evaluation) -> str:
-    strangers = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
-    more = ", …" if len(result.foreign_classes) > _SHOWN else ""
-    parts: Sequence[tuple[int, str]] = (
-        (result.known, "more were known to the model and do not count"),
-        (
-            result.foreign,
-            f"of classes that the model does not know ({strangers}{more}): counted as "
-            "errors, and left out of NLL, Brier, ECE and AUROC",
-        ),
-    )
-    return "".join(f"; {count:,} {what}" for count, what in parts if count)
+    text = ""
+    if result.known:
+        text += f"; {result.known:,} more were known to the model and do not count"
+    if result.foreign:
+        names = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
+        more = ", …" if len(result.foreign_classes) > _SHOWN else ""
+        text += (
+            f"; {result.foreign:,} of classes that the model does not know ({names}{more}): "
+            "counted as errors, and left out of NLL, Brier, ECE and AUROC"
+        )
+    return text
 
 
 def _share(part: int, whole: int) -> str:

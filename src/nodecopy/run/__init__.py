@@ -6,7 +6,6 @@ files of a run), ``predictions``, ``figures`` and ``model_folder`` (what is in t
 ``evaluation``.
 """
 
-from nodecopy.active import NextLabels, next_labels
 from nodecopy.estimator.assessment import Validation
 from nodecopy.run.fit import label_tables
 from nodecopy.run.folder import check_folder, write_folder
@@ -17,12 +16,10 @@ from nodecopy.run.suspects import SuspectEdges, suspect_edges
 __all__ = [
     "FitSettings",
     "LabelledGraph",
-    "NextLabels",
     "SuspectEdges",
     "Validation",
     "check_folder",
     "label_tables",
-    "next_labels",
     "read_settings",
     "suspect_edges",
     "write_folder",

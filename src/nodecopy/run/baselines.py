@@ -56,7 +56,10 @@ def baselines_on(
         held: the labels to predict, and the folds in which each was held out.
     """
     classes, folds = int(labels.max()) + 1, int(held.folds.max()) + 1
-    if _work(graph, features) * classes * folds > MAX_WORK:
+    work = LabelPropagation().steps * (len(graph.indices) + graph.num_nodes)
+    if features is not None:
+        work += features.nnz if sp.issparse(features) else features.size
+    if work * classes * folds > MAX_WORK:
         return ()
     methods: dict[str, NodeClassifier] = {PROPAGATION: LabelPropagation()}
     if features is not None:
@@ -74,11 +77,3 @@ def baselines_on(
             right[name][inside] = p[held.nodes[inside]].argmax(1) == held.truth[inside]
     right[COMMONEST] = held.truth == np.bincount(labels[labels >= 0]).argmax()
     return tuple(Baseline(name, hits) for name, hits in right.items())
-
-
-def _work(graph: Graph, features: FeatureMatrix | None) -> int:
-    """Return about how many numbers are multiplied for each class and fold."""
-    entries = 0
-    if features is not None:
-        entries = features.nnz if sp.issparse(features) else features.size
-    return LabelPropagation().steps * (len(graph.indices) + graph.num_nodes) + entries

@@ -89,49 +89,33 @@ def evaluate_predictions(
         label_columns: names of its columns of the id and of the label; None detects them.
     """
     table = read_predictions(predictions)
-    labels = read_label_table(truth, table.ids, label_columns=label_columns)
-    return evaluate(table, labels.labels, labels.class_names, str(truth), labels.notes)
-
-
-def evaluate(
-    predictions: Predictions,
-    labels: NDArray[np.int64],
-    class_names: Sequence[str],
-    source: str = "truth",
-    notes: Sequence[str] = (),
-) -> Evaluation:
-    """Score predictions against true labels, of the nodes whose label the model did not know.
-
-    Args:
-        predictions: of all nodes.
-        labels: numbers of true classes, -1 where there is none [N].
-        class_names: what these numbers stand for; they need not be the model's.
-        source: where the labels come from, for messages.
-        notes: remarks on the labels.
-    """
-    own = predictions.class_names
+    given_labels = read_label_table(truth, table.ids, label_columns=label_columns)
+    labels, class_names = given_labels.labels, given_labels.class_names
+    own = table.class_names
     number = {name: k for k, name in enumerate(own)}
     # K stands for all classes that the model does not know.
-    truth = np.array([*(number.get(name, len(own)) for name in class_names), -1])[labels]
-    given = np.flatnonzero(truth >= 0)
-    tested = given[predictions.known[given] < 0]
+    actual = np.array([*(number.get(name, len(own)) for name in class_names), -1])[labels]
+    given = np.flatnonzero(actual >= 0)
+    tested = given[table.known[given] < 0]
     if len(tested) == 0:
         raise DatasetError(
-            f"{source}: all {len(given):,} labels were known when the model was fitted; "
+            f"{truth}: all {len(given):,} labels were known when the model was fitted; "
             "nothing is left to evaluate"
         )
-    scored = tested[truth[tested] < len(own)]
+    scored = tested[actual[tested] < len(own)]
     if len(scored) == 0:
         raise DatasetError(
-            f"{source}: none of its classes, {_some(class_names)}, is one of the model's: "
+            f"{truth}: none of its classes, {_some(class_names)}, is one of the model's: "
             f"{_some(own)}"
         )
-    predicted, actual = predictions.probabilities.argmax(1)[tested], truth[tested]
-    right = predicted == actual
-    counts = (np.bincount(of, minlength=len(own)) for of in (actual, predicted, predicted[right]))
-    p = predictions.probabilities[scored]
+    predicted = table.probabilities.argmax(1)[tested]
+    right = predicted == actual[tested]
+    counts = (
+        np.bincount(of, minlength=len(own)) for of in (actual[tested], predicted, predicted[right])
+    )
+    p = table.probabilities[scored]
     return Evaluation(
-        score_predictions(p, truth[scored]),
+        score_predictions(p, actual[scored]),
         len(tested),
         len(given) - len(tested),
         len(tested) - len(scored),
@@ -139,9 +123,9 @@ def evaluate(
         float(right.mean()),
         tuple(map(ClassScore, own, *(count.tolist() for count in counts))),
         float(p.max(1).mean()),
-        reliability_curve(p, truth[scored], n_bins=_BINS),
-        _set_score(predictions, tested, actual),
-        tuple(notes),
+        reliability_curve(p, actual[scored], n_bins=_BINS),
+        _set_score(table, tested, actual[tested]),
+        tuple(given_labels.notes),
     )
 
 

@@ -17,39 +17,32 @@ SUMMARY = "summary.json"
 
 
 def figures(result: LabelledGraph) -> dict[str, Any]:
-    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label."""
-    labels, suspects = result.table.dataset.labels, result.suspect_labels
+    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label.
+
+    What takes held-out labels is None where there are none.
+    """
+    labels, suspects, sizes = result.table.dataset.labels, result.suspect_labels, result.set_sizes
     confidence = result.posterior.probabilities.max(1)[result.without_label]
     values: dict[str, Any] = {
         "nodes": len(labels),
         "known_labels": int(np.count_nonzero(labels >= 0)),
         "classes": len(result.class_names),
         "mean_confidence": round(float(confidence.mean()), 6),
-        "held_out_labels": None,
-        "estimated_accuracy": None,
-        "sets": None,
-        "suspect_labels": None,
+        **dict.fromkeys(("held_out_labels", "estimated_accuracy", "sets", "suspect_labels")),
         "suspect_edges": len(result.suspect_edges.nodes),
     }
-    if result.validation is not None:
-        right = {"nodecopy": result.validation.right}
-        right |= {baseline.name: baseline.right for baseline in result.baselines}
-        accuracy = {name: round(float(hits.mean()), 6) for name, hits in right.items()}
-        values["held_out_labels"] = {"labels": len(result.validation.nodes), "accuracy": accuracy}
-    if result.accuracy is not None:
-        values["estimated_accuracy"] = asdict(result.accuracy)
-    if result.set_sizes is not None:
-        mean_size = round(float(result.set_sizes.mean()), 6)
-        values["sets"] = {"coverage": result.settings.coverage, "mean_size": mean_size}
-    if suspects is not None:
-        counts = {"contradicted": len(suspects.nodes), "probably_wrong": result.probably_wrong}
-        values["suspect_labels"] = counts
-    return values
-
-
-def figures_json(result: LabelledGraph) -> str:
-    """Return the figures of a fit as JSON; null where no label was held out."""
-    return json.dumps(figures(result), indent=2, allow_nan=False) + "\n"
+    if result.validation is None or result.accuracy is None or sizes is None or suspects is None:
+        return values
+    right = {"nodecopy": result.validation.right}
+    right |= {baseline.name: baseline.right for baseline in result.baselines}
+    accuracy = {name: round(float(hits.mean()), 6) for name, hits in right.items()}
+    mean_size, wrong = round(float(sizes.mean()), 6), result.probably_wrong
+    return values | {
+        "held_out_labels": {"labels": len(result.validation.nodes), "accuracy": accuracy},
+        "estimated_accuracy": asdict(result.accuracy),
+        "sets": {"coverage": result.settings.coverage, "mean_size": mean_size},
+        "suspect_labels": {"contradicted": len(suspects.nodes), "probably_wrong": wrong},
+    }
 
 
 def read_figures(folder: Path) -> Any:

@@ -7,28 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodecopy.active import embedding, next_labels
+from nodecopy.active import next_labels
 from nodecopy.data.structural import NO_FEATURES
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import DatasetError
+from nodecopy.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Validation
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.executors import opened
-from nodecopy.graph import Graph
 from nodecopy.graph_models import DonorPosterior
 from nodecopy.progress import Progress
-from nodecopy.rng import stream
-from nodecopy.run.baselines import Baseline, baselines_on
-from nodecopy.run.result import DrawnDonors, EmbeddedNodes, LabelledGraph
+from nodecopy.run.baselines import baselines_on
+from nodecopy.run.result import DrawnDonors, LabelledGraph
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.run.suspects import suspect_edges
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
-
-# Nodes for the map of the report.
-MAX_POINTS = 1500
 
 
 def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
@@ -38,10 +32,14 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
         settings: what to read, and how and where to fit.
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
     """
+    if settings.edges is not None and settings.labels is None:
+        raise InputError("labels is missing: name a file of the known labels (--labels FILE)")
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:
         with progress_bar("reading", progress) as report:
             table = read_source(settings, report)
+        if settings.graph is not None and not np.any(table.dataset.labels >= 0):
+            raise InputError(f"{settings.graph} holds no label; name a file of them: --labels")
         return label_table(settings, table, progress, executor)
 
 
@@ -54,7 +52,7 @@ def label_table(
     """Do the job on what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
     start = time.process_time()
-    fitted = fit_table(classifier, table)
+    fitted = classifier.fit(table)
     seconds = time.process_time() - start
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
@@ -79,14 +77,12 @@ def analyse_fit(
     chosen = next_labels(
         graph, features, posterior, labelled, settings.suggestions, seed=seed, seen=seen
     )
-    sample = _sample(graph, features, seed, seen)
     report(2, 4)
     own = None if NO_FEATURES in table.notes else features
     suspects = suspect_edges(graph, posterior.probabilities, own, settings.suspects, seed=seed)
     report(3, 4)
-    baselines: tuple[Baseline, ...] = ()
-    if settings.baselines and fitted.held_out_ is not None:
-        baselines = baselines_on(graph, own, table.dataset.labels, fitted.held_out_)
+    held = fitted.held_out_ if settings.baselines else None
+    baselines = () if held is None else baselines_on(graph, own, table.dataset.labels, held)
     report(4, 4)
     return LabelledGraph(
         settings,
@@ -97,26 +93,8 @@ def analyse_fit(
         chosen,
         suspects,
         _donors(fitted),
-        sample,
         baselines,
     )
-
-
-def fit_table(classifier: NodeCopyClassifier, table: TableDataset) -> NodeCopyClassifier:
-    """Fit a classifier to a table; its classes are those of the table, in their order."""
-    names, labels = table.dataset.class_names, table.dataset.labels
-    unused = np.flatnonzero(np.bincount(labels[labels >= 0], minlength=len(names)) == 0)
-    if len(unused):
-        raise DatasetError(f"no node has the label {names[unused[0]]!r}, which is a class")
-    return classifier.fit(table)
-
-
-def _sample(
-    graph: Graph, features: FeatureMatrix, seed: int, seen: np.ndarray | None
-) -> EmbeddedNodes:
-    nodes = stream(seed, "map").permutation(graph.num_nodes)[:MAX_POINTS]
-    some = embedding(graph, features, seed, nodes) if seen is None else seen[nodes]
-    return EmbeddedNodes(nodes, some)
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:

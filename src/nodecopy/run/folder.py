@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.progress import Progress, stages
-from nodecopy.run.figures import SUMMARY, figures_json
+from nodecopy.run.figures import SUMMARY, change_line, figures, read_figures
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, PREDICTED
 from nodecopy.run.result import LabelledGraph
@@ -51,8 +52,10 @@ def write_folder(
     page: str,
     exchanging: AbstractContextManager[None] | None = None,
     progress: Progress | None = None,
-) -> Path:
+) -> str:
     """Write everything into a folder; an earlier fit in it is replaced once all is written.
+
+    Returns a line on what changed since that fit; it is empty where there is nothing to say.
 
     Args:
         result: what to write.
@@ -62,6 +65,7 @@ def write_folder(
         progress: called with how much is written.
     """
     folder = check_folder(path)
+    before, after = read_figures(folder), figures(result)
     of_predictions, of_rest = stages(progress, [3, 1])
     try:
         with replacing_folder(folder, WRITTEN, exchanging) as new:
@@ -75,7 +79,7 @@ def write_folder(
             for name, columns in _tables(result).items():
                 write_table([columns], new / name)
             texts = {
-                SUMMARY: figures_json(result),
+                SUMMARY: json.dumps(after, indent=2, allow_nan=False) + "\n",
                 CONFIG: write_settings(result.settings, folder),
                 REPORT: page,
             }
@@ -87,7 +91,7 @@ def write_folder(
                 of_rest(1, 1)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
-    return folder
+    return change_line(before, after)
 
 
 def _tables(result: LabelledGraph) -> dict[str, Columns]:

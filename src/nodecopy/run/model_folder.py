@@ -17,9 +17,11 @@ from nodecopy.errors import DatasetError, FormatError, listed
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
 from nodecopy.posterior import Posterior
+from nodecopy.progress import Progress
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import FitSettings
+from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
 from nodecopy.tables.features import MISSING_SUFFIX
@@ -52,12 +54,6 @@ class FittedTables:
     repeated_edges: RepeatedEdges
     missing: MissingValues
     filled: dict[str, float]
-
-    def __post_init__(self) -> None:
-        """Check that there is a label for each id."""
-        count = len(self.ids["ids"]) if "ids" in self.ids else len(self.ids["id_offsets"]) - 1
-        if self.labels.shape != (count,):
-            raise FormatError("ids and labels must be of the same nodes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +94,11 @@ class ModelFolder:
         return cls(classifier, tables)
 
     def predict(
-        self, edges: str | Path, features: str | Path | None = None, **reading: Any
+        self, settings: FitSettings, progress: Progress | None = None
     ) -> tuple[TableDataset, Posterior]:
-        """Apply the model to other tables, see `predict_table`.
-
-        Args:
-            edges: file of the edges.
-            features: file of the features, if the model was fitted to any.
-            reading: further arguments of `read_tables`, such as ``edge_columns``.
-        """
-        fitted = self.tables
-        self._check_described(features is not None)
-        ways: dict[str, Any] = {"repeated_edges": fitted.repeated_edges, "missing": fitted.missing}
-        table = read_tables(edges, None, features, means=fitted.filled, **ways, **reading)
-        return self.predict_table(table, str(features))
-
-    def predict_table(self, table: TableDataset, source: str) -> tuple[TableDataset, Posterior]:
         """Apply the model to another graph, e.g. the same one with new nodes.
+
+        Repeated edges and missing features are treated as they were for the fit.
 
         Features are matched by name: columns may come in another order, and one that the model has
         not seen is left out, with a note. One that it needs must be there, unless the features are
@@ -122,11 +106,26 @@ class ModelFolder:
         fitted to. A note says how many nodes are new.
 
         Args:
-            table: the graph.
-            source: what its features were read from, for messages.
+            settings: the tables, or the graph, and how tables are read.
+            progress: called with how much is read.
         """
+        fitted = self.tables
+        if settings.edges is None:
+            table = read_source(settings, progress)
+        else:
+            ways = {"repeated_edges": fitted.repeated_edges, "missing": fitted.missing}
+            table = read_tables(
+                settings.edges,
+                features=settings.features,
+                means=fitted.filled,
+                max_memory=settings.max_memory,
+                progress=progress,
+                **settings.reading | ways,
+            )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
-        self._check_described(described)
+        if described == fitted.structural:
+            way, got = ("without", "got") if described else ("to", "missing:")
+            raise DatasetError(f"the model was fitted {way} features; {got} a file of features")
         places = places_in(table.ids, ids_from(self.tables.ids))
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
@@ -135,7 +134,7 @@ class ModelFolder:
             notes.append(_named("features that the model has not seen were left out", unknown))
         dataset = replace(
             table.dataset,
-            features=self._picked(table, source) if described else self._ties(table),
+            features=self._picked(table, settings.files[-1]) if described else self._ties(table),
             labels=np.where(places < 0, -1, self.tables.labels[places]),
             class_names=tuple(str(value) for value in self.classifier.classes_),
         )
@@ -160,12 +159,6 @@ class ModelFolder:
         asked = FitSettings.coverage if coverage is None else coverage
         sets = self.classifier.assessment().sets.sets(p, asked)
         return replace(rows, sets=sets, coverage=asked)
-
-    def _check_described(self, described: bool) -> None:
-        """Refuse a graph with features where the model has none, and the other way round."""
-        if described == self.tables.structural:
-            fitted, got = ("without", "got") if described else ("to", "missing:")
-            raise DatasetError(f"the model was fitted {fitted} features; {got} a file of features")
 
     def _ties(self, table: TableDataset) -> FeatureMatrix:
         """Return the links to the nodes whose links described nodes in the fit."""

@@ -45,14 +45,6 @@ class DrawnDonors:
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddedNodes:
-    """Nodes in random order [n], all or a sample, and their `embedding` [n, 64]."""
-
-    nodes: NDArray[np.int64]
-    embedding: NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
 class LabelledGraph:
     """Every node labelled, and what follows from that.
 
@@ -65,7 +57,6 @@ class LabelledGraph:
         next_labels: the nodes most worth labelling.
         suspect_edges: edges that may be wrong.
         donors: of the sampled graphs; None if nothing is copied.
-        sample: nodes for the map of the report.
         baselines: simple methods on the same held-out labels; none where they were not asked for,
             or the graph is large.
         cpu_seconds: CPU time of the fit in this process; 0 where it was not measured.
@@ -79,7 +70,6 @@ class LabelledGraph:
     next_labels: NextLabels
     suspect_edges: SuspectEdges
     donors: DrawnDonors | None
-    sample: EmbeddedNodes
     baselines: tuple[Baseline, ...] = ()
     cpu_seconds: float = 0.0
 

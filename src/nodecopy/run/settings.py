@@ -50,7 +50,7 @@ class FitSettings(TableOptions):
     Args:
         edges: file of the edges; None where there is a graph, or a built-in dataset.
         labels: file of the known labels, or several of them; None takes those of the graph, or of
-            the split of a built-in dataset.
+            the split of a built-in dataset. A fit to tables needs them.
         features: file of the features; None describes nodes by their links.
         random_state: random seed.
         method: "best", "fast" or "paper", see `nodecopy.presets`.
@@ -127,13 +127,11 @@ class FitSettings(TableOptions):
         elif self.graph is not None:
             why = f"is for tables; the graph {self.graph} was read already"
             foreign |= dict.fromkeys(_OF_TABLES, why)
-        else:
-            for key in ("edges", "labels"):
-                if getattr(self, key) is None:
-                    raise SpecError(
-                        f"{key} is missing: nodecopy fit --edges FILE --labels FILE --out FOLDER, "
-                        "or a built-in dataset: nodecopy fit cora"
-                    )
+        elif self.edges is None:
+            raise SpecError(
+                "edges is missing: name tables (--edges FILE), a graph that was imported (--graph "
+                "FOLDER), or, for a fit, a built-in dataset (nodecopy fit cora)"
+            )
         for key, why in foreign.items():
             if getattr(self, key) != getattr(FitSettings, key):
                 raise SpecError(f"{key} {why}")

@@ -9,37 +9,29 @@ from numpy.typing import NDArray
 
 from nodecopy.data import NodeDataset, Split, load_dataset
 from nodecopy.data.splits import chosen_split
-from nodecopy.errors import DatasetError
 from nodecopy.progress import Progress
 from nodecopy.run.settings import FitSettings
 from nodecopy.tables import TableDataset, read_label_table, read_tables
 from nodecopy.tables.stored import open_graph
 
 
-def read_source(
-    settings: FitSettings, progress: Progress | None = None, *, labelled: bool = True
-) -> TableDataset:
-    """Read what the settings name.
+def read_source(settings: FitSettings, progress: Progress | None = None) -> TableDataset:
+    """Read what the settings name; it need not have labels.
 
     Args:
         settings: what to read.
         progress: called with how much is done.
-        labelled: whether there must be labels; else the files of labels are not read.
     """
-    labels, columns = (settings.labels, settings.label_columns) if labelled else (None, None)
     if settings.dataset is not None:
-        return _built_in_table(settings, labels)
+        return _built_in_table(settings)
     if settings.graph is not None:
-        table = open_graph(settings.graph, labels, label_columns=columns)
-        if labelled and not np.any(table.dataset.labels >= 0):
-            raise DatasetError(f"{settings.graph} holds no label; name a file of them: --labels")
-        return table
+        return open_graph(settings.graph, settings.labels, label_columns=settings.label_columns)
     assert settings.edges is not None  # or the settings would have been refused
     return read_tables(
         settings.edges,
-        labels,
+        settings.labels,
         settings.features,
-        **settings.reading | {"label_columns": columns},
+        **settings.reading,
         max_memory=settings.max_memory,
         progress=progress,
     )
@@ -62,12 +54,10 @@ def true_labels(settings: FitSettings) -> tuple[NDArray[np.int64], NDArray[np.ob
     return split.test, names[dataset.labels[split.test]]
 
 
-def _built_in_table(settings: FitSettings, labels: str | tuple[str, ...] | None) -> TableDataset:
+def _built_in_table(settings: FitSettings) -> TableDataset:
     """Return a built-in dataset as if it had been read; ids and feature names are numbers.
 
-    Args:
-        settings: which dataset, and which split.
-        labels: files of labels that are known instead of those of the training nodes.
+    Known are the labels in files, or else those of the training nodes.
     """
     dataset, split = built_in(settings)
     known = np.full(dataset.num_nodes, -1)
@@ -82,8 +72,8 @@ def _built_in_table(settings: FitSettings, labels: str | tuple[str, ...] | None)
         tuple(map(str, range(dataset.num_features))),
         (note,),
     )
-    if labels is None:
+    if settings.labels is None:
         return table
-    given = read_label_table(labels, table.ids, label_columns=settings.label_columns)
+    given = read_label_table(settings.labels, table.ids, label_columns=settings.label_columns)
     dataset = dataset.with_labels(given.labels, given.class_names)
     return replace(table, dataset=dataset, notes=(note, *given.notes))

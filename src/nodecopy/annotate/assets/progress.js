@@ -4,7 +4,7 @@ function showProgress() {
   byId("folder").textContent = state.folder;
   byId("fit").textContent = fitWords();
   showFacts();
-  showCurve();
+  showHistory();
   showBalance();
   showSuspects();
   byId("finish").disabled = state.finish.state === "writing";
@@ -16,26 +16,24 @@ function showProgress() {
 
 function fitWords() {
   if (isBehind()) return state.fitted ? "fitting your latest answers …" : "first fit …";
-  if (state.isQuick) return "probabilities of a quick fit; the full one follows";
   if (!state.fitted) return "two classes with a label are needed before anything is fitted";
-  return `fitted to all your answers, in ${state.seconds.toFixed(1)} s`;
+  return "fitted to all your answers";
 }
 
 function showFacts() {
   const last = state.history.at(-1);
   const facts = [
-    ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`, ""],
+    ["Labels", whole(state.labels), `of ${counted(state.nodes, "node")}`],
     [
       "Estimated accuracy",
       last ? wholePercent(last[1]) : "–",
-      last ? `95% interval ${span(last[2], last[3])}` : "of nodes without a label",
-      "wide",
+      last ? `95% interval ${span(last[2], last[3])}` : "takes two labels of some class",
     ],
   ];
-  const cells = facts.map(([name, value, remark, style]) =>
+  const cells = facts.map(([name, value, remark]) =>
     make(
       "div",
-      { class: style },
+      {},
       make("dt", {}, name),
       make("dd", { class: "value" }, value),
       make("dd", { class: "remark" }, remark),
@@ -44,60 +42,13 @@ function showFacts() {
   byId("facts").replaceChildren(...cells);
 }
 
-// The latest estimate for each number of labels.
-function curvePoints() {
-  const byCount = new Map(state.history.map((point) => [point[0], point]));
-  return [...byCount.values()].sort((a, b) => a[0] - b[0]);
-}
-
-function showCurve() {
-  const points = curvePoints();
-  const none = points.length === 0;
-  byId("no-estimate").textContent = none
-    ? "An estimate takes two labels of some class, one of which can be held out."
-    : "";
-  byId("no-estimate").hidden = !none;
-  byId("curve-figure").hidden = none;
-  byId("curve-table").hidden = none;
-  if (none) return;
-  const label = "Estimated accuracy by number of labels; a table follows";
-  draw(byId("curve"), label, () => curveOption(points));
-  const rows = points.map(([n, a, low, high]) => [whole(n), percent(a), span(low, high)]);
-  byId("curve-table").lastElementChild.replaceChildren(
-    plainTable(["#Labels", "#Estimated", "#95% interval"], rows),
+// Every estimate so far, the latest first.
+function showHistory() {
+  const rows = state.history.map(([n, a, low, high]) => [whole(n), percent(a), span(low, high)]);
+  byId("history").hidden = rows.length === 0;
+  byId("history").lastElementChild.replaceChildren(
+    plainTable(["#Labels", "#Estimated accuracy", "#95% interval"], rows.reverse()),
   );
-}
-
-function curveOption(points) {
-  const line = { type: "line", symbol: "none", silent: true, stack: "interval" };
-  const first = points[0][0];
-  const clear = { lineStyle: { opacity: 0 } };
-  return {
-    grid: { left: 8, right: 16, top: 12, bottom: 8, outerBoundsMode: "same" },
-    xAxis: across("labels", { min: first, max: Math.max(points.at(-1)[0], first + 1), minInterval: 1 }),
-    yAxis: axis({ min: 0, max: 1, interval: 0.25, ...inPercent }),
-    tooltip: tooltip(({ dataIndex }) => [
-      counted(points[dataIndex][0], "label"),
-      `${percent(points[dataIndex][1])} (95% interval ${span(points[dataIndex][2], points[dataIndex][3])})`,
-    ]),
-    series: [
-      { ...line, ...clear, data: points.map(([n, , low]) => [n, low]) },
-      {
-        ...line,
-        ...clear,
-        data: points.map(([n, , low, high]) => [n, high - low]),
-        areaStyle: { color: ink("--fill-0"), opacity: 0.15 },
-      },
-      {
-        type: "line",
-        data: points.map(([n, a]) => [n, a]),
-        symbol: "circle",
-        symbolSize: points.length > 30 ? 3 : 6,
-        lineStyle: { color: ink("--fill-0"), width: 2 },
-        itemStyle: { color: ink("--fill-0") },
-      },
-    ],
-  };
 }
 
 function showBalance() {

@@ -182,7 +182,7 @@ function reliabilityOption() {
     yAxis: upwards("share right", share),
     tooltip: tooltip(({ data: { point } }) => [
       `Confidence ${percent(point.confidence)} on average`,
-      `${percent(point.accuracy)} right (95% interval ${span(point.low, point.high)})`,
+      `${percent(point.right)} right (95% interval ${span(point.low, point.high)})`,
       counted(point.count, "prediction"),
     ]),
     series: [agreement(), ...points.map(interval), pointSeries(points)],
@@ -222,7 +222,7 @@ function pointSeries(points) {
   return {
     type: "scatter",
     data: points.map((point) => ({
-      value: [point.confidence, point.accuracy],
+      value: [point.confidence, point.right],
       point,
       symbolSize: 8 + 14 * Math.sqrt(point.count / most),
     })),

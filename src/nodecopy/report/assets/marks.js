@@ -63,7 +63,8 @@ const idText = (i) => oneLine(nodes.ids[i]);
 // Class names are shown whole, or cut at the end by the style sheet where a row has one height.
 function className(k) {
   const name = shown(classNames[k]);
-  const text = make("bdi", { class: "line" }, make("span", {}, name));
+  const words = name.split(/(?<=[_/])/).flatMap((word) => [word, make("wbr", {})]);
+  const text = make("bdi", { class: "line" }, make("span", {}, ...words));
   return make("span", { class: "name", title: name }, classMark(k), text);
 }
 

@@ -63,7 +63,7 @@ function showConfidence() {
 }
 
 function showReliability() {
-  const { points, sentence } = data.reliability;
+  const { points = [], sentence } = data.reliability;
   byId("reliability-words").append(sentence);
   if (points.length === 0) {
     byId("reliability-chart").parentElement.remove();
@@ -77,7 +77,7 @@ function showReliability() {
   );
   const rows = points.map((p) => [
     percent(p.confidence),
-    percent(p.accuracy),
+    percent(p.right),
     span(p.low, p.high),
     whole(p.count),
   ]);
@@ -87,7 +87,7 @@ function showReliability() {
 }
 
 function showSets() {
-  const { counts, coverage, sentence } = data.sets;
+  const { counts = [], coverage, sentence } = data.sets;
   byId("sets-words").append(sentence);
   if (counts.length === 0) {
     byId("sets-chart").parentElement.remove();
@@ -170,7 +170,7 @@ function showMap() {
 }
 
 function showBaselines() {
-  const { sentence, rows } = data.baselines;
+  const { sentence, rows = [] } = data.baselines;
   byId("baselines-words").append(sentence);
   if (rows.length === 0) return;
   const cells = rows.map(({ name, right, low, high, difference }) => [
@@ -184,7 +184,7 @@ function showBaselines() {
 }
 
 function showConfusion() {
-  const { sentence, counts, pairs } = data.confusion;
+  const { sentence, counts, pairs = [] } = data.confusion;
   byId("confusion-words").append(sentence);
   if (counts) byId("confusion-table").append(confusionMatrix(counts));
   else if (pairs.length) {
