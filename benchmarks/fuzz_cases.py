@@ -205,7 +205,7 @@ def damage_file(rng: random.Random, path: Path) -> None:
 
 
 READING = ["--encoding=utf-16", "--encoding=cp1252", "--encoding=mac-roman", "--encoding=zip"]
-READING += ["--decimal=,", "--decimal=.", "--decimal=", "--missing=refuse", "--missing=x"]
+READING += ["--decimal=,", "--decimal=.", "--decimal="]
 READING += ["--na-values=a,b", "--na-values="]
 
 

@@ -190,7 +190,6 @@ def test_ctrl_c_ends_a_query_that_is_running():
         ({"decimal": ";"}, "decimal .*';'"),
         ({"delimiter": "::"}, "delimiter .*'::'"),
         ({"na_values": "NA"}, "na_values .*'NA'"),
-        ({"missing": "drop"}, "missing .*impute"),
         ({"repeated_edges": "sums"}, "repeated_edges .*sum"),
         ({"header": "yes"}, "header .*'yes'"),
         ({"edge_columns": ["a"]}, "edge_columns .*'a'"),

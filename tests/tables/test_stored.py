@@ -119,13 +119,13 @@ def edit_json(folder: Path, **changes: object) -> None:
     [
         (lambda f: (f / MANIFEST).unlink(), "holds no graph"),
         (shutil.rmtree, "holds no graph"),
-        (lambda f: (f / MANIFEST).write_text('{"name": '), "import again"),
-        (lambda f: (f / MANIFEST).write_text('{"name": "x"}'), "import again"),
-        (lambda f: (f / MANIFEST).write_text("[" * 100_000), "import again"),
-        (lambda f: edit_json(f, version=1), "import again"),
+        (lambda f: (f / MANIFEST).write_text('{"name": '), "import it again"),
+        (lambda f: (f / MANIFEST).write_text('{"name": "x"}'), "import it again"),
+        (lambda f: (f / MANIFEST).write_text("[" * 100_000), "import it again"),
+        (lambda f: edit_json(f, version=1), "import it again"),
         (lambda f: edit_json(f, notes=[1]), "notes"),
-        (lambda f: edit_json(f, digests={"../x": "0"}), "import again"),
-        (lambda f: edit_json(f, digests={}), "import again"),
+        (lambda f: edit_json(f, digests={"../x": "0"}), "import it again"),
+        (lambda f: edit_json(f, digests={}), "import it again"),
         (lambda f: (f / "indices.npy").unlink(), "indices.npy"),
         (lambda f: os.truncate(f / "features.npy", 130), "features.npy is damaged"),
         (lambda f: os.truncate(f / "indptr.npy", 0), "indptr.npy is damaged"),
@@ -147,7 +147,7 @@ def test_a_changed_byte_is_noticed(stored, name):
     content[-9] ^= 64
     file.write_bytes(content)
     open_graph(stored, verify=False)
-    with pytest.raises(FormatError, match=rf"{name}\.npy does not have its digest"):
+    with pytest.raises(FormatError, match=rf"{name}\.npy is damaged.*digest"):
         open_graph(stored)
 
 
@@ -169,7 +169,7 @@ def test_a_changed_byte_is_noticed(stored, name):
 def test_a_crafted_array_is_refused_although_it_has_its_digest(stored, name, change):
     """It would let compiled code read and write outside of its memory."""
     resave(stored, name, change)
-    with pytest.raises(FormatError, match=rf"{name}\.npy|fit together"):
+    with pytest.raises(FormatError, match="graph is damaged.*import it again"):
         open_graph(stored)
 
 

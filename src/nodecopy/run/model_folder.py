@@ -24,7 +24,7 @@ from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
 from nodecopy.tables.features import MISSING_SUFFIX
 from nodecopy.tables.ids import id_arrays, ids_from, places_in
-from nodecopy.tables.options import MissingValues, RepeatedEdges
+from nodecopy.tables.options import RepeatedEdges
 
 TABLES_FILE = "tables.safetensors"
 _SHOWN = 5
@@ -41,8 +41,7 @@ class FittedTables:
         structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
         repeated_edges: the weight of an edge with several rows, see `read_tables`.
-        missing: the treatment of missing values of features, likewise.
-        filled: the value that replaced them, by the name of the feature.
+        filled: the value that replaced missing ones, by the name of the feature.
     """
 
     ids: dict[str, NDArray[Any]]
@@ -50,7 +49,6 @@ class FittedTables:
     structural: bool
     feature_names: tuple[str, ...]
     repeated_edges: RepeatedEdges
-    missing: MissingValues
     filled: dict[str, float]
 
     def __post_init__(self) -> None:
@@ -77,7 +75,6 @@ class ModelFolder:
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
             table.repeated_edges,
-            result.settings.missing,
             dict(table.filled),
         )
         return cls(result.classifier, tables)
@@ -109,8 +106,8 @@ class ModelFolder:
         """
         fitted = self.tables
         self._check_described(features is not None)
-        ways: dict[str, Any] = {"repeated_edges": fitted.repeated_edges, "missing": fitted.missing}
-        table = read_tables(edges, None, features, means=fitted.filled, **ways, **reading)
+        reading["repeated_edges"] = fitted.repeated_edges
+        table = read_tables(edges, None, features, means=fitted.filled, **reading)
         return self.predict_table(table, str(features))
 
     def predict_table(self, table: TableDataset, source: str) -> tuple[TableDataset, Posterior]:

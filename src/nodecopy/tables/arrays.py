@@ -1,4 +1,4 @@
-"""NumPy files: arrays that are read or mapped into memory, without running code from the file."""
+"""NumPy files: what a damaged one makes NumPy and SciPy raise, and matrices out of its arrays."""
 
 from __future__ import annotations
 
@@ -12,38 +12,35 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError
-from nodecopy.files import regular_file
 
-# What NumPy raises where a file is cut off, changed or of another kind.
 _DAMAGE = (
-    *(ValueError, TypeError, KeyError, OverflowError, MemoryError, NotImplementedError),
+    *(ValueError, TypeError, LookupError, OverflowError, MemoryError, NotImplementedError),
     *(OSError, EOFError, RuntimeError, SyntaxError, tokenize.TokenError),
     *(zipfile.BadZipFile, zlib.error, struct.error),
 )
 
 
-def load_npz(path: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an ``.npz`` file."""
-    # Opened here: NumPy leaves a file open that it cannot read.
-    with damage_named(path), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in arrays.files}
-
-
-def map_npy(path: Path) -> NDArray[Any]:
-    """Map the array of an ``.npy`` file into memory, read-only."""
-    with damage_named(path):
-        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
-
-
 @contextmanager
-def damage_named(path: Path) -> Iterator[None]:
-    """Raise what a damaged file makes NumPy and SciPy raise as an error that names the file."""
-    regular_file(path)
+def damage_named(path: Path, hint: str = "") -> Iterator[None]:
+    """Raise what a file that is cut off, changed or of another kind raises as one that names it."""
     try:
         yield
     except _DAMAGE as error:
         what = str(error) or type(error).__name__
-        raise FormatError(f"{path} is damaged or of another format: {what}") from error
+        raise FormatError(f"{path} is damaged or of another format{hint}: {what}") from error
+
+
+def checked_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], num_columns: int
+) -> sp.csr_array[Any]:
+    """Return a sparse matrix; raise a ValueError where its arrays do not fit together."""
+    # SciPy itself would read outside of its arrays where a row ends before it begins.
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError("indptr must never decrease")
+    matrix = sp.csr_array((data, indices, indptr), (len(indptr) - 1, num_columns))
+    matrix.check_format(full_check=True)
+    return matrix

@@ -213,7 +213,7 @@ def read_label(cell: str, type: str, options: TableOptions) -> str:
 
 
 def read_number(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for a number: NULL where it is missing, NaN where it cannot be read."""
+    """Return SQL for a number: NULL where it is missing, infinity where it cannot be read."""
     if is_number(type):
         return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
     cell = f"CAST({cell} AS VARCHAR)"
@@ -229,7 +229,7 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
     return (
         f"coalesce(nullif(TRY_CAST({plain} AS DOUBLE), 'nan'::DOUBLE), "
         f"CASE WHEN {cell} IS NULL OR {_is_word(word, options.na_words)} THEN NULL "
-        f"WHEN {word} = 'true' THEN 1 WHEN {word} = 'false' THEN 0 ELSE 'nan'::DOUBLE END)"
+        f"WHEN {word} = 'true' THEN 1 WHEN {word} = 'false' THEN 0 ELSE 'inf'::DOUBLE END)"
     )
 
 
@@ -253,26 +253,12 @@ def is_number(type: str) -> bool:
     return re.fullmatch(r"U?\w*INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*", type) is not None
 
 
-def read_raw(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for the cell as it is."""
-    return cell
-
-
-READERS: Mapping[str, Reader] = {
-    "id": read_string,
-    "string": read_string,
-    "label": read_label,
-    "number": read_number,
-    "raw": read_raw,
-}
-
-
 class Column(NamedTuple):
-    """A column to load: its name in the database, its place in the file, and its reader."""
+    """A column to load: its name in the database, its place, and its reader (None: as it is)."""
 
     name: str
     place: int
-    reader: str = "id"
+    reader: Reader | None = read_string
 
 
 def _is_word(text: str, words: Iterable[str]) -> str:

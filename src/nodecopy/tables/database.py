@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import (
@@ -25,7 +26,7 @@ from nodecopy.errors import (
     shortened,
 )
 from nodecopy.machine import usable_memory
-from nodecopy.tables.columns import READERS, Column, is_number
+from nodecopy.tables.columns import Column, is_number, read_number, read_string
 from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Database:
         doubles = [
             column.place
             for column in columns
-            if column.reader in ("number", "raw") and is_number(table.types[column.place])
+            if column.reader in (read_number, None) and is_number(table.types[column.place])
         ]
         doubles = doubles if self.options.decimal is None else []
         create = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT "
@@ -112,7 +113,7 @@ class Database:
         except self._duckdb.Error as error:
             raise table.explained(self, error) from error
         self.loaded[name] = (table, columns)
-        keys = [column.name for column in columns if column.reader == "id"]
+        keys = [column.name for column in columns if column.reader is read_string]
         no_key = " AND ".join(f"{key} IS NULL" for key in keys)
         if self.rows(f"SELECT 1 FROM {name} WHERE {no_key} LIMIT 1"):
             empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
@@ -126,7 +127,8 @@ class Database:
 
     def _value(self, table: Table, column: Column, doubles: Sequence[int] = ()) -> str:
         type = "DOUBLE" if column.place in doubles else table.scanned_type(column.place)
-        value = READERS[column.reader](f"c{column.place}", type, self.options)
+        cell = f"c{column.place}"
+        value = column.reader(cell, type, self.options) if column.reader else cell
         return f"{value} AS {column.name}"
 
     def types(self, name: str) -> dict[str, str]:
@@ -212,9 +214,15 @@ class Database:
         return self.rows(sql)[0][0]
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of an answer as arrays; NULL in a column of numbers is masked."""
+        """Return the columns of an answer as arrays; NULL is NaN in a column of real numbers."""
         with self._translated():
-            return self._connection.execute(sql).fetchnumpy()
+            columns = self._connection.execute(sql).fetchnumpy()
+        return {
+            name: np.ma.filled(column, np.nan)
+            if column.dtype.kind == "f"
+            else np.ma.getdata(column)
+            for name, column in columns.items()
+        }
 
     def insert(self, name: str, **columns: NDArray[Any]) -> None:
         """Add rows to a table, given its columns in order."""

@@ -123,7 +123,7 @@ def read_tables(
         known = number_labels(db, len(ids))
         if source is not None:
             with db.collected():
-                matrix = source.fetch(db, len(ids), means or {})
+                matrix = source.fetch(db, ids, means or {})
         db.raise_problems()
         done(4)
         rows = fetch_edges(db)

@@ -13,7 +13,6 @@ from typing import Literal, get_type_hints
 from nodecopy.errors import DatasetError, shown
 
 RepeatedEdges = Literal["largest", "sum"]
-MissingValues = Literal["impute", "refuse"]
 
 # Words for a missing value: those of pandas, of spreadsheets and of R, and two in German.
 NA_WORDS = (
@@ -47,8 +46,6 @@ class TableOptions:
         na_values: words for a missing value besides an empty cell; None is `NA_WORDS`.
         repeated_edges: weight of an edge with several rows: the "largest" of theirs or the "sum",
             where a row without a weight counts 1.
-        missing: "impute" replaces a missing feature by the mean of its column, and adds a column
-            that marks where; "refuse" makes it an error.
     """
 
     edge_columns: tuple[str, ...] | None = field(
@@ -82,10 +79,6 @@ class TableOptions:
     repeated_edges: RepeatedEdges = field(
         default="largest",
         metadata={"help": "Weight of repeated edges: largest or sum. (default: largest)"},
-    )
-    missing: MissingValues = field(
-        default="impute",
-        metadata={"help": "Missing features: impute or refuse. (default: impute)"},
     )
 
     def __post_init__(self) -> None:
