@@ -101,7 +101,7 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
         (["predict", "--model=m", "--out=p.csv"], "error: Missing option '--edges', or '--graph'"),
         (["import", "e.csv", "--out=l.csv"], "error: l.csv is a file; --out needs the name of"),
         (["import", "e.csv", "--out=."], "error: the folder . holds other files, 'e.csv' for one"),
-        (["import", "no.csv", "--out=new"], "error: no.csv does not exist"),
+        (["import", "no.csv", "--out=new"], "error: no.csv cannot be read: No such file"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_code_2(folder, words, expected, capsys):

@@ -65,7 +65,10 @@ def test_many_classes_are_cut_short(folder, capsys):
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["--edges", "nowhere.csv"], "error: nowhere.csv does not exist\n"),
+        (
+            ["--edges", "nowhere.csv"],
+            "error: nowhere.csv cannot be read: No such file or directory\n",
+        ),
         (["--edges", "."], "error: . is a folder"),
         (
             ["--edges", "e.csv", "--labels", "e.csv"],

@@ -125,7 +125,7 @@ def test_broken_lines_of_two_files_are_told_apart(read):
 
 def test_a_folder_or_a_pipe_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for path, message in (("pipe", "a pipe"), (".", "a folder"), ("none", "not exist")):
+    for path, message in (("pipe", "a pipe"), (".", "a folder"), ("none", "No such file")):
         with pytest.raises(DatasetError, match=message):
             read_tables(tmp_path / path)
 
@@ -193,11 +193,10 @@ def test_ctrl_c_ends_a_query_that_is_running():
         ({"repeated_edges": "sums"}, "repeated_edges .*sum"),
         ({"header": "yes"}, "header .*'yes'"),
         ({"edge_columns": ["a"]}, "edge_columns .*'a'"),
-        ({"edge_columns": ["a", " a"]}, "edge_columns must be"),
+        ({"edge_columns": ["1", "1"]}, "more than one column"),
         ({"edge_columns": [1, 2]}, "edge_columns must be"),
         ({"edge_columns": ["b", "z"]}, "no column 'z'; its first row is 'ä', 'b'"),
         ({"label_columns": ["id", "label"]}, "no file of labels"),
-        ({"feature_columns": []}, "feature_columns must be"),
     ],
 )
 def test_options_that_do_not_exist_are_refused(put, options, message):

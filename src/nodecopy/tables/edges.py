@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +20,8 @@ from nodecopy.tables.options import RepeatedEdges
 _ROW_BYTES = 80
 
 
-class EdgeRows(NamedTuple):
-    """The rows of an edge table: pairs of node indices [R, 2], and their weights [R] if any."""
-
-    pairs: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+# Pairs of node indices [R, 2], and their weights [R] if any.
+EdgeRows = tuple[NDArray[np.int32], NDArray[np.float64] | None]
 
 
 def load_edges(db: Database, path: str | os.PathLike[str], max_memory: int) -> None:
@@ -66,7 +62,7 @@ def fetch_edges(db: Database) -> EdgeRows:
     weights = rows.get("weight")
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
-    return EdgeRows(np.stack([rows["s"], rows["t"]], axis=1), None if unweighted else weights)
+    return np.stack([rows["s"], rows["t"]], axis=1), None if unweighted else weights
 
 
 def build_graph(

@@ -182,10 +182,8 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(size)
-    except FileNotFoundError:
-        raise DatasetError(f"{path} does not exist") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
-        raise DatasetError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def open_parquet(db: Database, path: Path) -> Table:
