@@ -63,7 +63,7 @@ class FeatureRows:
 
     def _load(self, path: Path, settings: FitSettings) -> None:
         """Keep the table as it is written, if it has a column for each feature."""
-        if path.suffix.casefold() == ".npz" or path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             return
         db = Database(settings, threads=1).__enter__()
         try:

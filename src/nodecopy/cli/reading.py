@@ -36,7 +36,7 @@ Labels = Annotated[
     list[str] | None, of_tables("CSV, TSV or Parquet: id, label. May be given again.")
 ]
 Features = Annotated[
-    str | None, of_tables("The same, or NPZ: id and numbers, or id, feature, value.")
+    str | None, of_tables("CSV, TSV or Parquet: id and numbers, or id, feature, value.")
 ]
 GraphFolder = Annotated[
     str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --features.")

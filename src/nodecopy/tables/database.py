@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import (
     DatasetError,
+    FormatError,
     InputError,
     RunError,
     TablesError,
@@ -110,7 +111,7 @@ class Database:
         try:
             if self.attempt(create + self._selection(table, columns, doubles)) is None:
                 self.run(create + self._selection(table, columns, ()))
-        except self._duckdb.Error as error:
+        except FormatError as error:
             raise table.explained(self, error) from error
         self.loaded[name] = (table, columns)
         keys = [column.name for column in columns if column.reader is read_string]
@@ -184,12 +185,13 @@ class Database:
         some = " OR ".join(f"c{column.place} IS NOT NULL" for column in columns)
         self.run("SET preserve_insertion_order = true")
         groups = ", ".join(f"shown_{cell}" for cell in cells)
-        rows = self.rows(
+        rows = self.attempt(
             f"SELECT {groups}, min(at_row) FROM (SELECT {', '.join([*values, *shown])}, at_row "
             f"FROM (SELECT *, row_number() OVER () AS at_row FROM {table.scan()}) WHERE {some}) "
             f"WHERE {condition} GROUP BY ALL ORDER BY min(at_row) LIMIT {SHOWN}"
         )
         self.run("SET preserve_insertion_order = false")
+        rows = rows or []  # of a damaged Parquet file
         where = table.where([row[-1] for row in rows])
         shown_rows = [
             f"{', '.join(repr(shortened(cell)) for cell in cells)} ({place})"
@@ -234,7 +236,7 @@ class Database:
         """Return the rows of a small answer, None if the statement fails."""
         try:
             return self.rows(sql)
-        except self._duckdb.Error:
+        except FormatError:
             return None
 
     @contextmanager
@@ -255,7 +257,7 @@ class Database:
                     f"the tables need more than {self._memory_limit / 2**20:,.0f} MiB of memory "
                     f"and the free space for temporary files: {first_line(error)}"
                 ) from error
-            raise
+            raise FormatError(first_line(error)) from error
 
 
 def first_line(error: Exception) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from nodecopy.data.dataset import NodeDataset
@@ -14,9 +13,10 @@ from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.features import FeatureMatrix, FeatureSource, open_features
+from nodecopy.tables.features import FeatureMatrix, FeatureTable, open_features
+from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
-from nodecopy.tables.labels import PathLike, load_labels, number_labels
+from nodecopy.tables.labels import load_labels, number_labels
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
 _STAGES = 6
@@ -65,8 +65,8 @@ def read_tables(
             an edge counts in both directions and once, self-loops are dropped.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
-        features: an id and its numbers in each row; or id, feature and value; or an ``.npz`` file
-            like the built-in sets. None takes `structural_features`.
+        features: an id and its numbers in each row; or id, feature and value. None takes
+            `structural_features`.
         means: replacements for missing features, by the name of the feature, where a model was
             fitted with some; other columns are replaced by their means.
         threads: how many DuckDB may use; None for one per core.
@@ -81,8 +81,7 @@ def read_tables(
         RunError: more memory or disk is needed.
 
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
+    >>>     >>> with tempfile.TemporaryDirectory() as folder:
     ...     edges, labels = Path(folder, "edges.csv"), Path(folder, "labels.csv")
     ...     _ = edges.write_text("from,to\nann,bob\nbob,eve\nbob,bob\n")
     ...     _ = labels.write_text("id,label\neve,red\nann,blue\n")
@@ -100,7 +99,7 @@ def read_tables(
         if columns is not None and not files:
             raise DatasetError(f"{kind}_columns are named, but no file of {kind}s is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
-    source: FeatureSource | None = None
+    source: FeatureTable | None = None
     matrix: FeatureMatrix | None = None
 
     def done(stage: int) -> None:
@@ -113,7 +112,7 @@ def read_tables(
         done(1)
         if features is not None:
             with db.collected():
-                source = open_features(db, Path(features))
+                source = open_features(db, features)
                 source.load(db)
         load_labels(db, labels)
         done(2)

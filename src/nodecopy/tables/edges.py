@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,7 @@ from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.machine import size_text
 from nodecopy.tables.columns import EDGES, NUMBER_HINT, Column, assign, read_number
 from nodecopy.tables.database import Database
-from nodecopy.tables.formats import open_table
+from nodecopy.tables.formats import PathLike, open_table
 from nodecopy.tables.options import RepeatedEdges
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
@@ -24,7 +22,7 @@ _ROW_BYTES = 80
 EdgeRows = tuple[NDArray[np.int32], NDArray[np.float64] | None]
 
 
-def load_edges(db: Database, path: str | os.PathLike[str], max_memory: int) -> None:
+def load_edges(db: Database, path: PathLike, max_memory: int) -> None:
     """Read an edge table into ``edges(source, target[, weight])``, and check every cell.
 
     Args:

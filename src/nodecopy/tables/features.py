@@ -1,4 +1,4 @@
-"""Features from a file: a table of ids and their numbers, triples (id, feature, value), or arrays.
+"""Features from a table: ids and their numbers, or triples (id, feature, value).
 
 A number that is missing in a table becomes the mean of its column, and a further column marks
 where; so does one for the nodes that have no row at all. Of triples, what is not listed is zero.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +16,6 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, stored_by_density
 from nodecopy.errors import DatasetError, counted, listed
-from nodecopy.files import regular_file
-from nodecopy.tables.arrays import checked_csr, damage_named
 from nodecopy.tables.columns import (
     FEATURES,
     NUMBER_HINT,
@@ -29,7 +26,7 @@ from nodecopy.tables.columns import (
     read_number,
 )
 from nodecopy.tables.database import SHOWN, Database
-from nodecopy.tables.formats import Table, open_table
+from nodecopy.tables.formats import PathLike, Table, open_table
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
 
 MISSING_SUFFIX = " (missing)"
@@ -38,9 +35,6 @@ _LARGEST = float(np.finfo(np.float32).max)
 # Columns that are converted at a time: SQL takes memory for each of them.
 _BLOCK = 256
 _MOST_WITHOUT = 0.5
-# Each gets a name, whatever the file holds of it.
-_MOST_FEATURES = 10_000_000
-_KEYS = ("num_features", "x_indptr", "x_indices")
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,7 @@ class FeatureTable:
             for at, column in enumerate(block):
                 values[rows["i"], start + at] = self._checked(db, column, sql[at], rows[f"n{at}"])
         names = tuple(self.table.names[at].strip() for at in self.columns.features)
-        return imputed(self.table.path, values, names, _without_row(db, ids, _MOST_WITHOUT), means)
+        return imputed(self.table.path, values, names, _without_row(db, ids), means)
 
     def _from_triples(self, db: Database, num_nodes: int) -> FeatureMatrix:
         """Return listed features, in the order of their names: by value if all are integers."""
@@ -144,61 +138,8 @@ class FeatureTable:
         )
 
 
-@dataclass(frozen=True)
-class FeatureArrays:
-    """Sparse features [R, D] of an ``.npz`` file like the built-in sets, and their ids [R].
-
-    Keys: num_features, x_indptr [R + 1], x_indices [nnz], x_data [nnz] (absent: every entry is
-    one), ids [R], strings or integers (absent: row i belongs to the id i). Others are ignored.
-    """
-
-    path: Path
-    values: sp.csr_array[np.float32]
-    ids: NDArray[Any]
-
-    @classmethod
-    def open(cls, path: Path) -> FeatureArrays:
-        """Read a file."""
-        regular_file(path)
-        # Opened here: NumPy leaves a file open that it cannot read.
-        with (
-            damage_named(path),
-            path.open("rb") as file,
-            np.load(file, allow_pickle=False) as arrays,
-        ):
-            width, starts, columns = (arrays[key] for key in _KEYS)
-            data = arrays.get("x_data", np.ones(len(columns)))
-            ids = arrays.get("ids", np.arange(len(starts) - 1))
-            values = checked_csr(data.astype(np.float32), columns, starts, int(width))
-            one_each = ids.shape == values.shape[:1] and len(np.unique(ids)) == len(ids)
-            if not one_each or int(width) > _MOST_FEATURES:
-                raise ValueError(
-                    "ids must be different, one per row, and num_features at most "
-                    f"{_MOST_FEATURES:,}"
-                )
-        return cls(path, values, ids)
-
-    def load(self, db: Database) -> None:
-        """Put the ids into ``features``."""
-        db.run("CREATE TEMP TABLE features (id VARCHAR, row BIGINT)")
-        db.insert("features", id=self.ids, row=np.arange(len(self.ids)))
-        db.loaded["features"] = (Table(self.path, ("id",), ("VARCHAR",), "features"), ())
-
-    def fetch(self, db: Database, ids: Ids, means: Mapping[str, float]) -> FeatureMatrix:
-        """Return the features of every node."""
-        _without_row(db, ids, 0.0)
-        rows = db.arrays("SELECT row FROM features JOIN nodes USING (id) ORDER BY i")
-        names = tuple(map(str, range(self.values.shape[1])))
-        return FeatureMatrix(self.values[rows["row"]], names)
-
-
-FeatureSource = FeatureTable | FeatureArrays
-
-
-def open_features(db: Database, path: Path) -> FeatureSource:
-    """Open a file of features: arrays if its name ends in ``.npz``, else a table."""
-    if path.suffix.casefold() == ".npz":
-        return FeatureArrays.open(path)
+def open_features(db: Database, path: PathLike) -> FeatureTable:
+    """Open a table of features, and tell which of its columns are what."""
     table = open_table(db, path, FEATURES, db.options.feature_columns)
     return FeatureTable(table, feature_columns(table, db.options.feature_columns))
 
@@ -253,16 +194,10 @@ def imputed(
     return FeatureMatrix(stored_by_density(kept), columns, named, filled)
 
 
-def _without_row(db: Database, ids: Ids, most: float) -> NDArray[np.int32]:
-    """Return the nodes without a row in ``features``; refuse more than a share of those in edges.
-
-    Args:
-        db: has ``nodes``, ``edges`` and ``features``.
-        ids: of the nodes [N].
-        most: the share.
-    """
+def _without_row(db: Database, ids: Ids) -> NDArray[np.int32]:
+    """Return the nodes without a row in ``features``; refuse more than half of those in edges."""
     nodes = db.arrays("SELECT i FROM nodes ANTI JOIN features USING (id) ORDER BY i")["i"]
-    if len(nodes) and len(nodes) > most * (len(ids) - len(isolated_nodes(db))):
+    if len(nodes) > _MOST_WITHOUT * (len(ids) - len(isolated_nodes(db))):
         first = [str(id) for id in ids[nodes[:SHOWN]]]
         edges, features = (db.loaded[name][0].path for name in ("edges", "features"))
         some = ", ".join(map(quoted, first))

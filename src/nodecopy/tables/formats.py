@@ -24,9 +24,10 @@ from typing import Any
 from nodecopy.errors import DatasetError, FormatError, shortened
 from nodecopy.files import regular_file
 from nodecopy.tables.columns import LABELS, Kind, quoted
-from nodecopy.tables.database import SHOWN, Database, first_line
+from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.options import TableOptions
 
+PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
@@ -70,7 +71,7 @@ class Table:
 
     def explained(self, db: Database, error: Exception) -> FormatError:
         """Say why the file cannot be read."""
-        return FormatError(f"{self.path} cannot be read: {first_line(error)}")
+        return FormatError(f"{self.path} cannot be read: {error}")
 
     @property
     def named_places(self) -> list[int]:
@@ -158,7 +159,7 @@ class TextTable(Table):
 
 
 def open_table(
-    db: Database, path: str | os.PathLike[str], kind: Kind, chosen: Sequence[str] | None = None
+    db: Database, path: PathLike, kind: Kind, chosen: Sequence[str] | None = None
 ) -> Table:
     """Open a file in the format that its first bytes tell, or as text.
 
@@ -199,7 +200,7 @@ def open_parquet(db: Database, path: Path) -> Table:
 
 def open_workbook(db: Database, path: Path) -> Table:
     """Raise an error: workbooks are not read."""
-    raise FormatError(f"{path} is an Excel workbook or a zip archive; accepted: {ACCEPTED}")
+    raise FormatError(f"{path} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
 
 
 # A format is a function that opens a file; here by how files of it begin.

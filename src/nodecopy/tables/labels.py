@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from nodecopy.errors import DatasetError, counted
 from nodecopy.tables.columns import LABELS, Column, assign, quoted, read_label
 from nodecopy.tables.database import SHOWN, Database
-from nodecopy.tables.formats import open_table
+from nodecopy.tables.formats import PathLike, open_table
 from nodecopy.tables.ids import Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
-PathLike = str | os.PathLike[str]
 NO_CLASSES = ("unknown",)
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Mapping, Sequence
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,10 +23,10 @@ from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.errors import FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
-from nodecopy.tables.arrays import checked_csr, damage_named
 from nodecopy.tables.dataset import TableDataset
+from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import id_arrays, ids_from
-from nodecopy.tables.labels import PathLike, read_label_table
+from nodecopy.tables.labels import read_label_table
 from nodecopy.tables.options import RepeatedEdges
 from nodecopy.typed import Settings
 
@@ -37,7 +38,11 @@ _KINDS = {
     "id_text": "u",
 }
 _CSR = ("data", "indices", "indptr")
-_HINT = " or version, import it again"
+# What NumPy, SciPy and json raise where a file is cut off, changed or of another kind.
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError),
+    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
+)
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -56,14 +61,14 @@ class _Manifest(Settings):
     digests: dict[str, str]
 
 
-def check_graph_folder(path: str | os.PathLike[str]) -> Path:
+def check_graph_folder(path: PathLike) -> Path:
     """Return a folder that a graph may be written to."""
     return check_target(path, (MANIFEST, "nodecopy graph"), "nodecopy import")
 
 
 def write_graph(
     table: TableDataset,
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     label_files: Sequence[str] = (),
 ) -> Path:
@@ -102,7 +107,7 @@ def write_graph(
 
 
 def open_graph(
-    path: str | os.PathLike[str],
+    path: PathLike,
     labels: PathLike | Sequence[PathLike] | None = None,
     *,
     verify: bool = True,
@@ -137,12 +142,12 @@ def open_graph(
     arrays: dict[str, NDArray[Any]] = {}
     for name, digest in manifest.digests.items():
         file = regular_file(folder / _file(name))
-        with damage_named(file, _HINT):
+        with _damage_named(file):
             arrays[name] = np.asarray(np.lib.format.open_memmap(file, mode="r"))
             if verify and file_digest(file) != digest:
                 raise ValueError("it does not have its digest")
     if verify:
-        with damage_named(folder, _HINT):
+        with _damage_named(folder):
             _check_arrays(arrays, len(names), len(classes))
     graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
     features = _features(arrays, (graph.num_nodes, len(names)))
@@ -164,6 +169,17 @@ def file_digest(file: Path) -> str:
 
 def _file(name: str) -> str:
     return f"{name}.npy"
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise FormatError(
+            f"{path} is damaged or of another version, import it again: "
+            f"{str(error) or type(error).__name__}"
+        ) from error
 
 
 def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
@@ -194,7 +210,7 @@ def _read_manifest(folder: Path) -> _Manifest:
     path = regular_file(folder / MANIFEST)
     if not path.exists():
         raise FormatError(f"{folder} holds no graph: nodecopy import writes {path}")
-    with damage_named(path, _HINT):
+    with _damage_named(path):
         manifest = _Manifest(**json.loads(path.read_text(encoding="utf-8")))
         if not manifest.digests.keys() <= _KINDS.keys():
             raise ValueError(f"unknown arrays {sorted(manifest.digests.keys() - _KINDS.keys())}")
@@ -215,11 +231,21 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
     for name, array in arrays.items():
         if array.dtype.kind != _KINDS[name] or array.shape != shapes.get(name, array.shape):
             raise ValueError(f"{_file(name)} does not fit the other files")
-    checked_csr(weights, arrays["indices"], arrays["indptr"], n)
+    _check_csr(weights, arrays["indices"], arrays["indptr"], n)
     if "features" not in arrays:
         data, indices, indptr = (arrays[f"features_{part}"] for part in _CSR)
-        checked_csr(data, indices, indptr, num_features)
+        _check_csr(data, indices, indptr, num_features)
     if np.any((labels < -1) | (labels >= num_classes)):
         raise ValueError(f"labels.npy must hold -1 to {num_classes - 1}")
     if not np.all((weights >= 0) & (weights < np.inf)):
         raise ValueError("weights.npy must not be negative or infinite")
+
+
+def _check_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], num_columns: int
+) -> None:
+    # SciPy itself would read outside of its arrays where a row ends before it begins.
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError("indptr must never decrease")
+    matrix = sp.csr_array((data, indices, indptr), (len(indptr) - 1, num_columns))
+    matrix.check_format(full_check=True)
