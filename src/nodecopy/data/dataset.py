@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,6 @@ from nodecopy.graph import Graph
 Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
 # Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
 DENSE_SHARE = 0.25
-_BLOCK = 1 << 14
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -77,15 +77,11 @@ class NodeDataset:
     @property
     def class_values(self) -> list[int] | list[str]:
         """The classes as 64-bit integers if all of them are, else as strings [K]."""
-        try:
-            values = [int(name) for name in self.class_names]
-        except ValueError:
-            return list(self.class_names)
-        plain = all(
-            str(value) == name and -(2**63) <= value < 2**63
-            for value, name in zip(values, self.class_names, strict=True)
-        )
-        return values if plain and -1 not in values else list(self.class_names)
+        names = list(self.class_names)
+        plain = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", name) for name in names)
+        values = list(map(int, names)) if plain else [-1]
+        fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
+        return values if fit else names
 
     @cached_property
     def digest(self) -> str:
@@ -190,11 +186,11 @@ def _features(values: Any, num_nodes: int) -> Features:
     # A number beyond float32 becomes infinite, and is reported as such.
     with np.errstate(over="ignore"):
         dense = np.ascontiguousarray(array, dtype=np.float32)
-    for start in range(0, num_nodes, _BLOCK):  # a mask of all would be a quarter of the features
-        finite = np.isfinite(dense[start : start + _BLOCK])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0] + [start, 0]
-            raise _not_finite(row, column, array[row, column])
+    # Sums of rows in double precision are finite if all of their numbers are.
+    wrong = np.flatnonzero(~np.isfinite(dense.sum(axis=1, dtype=np.float64)))
+    if len(wrong):
+        column = int(np.flatnonzero(~np.isfinite(dense[wrong[0]]))[0])
+        raise _not_finite(wrong[0], column, array[wrong[0], column])
     return _frozen(dense)
 
 

@@ -105,7 +105,7 @@ class FittedKernelMap:
 
     def apply(self, features: FeatureMatrix, memory: int | None = None) -> NDArray[np.float32]:
         """Return φ of every row [N, r]; ``memory`` bounds what is needed on the way, in bytes."""
-        return self.rows(features, memory).toarray()
+        return self.rows(features, memory)[:]
 
     def rows(self, features: FeatureMatrix, memory: int | None = None) -> MappedRows:
         """Return φ of every row, each made when it is asked for."""
