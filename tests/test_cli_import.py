@@ -90,6 +90,9 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["inspect", "--edges=no.csv"], "error: no.csv cannot be read: No such file"),
+        (["inspect", "--edges=."], "error: . is a folder"),
+        (["inspect", "--labels=l.csv"], "error: Missing option '--edges'"),
         (["inspect", "--graph=nowhere"], "error: nowhere holds no graph"),
         (["inspect", "--graph=."], "error: . holds no graph"),
         (["inspect", "--graph=graph", "--edges=e.csv"], "error: --edges is for tables"),
