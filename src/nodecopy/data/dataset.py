@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
@@ -116,14 +116,10 @@ class NodeDataset:
             class_names: [K].
         """
         dataset = object.__new__(cls)
-        if isinstance(features, np.ndarray):
-            kept: Features = _frozen(features)
-        else:
-            shape = int(features.shape[0]), int(features.shape[1])
-            kept = _frozen_csr(features.data, features.indices, features.indptr, shape)
-        parts = {"graph": graph, "features": kept, "labels": _frozen(labels), "name": name}
-        for key, value in (parts | {"class_names": class_names, "public_split": None}).items():
-            object.__setattr__(dataset, key, value)
+        kept = _frozen(features) if isinstance(features, np.ndarray) else _frozen_csr(features)
+        parts = name, graph, kept, _frozen(labels), class_names, None
+        for part, value in zip(fields(cls), parts, strict=True):
+            object.__setattr__(dataset, part.name, value)
         return dataset
 
     def with_labels(self, labels: ArrayLike, class_names: Sequence[str]) -> NodeDataset:
@@ -148,11 +144,10 @@ class NodeDataset:
             scale = np.abs(self.features).sum(axis=1, dtype=np.float64, keepdims=True)
             dense = self.features / np.where(scale > 0, scale, 1)
             return _frozen(dense.astype(np.float32))
-        data, indices, indptr = self.features.data, self.features.indices, self.features.indptr
-        rows = np.repeat(np.arange(self.num_nodes), np.diff(indptr))
+        data = self.features.data
+        rows = np.repeat(np.arange(self.num_nodes), np.diff(self.features.indptr))
         scale = np.bincount(rows, weights=np.abs(data), minlength=self.num_nodes)
-        shape = (self.num_nodes, self.num_features)
-        return _frozen_csr((data / scale[rows]).astype(np.float32), indices, indptr, shape)
+        return _frozen_csr(self.features, (data / scale[rows]).astype(np.float32))
 
     def __repr__(self) -> str:
         """Show the name and the counts."""
@@ -209,7 +204,7 @@ def _sparse_features(matrix: Any) -> sp.csr_array[np.float32]:
         csr = csr.copy()
         csr.sum_duplicates()
         csr.eliminate_zeros()
-    return _frozen_csr(csr.data, csr.indices, csr.indptr, csr.shape)
+    return _frozen_csr(csr)
 
 
 def _not_finite(row: int, column: int, value: float) -> DatasetError:
@@ -249,15 +244,14 @@ def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def _frozen_csr(
-    data: NDArray[np.float32],
-    indices: NDArray[np.integer[Any]],
-    indptr: NDArray[np.integer[Any]],
-    shape: tuple[int, int],
+    matrix: sp.csr_array[np.float32], data: NDArray[np.float32] | None = None
 ) -> sp.csr_array[np.float32]:
-    """Return a canonical CSR array whose three arrays are read-only."""
+    """Return a canonical CSR array whose three arrays are read-only, perhaps with other data."""
+    values: NDArray[np.float32] = matrix.data if data is None else data
+    shape = matrix.shape
     # int32 where it suffices, whatever SciPy chose, so that equal content has an equal digest.
-    width: type[np.integer[Any]] = np.int32 if max(len(data), *shape) < 2**31 else np.int64
-    columns, starts = indices.astype(width, copy=False), indptr.astype(width, copy=False)
-    csr = sp.csr_array((_frozen(data), _frozen(columns), _frozen(starts)), shape=shape)
+    width = np.int32 if max(len(values), *shape) < 2**31 else np.int64
+    columns, starts = (part.astype(width, copy=False) for part in (matrix.indices, matrix.indptr))
+    csr = sp.csr_array((_frozen(values), _frozen(columns), _frozen(starts)), shape=shape)
     csr.has_canonical_format = True
     return csr

@@ -27,7 +27,7 @@ from nodecopy.errors import (
     shortened,
 )
 from nodecopy.machine import usable_memory
-from nodecopy.tables.columns import Column, is_number, read_number, read_string
+from nodecopy.tables.columns import Column, is_number, read_number
 from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -114,11 +114,8 @@ class Database:
         except FormatError as error:
             raise table.explained(self, error) from error
         self.loaded[name] = (table, columns)
-        keys = [column.name for column in columns if column.reader is read_string]
-        no_key = " AND ".join(f"{key} IS NULL" for key in keys)
-        if self.rows(f"SELECT 1 FROM {name} WHERE {no_key} LIMIT 1"):
-            empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
-            self.run(f"DELETE FROM {name} WHERE {empty}")
+        empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
+        self.run(f"DELETE FROM {name} WHERE {empty}")
         if not self.rows(f"SELECT 1 FROM {name} LIMIT 1"):
             raise DatasetError(f"{table.path} has no rows; its first row is {table.first_row_text}")
 

@@ -19,7 +19,7 @@ from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
 from nodecopy.tables.labels import load_labels, number_labels
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
-_STAGES = 6
+_STAGES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,33 +109,31 @@ def read_tables(
     with Database(settings, threads=threads) as db:
         with db.collected():
             load_edges(db, edges, most)
-        done(1)
         if features is not None:
             with db.collected():
                 source = open_features(db, features)
                 source.load(db)
         load_labels(db, labels)
-        done(2)
+        done(1)
         db.raise_problems()
         ids = number_nodes(db)
-        done(3)
+        done(2)
         known = number_labels(db, len(ids))
         if source is not None:
             with db.collected():
                 matrix = source.fetch(db, ids, means or {})
         db.raise_problems()
-        done(4)
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         notes += _isolation(db, ids) if source is not None else []
         edge_path = db.loaded["edges"][0].path
-    done(5)
+    done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
     of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
     if matrix is None:
         values, hubs = structural_features(graph)
         matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
-    done(6)
+    done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
         NodeDataset(name, graph, matrix.values, known.labels, known.class_names),

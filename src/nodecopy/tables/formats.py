@@ -141,9 +141,8 @@ class TextTable(Table):
         """Name the lines that DuckDB rejects."""
         scan = self.scan(more=f", store_rejects = true, rejects_limit = {SHOWN}")
         db.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
-        if db.attempt(f"CREATE OR REPLACE TEMP TABLE rejected AS FROM {scan}") is None:
-            return super().explained(db, error)
-        rejects = db.rows(
+        db.attempt(f"CREATE OR REPLACE TEMP TABLE rejected AS FROM {scan}")
+        rejects = db.attempt(
             "SELECT line_byte_position, min(error_message) FROM reject_errors "
             f"GROUP BY 1 ORDER BY 1 LIMIT {SHOWN}"
         )
@@ -339,9 +338,8 @@ def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
         return ("utf-8-sig",)
     if options.encoding is not None:
         return (options.encoding,)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return ("utf-16",)
-    return ("utf-8-sig", "cp1252")
+    marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return ("utf-16",) if marked else ("utf-8-sig", "cp1252")
 
 
 def _is_plain(path: Path) -> bool:

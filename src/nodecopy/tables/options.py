@@ -77,10 +77,12 @@ class TableOptions:
                 value = tuple(one.strip() if isinstance(one, str) else one for one in value)
                 object.__setattr__(self, name, value)
             lengths = _LENGTHS.get(name) if value is not None else None
-            if not fits(value, hint) or (lengths and len(value) not in lengths):
-                accepted = str(hint).replace("typing.", "")
-                size = f" of length {' or '.join(map(str, lengths))}" if lengths else ""
-                raise DatasetError(f"{name} must be {accepted}{size}; got {shown(value)}")
+            accepted = str(hint).replace("typing.", "")
+            if fits(value, hint) and lengths and len(value) not in lengths:
+                accepted = f"of length {' or '.join(map(str, lengths))}"
+            elif fits(value, hint):
+                continue
+            raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
 
     @property
     def na_words(self) -> tuple[str, ...]:
