@@ -250,7 +250,7 @@ def _frozen_csr(
     values: NDArray[np.float32] = matrix.data if data is None else data
     shape = matrix.shape
     # int32 where it suffices, whatever SciPy chose, so that equal content has an equal digest.
-    width = np.int32 if max(len(values), *shape) < 2**31 else np.int64
+    width: type[np.integer[Any]] = np.int32 if max(len(values), *shape) < 2**31 else np.int64
     columns, starts = (part.astype(width, copy=False) for part in (matrix.indices, matrix.indptr))
     csr = sp.csr_array((_frozen(values), _frozen(columns), _frozen(starts)), shape=shape)
     csr.has_canonical_format = True
