@@ -104,13 +104,17 @@ def resave(folder: Path, name: str, change: Callable[[np.ndarray], np.ndarray]) 
     """Change an array and its digest."""
     file = folder / f"{name}.npy"
     np.save(file, change(np.load(file)), allow_pickle=True)
-    digests = json.loads((folder / MANIFEST).read_text("utf-8"))["digests"]
-    edit_json(folder, digests=digests | {name: file_digest(file)})
+    edit_json(folder, digests=digests_without(folder, name) | {name: file_digest(file)})
 
 
 def edit_json(folder: Path, **changes: object) -> None:
     file = folder / MANIFEST
     file.write_text(json.dumps(json.loads(file.read_text("utf-8")) | changes), "utf-8")
+
+
+def digests_without(folder: Path, name: str) -> dict[str, str]:
+    digests = json.loads((folder / MANIFEST).read_text("utf-8"))["digests"]
+    return {key: digest for key, digest in digests.items() if key != name}
 
 
 # What disks and people do to a folder.
@@ -123,6 +127,8 @@ def edit_json(folder: Path, **changes: object) -> None:
         (lambda f: edit_json(f, version=1), "import it again"),
         (lambda f: edit_json(f, notes=[1]), "notes"),
         (lambda f: edit_json(f, digests={"../x": "0"}), "import it again"),
+        (lambda f: edit_json(f, digests=digests_without(f, "id_text")), "import it again"),
+        (lambda f: edit_json(f, digests=digests_without(f, "features")), "import it again"),
         (lambda f: (f / "indices.npy").unlink(), "indices.npy"),
         (lambda f: os.truncate(f / "features.npy", 130), "features.npy is damaged"),
         (lambda f: (f / "labels.npy").write_bytes(b"x" * 500), "labels.npy is damaged"),

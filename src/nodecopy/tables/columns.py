@@ -177,7 +177,7 @@ def choose(table: Table, columns: Sequence[str]) -> list[int]:
                 f"{table.path}: {what} {column!r}; its first row is {table.first_row_text}; "
                 f"accepted: one of these names, or a number from 1 to {len(names)}"
             )
-    _refuse_repeats(table, [table.names[place] for place in places])
+    _refuse_repeats(table, [f"column {place + 1}" for place in places])
     return places
 
 

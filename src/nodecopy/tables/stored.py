@@ -146,13 +146,13 @@ def open_graph(
             arrays[name] = np.asarray(np.lib.format.open_memmap(file, mode="r"))
             if verify and file_digest(file) != digest:
                 raise ValueError("it does not have its digest")
-    if verify:
-        with _damage_named(folder):
+    with _damage_named(folder):
+        if verify:
             _check_arrays(arrays, len(names), len(classes))
-    graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
-    features = _features(arrays, (graph.num_nodes, len(names)))
-    dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
-    ids, notes = ids_from(arrays), manifest.notes
+        graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
+        features = _features(arrays, (graph.num_nodes, len(names)))
+        dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
+        ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
         known = read_label_table(labels, ids, **options)
         dataset = dataset.with_labels(known.labels, known.class_names)
@@ -226,6 +226,7 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
         "ids": (n,),
         "id_offsets": (n + 1,),
         "features": (n, num_features),
+        "features_indptr": (n + 1,),
         "weights": arrays["indices"].shape,
     }
     for name, array in arrays.items():
