@@ -20,7 +20,6 @@ from nodecopy.tables.columns import (
     FEATURES,
     NUMBER_HINT,
     Column,
-    FeatureColumns,
     feature_columns,
     quoted,
     read_number,
@@ -55,23 +54,13 @@ class FeatureTable:
     """A table of features: loaded as ``features(id, x0, x1, …)``, or ``(id, feature, value)``."""
 
     table: Table
-    columns: FeatureColumns
-
-    @property
-    def _keys(self) -> list[Column]:
-        named = [Column("feature", self.columns.features[0])] if self.columns.triples else []
-        return [Column("id", self.columns.id), *named]
-
-    @property
-    def _numbers(self) -> list[Column]:
-        if self.columns.triples:
-            return [Column("value", self.columns.features[1], None)]
-        return [Column(f"x{n}", at, None) for n, at in enumerate(self.columns.features)]
+    keys: list[Column]
+    numbers: list[Column]
 
     def load(self, db: Database) -> None:
         """Read the file into ``features``, check ids, and drop repeated rows."""
-        db.load("features", self.table, [*self._keys, *self._numbers])
-        keys = [column.name for column in self._keys]
+        db.load("features", self.table, [*self.keys, *self.numbers])
+        keys = [column.name for column in self.keys]
         with db.collected():
             missing = " OR ".join(f"{key} IS NULL" for key in keys)
             what = "without an id or the name of a feature" if keys[1:] else "without an id"
@@ -81,9 +70,9 @@ class FeatureTable:
 
     def fetch(self, db: Database, ids: Ids, means: Mapping[str, float]) -> FeatureMatrix:
         """Return the features of every node of ``nodes``; ``means`` replace missing numbers."""
-        if self.columns.triples:
+        if self.keys[1:]:
             return self._from_triples(db, len(ids))
-        numbers, types = self._numbers, db.types("features")
+        numbers, types = self.numbers, db.types("features")
         values = np.full((len(ids), len(numbers)), np.nan, np.float32)
         for start in range(0, len(numbers), _BLOCK):
             block = numbers[start : start + _BLOCK]
@@ -92,13 +81,13 @@ class FeatureTable:
             rows = db.arrays(f"SELECT i, {picked} FROM features JOIN nodes USING (id)")
             for at, column in enumerate(block):
                 values[rows["i"], start + at] = self._checked(db, column, sql[at], rows[f"n{at}"])
-        names = tuple(self.table.names[at].strip() for at in self.columns.features)
+        names = tuple(self.table.names[column.place].strip() for column in numbers)
         return imputed(self.table.path, values, names, _without_row(db, ids), means)
 
     def _from_triples(self, db: Database, num_nodes: int) -> FeatureMatrix:
         """Return listed features, in the order of their names: by value if all are integers."""
         names = tuple(map(str, number_values(db, "columns", "feature", "j", "features")))
-        (value,) = self._numbers
+        (value,) = self.numbers
         sql = read_number("value", db.types("features")["value"], db.options)
         rows = db.arrays(
             f"SELECT i, j, {sql} AS x FROM features JOIN nodes USING (id) "
@@ -131,9 +120,9 @@ class FeatureTable:
         db.refuse(
             "features",
             f"({key}) IN ({repeated})",
-            "feature" if self.columns.triples else "id",
+            self.keys[-1].name,
             "given more than once, with different numbers",
-            show=(*key.split(", "), *(column.name for column in self._numbers[:3])),
+            show=(*key.split(", "), *(column.name for column in self.numbers[:3])),
             distinct=f"({key})",
         )
 
@@ -141,7 +130,12 @@ class FeatureTable:
 def open_features(db: Database, path: PathLike) -> FeatureTable:
     """Open a table of features, and tell which of its columns are what."""
     table = open_table(db, path, FEATURES, db.options.feature_columns)
-    return FeatureTable(table, feature_columns(table, db.options.feature_columns))
+    id, places, triples = feature_columns(table, db.options.feature_columns)
+    if triples:
+        keys, values = [Column("feature", places[0])], [Column("value", places[1], None)]
+    else:
+        keys, values = [], [Column(f"x{n}", at, None) for n, at in enumerate(places)]
+    return FeatureTable(table, [Column("id", id), *keys], values)
 
 
 def imputed(
