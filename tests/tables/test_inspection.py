@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from nodecopy.data import NodeDataset, load_dataset
+from nodecopy.data import NodeDataset
 from nodecopy.graph import Graph
 from nodecopy.tables.inspection import inspect_dataset
 
@@ -27,15 +27,6 @@ def test_counts_of_a_small_graph():
     # Labelled edges: 0-1 (a, a), 1-2 and 2-0 (a, b), 3-4 (b, b); ends: a 4 of 8.
     assert result.mixing == (4, 0.5, 0.5)
     assert result.mixing.adjusted == 0
-
-
-@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
-def test_homophily_is_that_of_the_graph(name):
-    data = load_dataset(name)
-    result = inspect_dataset(data)
-    assert result.mixing.homophily == data.graph.homophily(data.labels)
-    assert result.mixing.adjusted > 0.6
-    assert not [text for text in result.warnings if "heterophilous" in text]
 
 
 def test_isolated_nodes_and_components_without_a_label():
