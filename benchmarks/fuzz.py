@@ -3,7 +3,7 @@
     nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0] [--log fuzz.jsonl]
 
 Every run calls the command in this process, on files that were whole but for some damage: tables,
-Parquet and gzip files, NPZ archives, stored graphs, models, settings, predictions, stores, exported
+Parquet and gzip files, stored graphs, models, settings, predictions, stores, exported
 rows, experiments, names. It must end with code 0, and a whole folder where one is due, or with code
 2, one line on stderr and no new file; within a time limit and a limit of memory; and it must leave
 its input as it was. A run depends on the seed and its number only, so a failure that is logged can

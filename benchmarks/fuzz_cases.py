@@ -56,7 +56,6 @@ def whole_files(folder: Path) -> None:
     _write_rows(folder / "features.csv", [("id", "f1", "f2"), *rows])
     (folder / "edges.csv.gz").write_bytes(gzip.compress((folder / "edges.csv").read_bytes()))
     _parquet(folder)
-    np.savez(folder / "features.npz", **_arrays())
     for features, out in ((["--features", str(folder / "features.csv")], "run"), ([], "bare")):
         words = ["fit", "--edges", str(folder / "edges.csv"), "--labels"]
         words += [str(folder / "labels.csv"), *features, *CHEAP, "--out", str(folder / out)]
@@ -205,7 +204,7 @@ def damage_file(rng: random.Random, path: Path) -> None:
 
 
 READING = ["--encoding=utf-16", "--encoding=cp1252", "--encoding=mac-roman", "--encoding=zip"]
-READING += ["--decimal=,", "--decimal=.", "--decimal=", "--missing=refuse", "--missing=x"]
+READING += ["--decimal=,", "--decimal=.", "--decimal="]
 READING += ["--na-values=a,b", "--na-values="]
 
 
@@ -246,26 +245,6 @@ def packed_tables(rng: random.Random, folder: Path) -> Case:
     damage_file(rng, edges)
     words = [f"--edges={edges}", f"--labels={folder / 'labels.csv'}"]
     if rng.random() < 0.7:
-        return Case(["inspect", *words])
-    return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
-
-
-def npz(rng: random.Random, folder: Path) -> Case:
-    """Damage an archive of features, or write one with arrays that do not fit together."""
-    path = folder / "features.npz"
-    if rng.random() < 0.4:
-        damage_file(rng, path)
-    else:
-        arrays = _arrays()
-        for name in rng.sample(sorted(arrays), rng.choice([1, 1, 2])):
-            if rng.random() < 0.1:
-                del arrays[name]
-            else:
-                arrays[name] = odd_array(rng, arrays[name])
-        np.savez(path, **arrays)
-    words = [f"--edges={folder / 'edges.csv'}", f"--labels={folder / 'labels.csv'}"]
-    words.append(f"--features={path}")
-    if rng.random() < 0.6:
         return Case(["inspect", *words])
     return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
 
@@ -501,8 +480,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
 # How often each case comes.
 CASES: dict[Maker, int] = {
     own_tables: 25,
-    packed_tables: 8,
-    npz: 12,
+    packed_tables: 20,
     stored_graph: 10,
     model: 20,
     predictions: 5,

@@ -31,7 +31,7 @@ from benchmarks.measure import (
     verdict,
 )
 from nodecopy import NodeCopyClassifier
-from nodecopy.data.planted_edges import PlantedClasses
+from nodecopy.data.synthetic import planted_edges
 from nodecopy.graph import Graph
 from nodecopy.metrics import score_predictions
 from nodecopy.nn.diffusion import Diffusion, Propagator
@@ -87,13 +87,10 @@ def made_graph(
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, CLASSES, nodes)
     theta = (1.0 - rng.random(nodes)) ** (-1.0 / 1.5)  # degrees fall like d^-2.5
-    classes = PlantedClasses(truth, np.minimum(theta, np.sqrt(DEGREE * nodes / CLASSES)))
+    theta = np.minimum(theta, np.sqrt(DEGREE * nodes / CLASSES))
     edges = nodes * DEGREE // 2
     within = round(edges * homophily)
-    keys = np.concatenate(
-        [classes.edges_within(within, rng), classes.edges_between(edges - within, rng)]
-    )
-    graph = Graph.from_edges(nodes, np.stack(np.divmod(keys, nodes), 1))
+    graph = Graph.from_edges(nodes, planted_edges(truth, within, edges - within, rng, theta))
     means = rng.standard_normal((CLASSES, COLUMNS), np.float32) * signal * np.sqrt(2 / COLUMNS)
     features = rng.standard_normal((nodes, COLUMNS), np.float32)
     features += means[truth].astype(np.float32)

@@ -83,6 +83,9 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["inspect", "--edges=no.csv"], "error: no.csv cannot be read: No such file"),
+        (["inspect", "--edges=."], "error: . is a folder"),
+        (["inspect", "--labels=l.csv"], "error: edges is missing"),
         (["inspect", "--graph=nowhere"], "error: nowhere holds no graph"),
         (["inspect", "--graph=."], "error: . holds no graph"),
         (["inspect", "--graph=graph", "--edges=e.csv"], "error: edges is for tables"),
@@ -94,7 +97,7 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
         (["predict", "--model=m", "--out=p.csv"], "error: edges is missing"),
         (["import", "e.csv", "--out=l.csv"], "error: l.csv is a file; --out needs the name of"),
         (["import", "e.csv", "--out=."], "error: the folder . holds other files, 'e.csv' for one"),
-        (["import", "no.csv", "--out=new"], "error: no.csv does not exist"),
+        (["import", "no.csv", "--out=new"], "error: no.csv cannot be read: No such file"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_code_2(folder, words, expected, capsys):

@@ -60,25 +60,3 @@ def test_many_classes_are_cut_short(folder, capsys):
     Path("l.csv").write_text("\n".join(f"{one},class {one}" for one in ids))
     assert cli.main(["inspect", "--edges=e.csv", "--labels=l.csv"]) == 0
     assert "… and 10 more" in capsys.readouterr().out.splitlines()
-
-
-@pytest.mark.parametrize(
-    ("args", "expected"),
-    [
-        (["--edges", "nowhere.csv"], "error: nowhere.csv does not exist\n"),
-        (["--edges", "."], "error: . is a folder"),
-        (
-            ["--edges", "e.csv", "--labels", "e.csv"],
-            "error: 2 ids with labels that disagree: e.csv",
-        ),
-        (["--labels", "l.csv"], "error: edges is missing"),
-    ],
-)
-def test_what_cannot_be_read_is_one_line_and_exit_code_2(folder, args, expected, capsys):
-    before = sorted(folder.iterdir())
-    assert cli.main(["inspect", *args]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(expected)
-    assert captured.err.count("\n") == 1
-    assert sorted(folder.iterdir()) == before

@@ -60,7 +60,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("run", "model").mkdir(parents=True)
     for name in ("graph.json", "model.safetensors", "tables.safetensors"):
         os.mkfifo(Path("run", "model", name))
-    for ending in ("", ".toml", ".jsonl", ".jsonl.gz", ".csv", ".parquet", ".npz", ".sqlite"):
+    for ending in ("", ".toml", ".jsonl", ".jsonl.gz", ".csv", ".parquet", ".sqlite"):
         os.mkfifo(f"pipe{ending}")
 
 
@@ -69,7 +69,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "fit --config=pipe.toml --out=new",
         "fit --edges=pipe.csv --labels=labels.csv --out=new",
-        "fit --edges=edges.csv --labels=labels.csv --features=pipe.npz --out=new",
+        "fit --edges=edges.csv --labels=labels.csv --features=pipe.parquet --out=new",
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "fit --graph=run/model --labels=labels.csv --out=new",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
@@ -126,7 +126,7 @@ def test_a_write_that_fails_names_the_file_and_leaves_the_old_one(tmp_path: Path
 
 def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     """As root, renaming a file to /dev/null would replace the device for the whole system."""
-    pipe = tmp_path / "pipe.npz"
+    pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="regular file"):
         write_whole(pipe, "x")

@@ -22,6 +22,8 @@ _MAX_POINTS, _MAX_CANDIDATES = 2048, 2048
 _LEAST = np.float32(1e-6)
 # So many columns of all nodes are held at a time.
 _COLUMNS = 16
+# Larger features have squares that overflow in single precision.
+_SQUARABLE = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,9 @@ def embedding(
     time, in single precision.
     """
     X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
+    largest = max(float(X.max()), -float(X.min()))
+    if largest > _SQUARABLE:
+        X = X / np.float32(largest)  # lengths are one in the end
     count = len(graph.indices)
     ties = np.ones(count, np.float32) if graph.weights is None else graph.weights
     indptr = graph.indptr.astype(np.int32) if count < 2**31 else graph.indptr

@@ -58,7 +58,6 @@ def arguments(name: str) -> tuple[Any, ...]:
             False,
             ("x",),
             "largest",
-            "impute",
             {"x": 0.5},
         ),
         "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),

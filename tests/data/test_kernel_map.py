@@ -45,8 +45,10 @@ def test_other_nodes_are_mapped_alike() -> None:
     assert fitted is not None
     whole = fitted.apply(DENSE)
     np.testing.assert_allclose(fitted.apply(DENSE[7:9]), whole[7:9], atol=1e-5)
-    far = fitted.apply(np.full((1, 3), 1e300))
-    assert np.isfinite(far).all()
+    assert np.isfinite(fitted.apply(np.full((1, 3), 1e300))).all()
+    constant = KernelMap().fit(np.column_stack([DENSE, np.full(200, 7.0)]))
+    assert constant is not None
+    assert np.isfinite(constant.apply(np.ones((2, 4)))).all()
 
 
 def test_counts_marks_and_many_columns_stay_as_they_are() -> None:
@@ -54,12 +56,6 @@ def test_counts_marks_and_many_columns_stay_as_they_are() -> None:
     assert KernelMap().fit(marks) is None
     assert KernelMap().fit(sp.csr_array(DENSE)) is None
     assert KernelMap(most_columns=2).fit(DENSE) is None
-
-
-def test_a_column_that_never_changes_is_no_trouble() -> None:
-    fitted = KernelMap().fit(np.column_stack([DENSE, np.full(200, 7.0)]))
-    assert fitted is not None
-    assert np.isfinite(fitted.apply(np.ones((2, 4)))).all()
 
 
 def test_a_linear_classifier_learns_an_interaction_from_it() -> None:
@@ -84,7 +80,7 @@ def test_a_feature_that_is_no_number_is_refused(value: float) -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ModelError, match="landmarks must be at least 1"):
+    with pytest.raises(ModelError, match="landmarks must be .*at least 1; got 0"):
         KernelMap(landmarks=0)
 
 
@@ -96,7 +92,7 @@ def test_products_in_blocks_are_those_with_every_row_made(monkeypatch, unit):
     x[:, 2] = np.exp(3 * x[:, 2])
     rows = KernelMap(landmarks=40).fit(x).rows(x)
     w = rng.normal(size=(rows.shape[1], 4))
-    whole = rows.toarray()
+    whole = rows[:]
     if unit:
         whole = whole / np.linalg.norm(whole, axis=1, keepdims=True)
     np.testing.assert_allclose(rows.times(w, unit=unit), whole @ w, atol=2e-4)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodecopy.data import planted_partition
+from nodecopy.data.synthetic import planted_edges
 from nodecopy.errors import DatasetError
+from nodecopy.rng import stream
 
 
 @pytest.mark.parametrize("homophily", [0.0, 0.3, 0.81, 1.0])
@@ -41,5 +45,43 @@ def test_the_seed_decides():
 def test_impossible_graphs_are_refused():
     with pytest.raises(DatasetError, match="4 classes and 3 nodes"):
         planted_partition(3, 4)
-    with pytest.raises(DatasetError, match="22 edges within classes .* only 9 pairs"):
+    with pytest.raises(DatasetError, match="only 9 of 22 edges within classes"):
         planted_partition(9, 3, homophily=1)
+    with pytest.raises(DatasetError, match="only 0 of 4 edges between classes"):
+        planted_edges(np.zeros(9, int), 0, 4, stream(0))
+
+
+@given(st.data())
+def test_edges_are_distinct_and_of_their_kind(data):
+    num_classes = data.draw(st.integers(1, 4))
+    extra = data.draw(st.lists(st.integers(0, num_classes - 1), max_size=12))
+    labels, seed = np.array([*range(num_classes), *extra]), data.draw(st.integers(0, 99))
+    low, high = np.triu_indices(len(labels), 1)
+    pairs_within = int(np.count_nonzero(labels[low] == labels[high]))
+    # Edges are drawn until enough are distinct, which is meant for graphs that are not near full.
+    within = data.draw(st.integers(0, pairs_within * 3 // 4))
+    between = data.draw(st.integers(0, (len(low) - pairs_within) * 3 // 4))
+    edges = planted_edges(labels, within, between, stream(seed))
+    assert len(np.unique(edges, axis=0)) == len(edges) == within + between
+    assert np.all(edges[:, 0] < edges[:, 1])
+    same = labels[edges[:, 0]] == labels[edges[:, 1]]
+    assert same.tolist() == [True] * within + [False] * between
+
+
+@pytest.mark.parametrize(
+    ("labels", "theta", "counts", "expected"),
+    [
+        # Between classes, W = (1, 2, 5): the pairs of classes weigh 2, 5 and 10.
+        ([0, 1, 2], [1.0, 2.0, 5.0], (0, 1), [2, 5, 10]),
+        # Inside one class the pairs weigh 1·2, 1·3 and 2·3: loops are drawn again.
+        ([0, 0, 0], [1.0, 2.0, 3.0], (1, 0), [2, 3, 6]),
+    ],
+)
+def test_an_edge_falls_in_proportion_to_theta(labels, theta, counts, expected):
+    edges = [
+        planted_edges(np.array(labels), *counts, stream(seed), np.array(theta))[0].tolist()
+        for seed in range(3000)
+    ]
+    drawn = np.array([edges.count(pair) for pair in ([0, 1], [0, 2], [1, 2])])
+    proportional = 3000 * np.array(expected) / sum(expected)
+    assert ((drawn - proportional) ** 2 / proportional).sum() < 13.8  # chi-square, 2 df, 0.1 %

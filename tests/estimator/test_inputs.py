@@ -161,7 +161,7 @@ def test_a_data_must_say_which_labels_may_be_learned_from() -> None:
     everything = small().fit(pyg_data(), y=torch.tensor(TRUTH))
     masked = small().fit(pyg_data(train_mask=mask()))
     assert not np.array_equal(everything.predict_proba(), masked.predict_proba())
-    with pytest.raises(ModelError, match=r"\[90\]; got \[90, 2\]: of several splits choose one"):
+    with pytest.raises(ModelError, match=r"got \[90\] and \[90, 2\]: of several splits choose one"):
         small().fit(pyg_data(train_mask=torch.stack([mask(), mask()], 1)))
 
 
@@ -172,5 +172,5 @@ def test_a_column_of_labels_is_one_label_per_node() -> None:
     np.testing.assert_array_equal(small().fit(data).predict_proba(), plain)
     np.testing.assert_array_equal(small().fit(GRAPH, X, Y[:, None]).predict_proba(), plain)
     data.y = torch.stack([data.y[:, 0]] * 2, 1)
-    with pytest.raises(ModelError, match=r"one label per node, \[90\]; got \[90, 2\]"):
+    with pytest.raises(ModelError, match=r"one entry per node, \[90\]; got \[90, 2\]"):
         small().fit(data)

@@ -111,7 +111,7 @@ def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
         ({"dataset": "cora", "graph": "g"}, "graph is for user tables"),
         ({"dataset": "cora", "encoding": "utf-8"}, "encoding is for user tables"),
         ({"graph": "g", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
-        ({"graph": "g", "missing": "refuse"}, "missing is for tables"),
+        ({"graph": "g", "decimal": ","}, "decimal is for tables"),
     ],
 )
 def test_what_does_not_go_with_the_source_is_refused(settings, message) -> None:

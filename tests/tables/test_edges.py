@@ -38,6 +38,9 @@ def test_ids_keep_their_text_and_are_sorted(read, content, ids):
 
 
 def test_edges_join_the_nodes_they_name(read):
+    assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
+    assert read("a,b,1\nb,c,1.0\n").dataset.graph.weights is None
+    assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
     table = read("source\ttarget\n30\t1\n1\t200\n", names=("e.tsv", "", ""))
     assert table.ids.tolist() == [1, 30, 200]
     assert table.dataset.graph == Graph.from_edges(3, [(0, 1), (0, 2)])
@@ -51,10 +54,6 @@ def test_weights_are_the_third_column_or_the_one_named_so(read, text):
     assert read(text).dataset.graph == expected
     assert read(text.replace(",", "\t")).dataset.graph == expected
     assert read(gzip.compress(text.encode())).dataset.graph == expected
-
-
-def test_weights_that_are_all_one_say_nothing(read):
-    assert read("a,b,1\nb,c,1.0\n").dataset.graph.weights is None
 
 
 def test_parquet_gives_the_same_graph_as_text(read, parquet):
@@ -95,10 +94,6 @@ def test_what_was_changed_is_noted(read, content, notes):
     assert_notes(read(content, header=False), notes)
 
 
-def test_the_largest_weight_of_an_edge_counts(read):
-    assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
-
-
 @pytest.mark.parametrize(
     ("content", "weights", "notes"),
     [
@@ -121,10 +116,6 @@ def test_weights_of_repeated_edges_may_be_added_up(read, content, weights, notes
         upper = graph.row_of_entry() < graph.indices
         np.testing.assert_allclose(graph.weights[upper], weights, rtol=1e-12)
     assert_notes(table, notes)
-
-
-def test_a_self_loop_keeps_its_node(read):
-    assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +165,7 @@ def test_what_is_wrong_with_parquet_is_said_with_its_row(read, parquet, rows, me
         read(parquet("e.parquet", f"SELECT * FROM {rows}"))
 
 
-def test_cora_comes_back_from_its_own_edges(put):
+def test_the_built_in_graphs_come_back_from_their_edges(put):
     cora = load_dataset("cora")
     text = "\n".join(f"{u},{v}" for u, v in cora.graph.edges().tolist())
     assert read_tables(put("cora.csv", text), threads=1).dataset.graph == cora.graph

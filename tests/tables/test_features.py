@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import nodecopy.data
-from nodecopy.data import load_dataset
 from nodecopy.data.structural import NO_FEATURES
-from nodecopy.errors import DatasetError, FormatError
-from nodecopy.tables import read_tables
-
-ROWS = {"num_features": 3, "x_indptr": [0, 1, 2, 3], "x_indices": [0, 1, 2]}
-
-
-def archive(**arrays) -> bytes:
-    content = io.BytesIO()
-    np.savez(content, **{key: np.asarray(value) for key, value in arrays.items()})
-    return content.getvalue()
+from nodecopy.errors import DatasetError
 
 
 def rows_of(table) -> list[list[float]]:
@@ -61,8 +47,6 @@ def test_mostly_zero_columns_are_kept_sparse(read):
 
 
 def test_true_and_false_are_one_and_zero(read):
-    table = read(features="id,f,g\nc,True,0.5\na,False,1\nb, TRUE,2\n")
-    assert rows_of(table) == [[0, 1], [1, 2], [1, 0.5]]
     table = read(features="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n", decimal=",")
     assert rows_of(table) == [[0.25, 1], [0, 2.5], [1, 0.5]]
     content = "node,f,g\nc,True,5\na,False,1\nb,True,2\n"
@@ -80,30 +64,13 @@ def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
 
 
 def test_a_node_without_a_row_gets_the_means(read):
+    known = read(features="id,f\na,1\nb,\nc,4\n", means={"f": 9.0})
+    assert rows_of(known) == [[1, 0], [9, 1], [4, 0]]
     table = read(features="id,f\na,1\nb,4\n")
     assert table.feature_names == ("f", "row (missing)")
     assert rows_of(table) == [[1, 0], [4, 0], [2.5, 1]]
     (note,) = [note for note in table.notes if "without a row" in note]
     assert note.startswith("features.csv: 1 node without a row got the means")
-
-
-def test_means_that_are_known_are_written(read):
-    table = read(features="id,f\na,1\nb,\nc,4\n", means={"f": 9.0})
-    assert rows_of(table) == [[1, 0], [9, 1], [4, 0]]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("id,f\na,1\nb,\nc,NA\n", r"2 rows .* in 'f': 'b' \(line 3\), 'c' \(line 4\); -"),
-        ("id,f\na,1\nb,2\n", "1 node of .* without features: 'c'"),
-        ("id,feature,value\na,v,\n", r"1 row with a number missing .*'a' \(line 2\)"),
-    ],
-)
-def test_missing_numbers_are_refused_if_that_is_asked_for(read, content, message):
-    with pytest.raises(DatasetError, match=message):
-        read(features=content, missing="refuse")
-    assert read(features=content).dataset.num_nodes == 3
 
 
 def test_rows_that_are_the_same_are_dropped(read):
@@ -126,26 +93,6 @@ def test_features_in_parquet(read, parquet):
     triples = "(VALUES ('c', 'w', 5.0)) AS t(node, word, count)"
     table = read(features=parquet("x.parquet", f"SELECT * FROM {triples}"))
     assert rows_of(table) == [[0], [0], [5]]
-
-
-def test_arrays_like_those_of_the_built_in_sets(read, put):
-    table = read("0,1\n1,2\n", features=put("x.npz", archive(**ROWS)))
-    assert rows_of(table) == np.eye(3).tolist()
-    named = archive(**ROWS, x_data=[5.0, 6.0, 7.0], ids=["c", "a", "b"])
-    assert rows_of(read(features=put("x.npz", named))) == [[0, 6, 0], [0, 0, 7], [5, 0, 0]]
-
-
-def test_citeseer_comes_back_with_its_isolated_nodes(put):
-    citeseer = load_dataset("citeseer")
-    edges = "\n".join(f"{u}\t{v}" for u, v in citeseer.graph.edges().tolist())
-    known = [f"{n}\t{k}" for n, k in enumerate(citeseer.labels.tolist()) if k >= 0]
-    features = Path(nodecopy.data.__file__).parent / "builtin" / "citeseer.npz"
-    labels = put("l.tsv", "\n".join(known))
-    table = read_tables(put("e.tsv", edges), labels, features, threads=1)
-    assert table.dataset.graph == citeseer.graph
-    assert np.array_equal(table.dataset.labels, citeseer.labels)
-    assert (table.dataset.features != citeseer.features).nnz == 0
-    assert "citeseer.npz: 48 ids in no edge" in table.notes[1]
 
 
 def test_features_without_edges_are_kept_as_isolated_nodes(read):
@@ -193,32 +140,3 @@ def test_what_is_wrong_with_parquet_is_said(read, parquet):
         read(features=parquet("x.parquet", f"SELECT * FROM {text}"))
     with pytest.raises(DatasetError, match="has an id in each row, but no feature"):
         read(features=parquet("x.parquet", "SELECT 'a' AS id"))
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"x_indptr": [0]}, "num_features"),
-        (ROWS | {"x_indices": [0, 1, 9]}, "damaged"),
-        (ROWS | {"x_indptr": [0, 1, 2, 9]}, "damaged"),
-        (ROWS | {"x_indptr": [0, 1, 2, -1]}, "x_indptr"),
-        (ROWS | {"num_features": -3}, "damaged"),
-        (ROWS | {"num_features": 10**15}, "num_features"),
-        (ROWS | {"x_data": ["a", "b", "c"]}, "damaged"),
-        (ROWS | {"x_data": [1, np.inf, 1], "ids": ["a", "b", "c"]}, "finite"),
-        (ROWS | {"ids": ["a", "b"]}, "ids"),
-        (ROWS | {"ids": np.array(["a", None, 3], object)}, "x.npz is damaged"),
-        (ROWS | {"ids": ["a", "a", "b"]}, "different"),
-        (ROWS | {"ids": ["a", "b", "c", "a"]}, "different"),
-        (ROWS | {"ids": ["a", "b", "d"]}, "1 node of .* without features: 'c'; in edges.csv"),
-    ],
-)
-def test_what_is_wrong_with_arrays_is_said(read, put, arrays, message):
-    with pytest.raises((DatasetError, FormatError), match=message):
-        read(features=put("x.npz", archive(**arrays)))
-
-
-@pytest.mark.parametrize("content", [b"not an archive", b"PK\x03\x04" + bytes(100)])
-def test_damaged_arrays_are_refused(read, put, content):
-    with pytest.raises(FormatError, match="x.npz"):
-        read(features=put("x.npz", content))

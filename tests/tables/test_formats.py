@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import pickle
 import signal
 import subprocess
@@ -48,10 +47,8 @@ def test_duckdb_is_not_imported_before_a_table_is_read():
 def test_a_header_row_is_known_by_its_names_or_by_the_option(read, first, header, nodes, note):
     table = read(first + WORDS, header=header)
     assert table.dataset.num_nodes == nodes
-    assert [text for text in table.notes if "first row" in text and (note or "") in text] == [
-        text for text in table.notes if "header" in text
-    ]
-    assert bool(note) == any("first row" in text for text in table.notes)
+    notes = [text for text in table.notes if "first row" in text]
+    assert [note in text for text in notes] == [True] * bool(note)
 
 
 def test_words_above_numbers_are_a_header_row(read):
@@ -62,11 +59,6 @@ def test_words_above_numbers_are_a_header_row(read):
     # Numbers below the first label may be classes.
     assert read(WORDS, "bash,x\nlibc,1\n").dataset.class_names == ("1", "x")
     assert not [note for note in read("1,2\n2,3\n").notes if "first row" in note]
-
-
-def test_a_first_row_that_is_wrong_names_the_option(read):
-    with pytest.raises(DatasetError, match=r"'package' \(line 1\); --header"):
-        read(WORDS, "package,section\nbash,x\n")
 
 
 @pytest.mark.parametrize("delimiter", ["^", ":", "~"])
@@ -113,21 +105,6 @@ def test_what_is_no_table_is_one_line(put, name, content, message):
         read_tables(put(name, content), threads=1)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_broken_lines_of_two_files_are_told_apart(read):
-    with pytest.raises(TablesError) as raised:
-        read("source,target\na,b\nb\n", "id,label\na\nb,y\n")
-    edges, labels = raised.value.problems
-    assert edges.endswith("line 3: Expected Number of Columns: 2 Found: 1")
-    assert labels.endswith("line 2: Expected Number of Columns: 2 Found: 1")
-
-
-def test_a_folder_or_a_pipe_is_refused(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    for path, message in (("pipe", "a pipe"), (".", "a folder"), ("none", "not exist")):
-        with pytest.raises(DatasetError, match=message):
-            read_tables(tmp_path / path)
 
 
 def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
@@ -190,15 +167,13 @@ def test_ctrl_c_ends_a_query_that_is_running():
         ({"decimal": ";"}, "decimal .*';'"),
         ({"delimiter": "::"}, "delimiter .*'::'"),
         ({"na_values": "NA"}, "na_values .*'NA'"),
-        ({"missing": "drop"}, "missing .*impute"),
         ({"repeated_edges": "sums"}, "repeated_edges .*sum"),
         ({"header": "yes"}, "header .*'yes'"),
         ({"edge_columns": ["a"]}, "edge_columns .*'a'"),
-        ({"edge_columns": ["a", " a"]}, "edge_columns must be"),
+        ({"edge_columns": ["1", "1"]}, "more than one column"),
         ({"edge_columns": [1, 2]}, "edge_columns must be"),
         ({"edge_columns": ["b", "z"]}, "no column 'z'; its first row is 'ä', 'b'"),
         ({"label_columns": ["id", "label"]}, "no file of labels"),
-        ({"feature_columns": []}, "feature_columns must be"),
     ],
 )
 def test_options_that_do_not_exist_are_refused(put, options, message):

@@ -14,7 +14,6 @@ from nodecopy.tables import read_label_table
     [
         ("id,label\nc,red\na,blue\n", [0, -1, 1], ("blue", "red")),
         ("label,id\nred,c\nblue,a\n", [0, -1, 1], ("blue", "red")),
-        ("c,red\na,blue\n", [0, -1, 1], ("blue", "red")),
         ("node,label\nc,red\na,blue\n", [0, -1, 1], ("blue", "red")),
         (",label\nc,red\na,blue\n", [0, -1, 1], ("blue", "red")),
         ("a,10\nb,9\nc,-2\n", [2, 1, 0], ("-2", "9", "10")),
@@ -36,6 +35,11 @@ def test_classes_are_numbered_in_order(read, content, numbers, classes):
     assert dataset.class_names == classes
 
 
+def test_unknown_labels_are_noted(read):
+    notes = read(labels="a,x\nb,\nc,NaN\n").notes
+    assert any(note.startswith("labels.csv: 2 labels empty, -1 or a word") for note in notes)
+
+
 def test_labels_in_parquet(read, parquet):
     rows = "(VALUES ('a', 1.0::DOUBLE), ('b', 'NaN'), ('c', NULL)) AS t(id, label)"
     dataset = read(labels=parquet("l.parquet", f"SELECT * FROM {rows}")).dataset
@@ -55,16 +59,6 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
 
 
 @pytest.mark.parametrize(
-    ("content", "note"),
-    [
-        ("a,x\nb,\nc,NaN\n", "labels.csv: 2 labels empty, -1 or a word for missing"),
-    ],
-)
-def test_what_was_taken_for_granted_is_noted(read, content, note):
-    assert [result for result in read(labels=content).notes if result.startswith(note)]
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         (
@@ -77,6 +71,7 @@ def test_what_was_taken_for_granted_is_noted(read, content, note):
         ("a,\nb,nan\n", "holds no label"),
         ("a,x\n,y\n,z\n", r"2 rows without an id: '', 'y' \(line 2\)"),
         ("id,topic,extra\na,x,1\n", "'topic' and 'extra' .*--label-columns"),
+        ("package,section\na,x\n", r"'package' \(line 1\); --header"),
         ("a\nb\n", "no separator in the first row, 'a'"),
         ("a,x\nb,y,z\n", "line 2: .*Found: 3"),
     ],

@@ -63,7 +63,7 @@ class FeatureRows:
 
     def _load(self, path: Path, settings: FitSettings) -> None:
         """Keep the table as it is written, if it has a column for each feature."""
-        if path.suffix.casefold() == ".npz" or path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             return
         db = Database(settings, threads=1).__enter__()
         try:
@@ -72,7 +72,7 @@ class FeatureRows:
             if columns.triples or not table.header or len(table.names) > _MAX_COLUMNS:
                 raise DatasetError("its features are shown as numbers")
             others = [place for place in range(len(table.names)) if place != columns.id]
-            columns_shown = [Column(f"w{at}", at, "string") for at in others]
+            columns_shown = [Column(f"w{at}", at) for at in others]
             db.load("own", table, [Column("id", columns.id), *columns_shown])
         except (DatasetError, FormatError):  # a column of dates, for instance
             db.__exit__()

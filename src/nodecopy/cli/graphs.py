@@ -14,7 +14,7 @@ from nodecopy.errors import TablesError
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options(without=("label_columns", "repeated_edges", "missing"))
+@reading.table_options(without=("label_columns", "repeated_edges"))
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],

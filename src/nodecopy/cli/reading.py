@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, shown
 from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ Labels = Annotated[
     list[str] | None, of_tables("CSV, TSV or Parquet: id, label. May be given again.")
 ]
 Features = Annotated[
-    str | None, of_tables("The same, or NPZ: id and numbers, or id, feature, value.")
+    str | None, of_tables("CSV, TSV or Parquet: id and numbers, or id, feature, value.")
 ]
 GraphFolder = Annotated[
     str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --features.")
@@ -139,4 +139,7 @@ def print_left_over(folder: str) -> None:
 
 def column_names(columns: str) -> tuple[str, ...]:
     """Split names at commas, as a row of a CSV file: one with a comma is in quotes."""
-    return tuple(next(csv.reader([columns], skipinitialspace=True), []))
+    try:
+        return tuple(next(csv.reader([columns], skipinitialspace=True), []))
+    except csv.Error as error:
+        raise InputError(f"{shown(columns)} is not a list of column names: {error}") from error

@@ -19,6 +19,7 @@ from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import Graph
+from nodecopy.graph.graph import Duplicates
 
 ACCEPTED = (
     "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
@@ -56,7 +57,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
-      which must be the same in both directions of an edge.
+      which must be the same in both directions of an edge; weights of parallel edges are added up.
 
     Self-loops are dropped, except from a `Graph`. A directed graph is an error: whether an edge
     counts both ways is for its owner to say.
@@ -134,15 +135,13 @@ def training_labels(given: GraphInput) -> NDArray[Any]:
             "known: set data.train_mask, True where they may, or pass y with -1 elsewhere "
             "(y=data.y learns from all)"
         )
-    labels, n = one_per_node(given.labels), given.graph.num_nodes
-    if given.train_mask.shape != (n,):
+    labels, mask, n = one_per_node(given.labels), given.train_mask, given.graph.num_nodes
+    if not labels.shape == mask.shape == (n,):
         raise ModelError(
-            f"train_mask must have one entry per node, [{n}]; got {list(given.train_mask.shape)}: "
-            "of several splits choose one, data.train_mask = data.train_mask[:, 0]"
+            f"y and train_mask must have one entry per node, [{n}]; got {list(labels.shape)} and "
+            f"{list(mask.shape)}: of several splits choose one, data.train_mask[:, 0]"
         )
-    if labels.shape != (n,):
-        raise ModelError(f"y must have one label per node, [{n}]; got {list(labels.shape)}")
-    return np.where(given.train_mask.astype(bool), labels, -1)
+    return np.where(mask.astype(bool), labels, -1)
 
 
 def to_matrix(values: Any) -> Any:
@@ -177,14 +176,12 @@ def aligned_labels(labels: Any, num_nodes: int, names: Sequence[Hashable] | None
         names: of the nodes, where they have others than their numbers [N].
     """
     if isinstance(labels, Mapping):
-        places = node_places("y", list(labels), num_nodes, names)
-        aligned = np.full(num_nodes, None, object)
-        for node, label in zip(places, labels.values(), strict=True):
-            aligned[node] = label
-        return aligned
-    if not _has_index(labels):
+        rows: NDArray[np.int64] | None = node_places("y", list(labels), num_nodes, names)
+        values = np.fromiter(labels.values(), object, len(labels))
+    elif _has_index(labels):
+        values, rows = labels.to_numpy(), _rows_by_index("y", labels.index, num_nodes, names)
+    else:
         return labels
-    values, rows = labels.to_numpy(), _rows_by_index("y", labels.index, num_nodes, names)
     if rows is None:
         return values
     aligned = np.full((num_nodes, *values.shape[1:]), None, object)
@@ -237,22 +234,9 @@ def _from_dataset(dataset: Any) -> GraphInput:
 
 
 def _from_matrix(matrix: Any, what: str) -> Graph:
-    if matrix.shape[0] != matrix.shape[1]:
-        raise GraphError(f"an adjacency matrix is square; got {list(matrix.shape)}")
     csr = sp.csr_array(matrix)
-    if csr.dtype.kind == "f" and not np.all(np.isfinite(csr.data)):
-        raise GraphError(f"{what} has entries that are not finite")
-    if csr.dtype.kind != "b" and np.any(csr.data < 0):
-        raise GraphError(f"{what} has negative entries; edge weights must not be negative")
-    difference = sp.coo_array(csr.astype(np.float64) - csr.T.astype(np.float64))
-    if np.any(difference.data):
-        at = int(np.flatnonzero(difference.data)[0])
-        row, column = (ends[at] for ends in difference.coords)
-        raise GraphError(
-            f"{what} is directed: entries ({row}, {column}) and its mirror differ; "
-            "use Graph.from_edges(..., directed=False) or A.maximum(A.T) to count edges both ways"
-        )
-    return Graph.from_scipy(csr, weighted=bool(np.any(csr.data != 1)))
+    weighted = bool(np.any(csr.data != 1))
+    return _undirected(Graph.from_scipy(csr, directed=True, weighted=weighted), what)
 
 
 def _from_edge_index(
@@ -260,60 +244,26 @@ def _from_edge_index(
 ) -> Graph:
     if num_nodes is None:
         num_nodes = int(index.max()) + 1 if index.size else 0
-    if weights is not None:
-        weights = _edge_weights(weights, index)
-    directed = Graph.from_edges(num_nodes, index.T, weights, directed=True)
-    mirrored = directed.contains(directed.indices, directed.row_of_entry())
-    if not mirrored.all():
-        u, v = _first_pair(directed, ~mirrored)
-        raise GraphError(
-            f"the edge_index is directed: it has ({u}, {v}) but not ({v}, {u}); "
-            "use Graph.from_edges(num_nodes, edge_index.T) to count edges both ways"
-        )
-    if directed.weights is not None:
-        _check_symmetric(directed)
-    return directed.symmetrise()
+    duplicates: Duplicates = "merge" if weights is None else "sum"
+    directed = Graph.from_edges(
+        num_nodes, index.T, one_per_node(weights), directed=True, duplicates=duplicates
+    )
+    return _undirected(directed, "the edge_index")
 
 
-def _edge_weights(weights: NDArray[Any], index: NDArray[np.integer]) -> NDArray[Any]:
-    """Return one weight per column of an edge_index, which has no pair with two weights."""
-    weights = one_per_node(weights)
-    if weights.shape != index.shape[1:]:
-        raise GraphError(
-            f"edge_weight needs one number per column of edge_index, [{index.shape[1]}]; "
-            f"got {list(weights.shape)}"
-        )
-    order = np.lexsort((weights, *index))
-    (u, v), w = index[:, order], weights[order]
-    unequal = (u[1:] == u[:-1]) & (v[1:] == v[:-1]) & (w[1:] != w[:-1])
-    if unequal.any():
-        at = int(np.flatnonzero(unequal)[0])
-        raise GraphError(
-            f"the edge_index repeats ({u[at]}, {v[at]}) with the weights {w[at]} and {w[at + 1]}; "
-            "data.coalesce() adds them up"
-        )
-    return weights
-
-
-def _check_symmetric(directed: Graph) -> None:
-    there, back = directed.weights, directed.transpose().weights
-    assert there is not None
-    assert back is not None
+def _undirected(directed: Graph, what: str) -> Graph:
+    """Return a graph that has both directions of every edge, with one weight but for rounding."""
+    there, back = directed.to_scipy(), directed.transpose().to_scipy()
     # Weights that were computed twice in 32 bits may differ in their last digits.
-    differs = ~np.isclose(there, back, rtol=1e-6, atol=0)
-    if differs.any():
-        u, v = _first_pair(directed, differs)
+    differs = sp.coo_array(abs(there - back) > 1e-6 * back)
+    if differs.nnz:
+        u, v = (int(ends[0]) for ends in differs.coords)
         raise GraphError(
-            f"edge_weight differs by direction: {there[differs][0]} from {u} to {v}, "
-            f"{back[differs][0]} from {v} to {u}; an undirected edge has one weight: "
-            "Graph.from_edges(num_nodes, edge_index.T, edge_weight) takes the larger, and "
-            'duplicates="sum" adds them up'
+            f"{what} is directed: the entries ({u}, {v}) and ({v}, {u}) are {there[u, v]:g} and "
+            f"{back[u, v]:g}; Graph.from_edges(num_nodes, edge_index.T) or A.maximum(A.T) counts "
+            "edges both ways"
         )
-
-
-def _first_pair(graph: Graph, chosen: NDArray[np.bool_]) -> tuple[int, int]:
-    at = int(np.flatnonzero(chosen)[0])
-    return int(graph.row_of_entry()[at]), int(graph.indices[at])
+    return directed.symmetrise()
 
 
 def _from_networkx(source: Any) -> Graph:

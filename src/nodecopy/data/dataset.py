@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,7 +21,6 @@ from nodecopy.graph import Graph
 Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
 # Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
 DENSE_SHARE = 0.25
-_BLOCK = 1 << 14
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -77,15 +77,11 @@ class NodeDataset:
     @property
     def class_values(self) -> list[int] | list[str]:
         """The classes as 64-bit integers if all of them are, else as strings [K]."""
-        try:
-            values = [int(name) for name in self.class_names]
-        except ValueError:
-            return list(self.class_names)
-        plain = all(
-            str(value) == name and -(2**63) <= value < 2**63
-            for value, name in zip(values, self.class_names, strict=True)
-        )
-        return values if plain and -1 not in values else list(self.class_names)
+        names = list(self.class_names)
+        plain = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", name) for name in names)
+        values = list(map(int, names)) if plain else [-1]
+        fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
+        return values if fit else names
 
     @cached_property
     def digest(self) -> str:
@@ -120,14 +116,10 @@ class NodeDataset:
             class_names: [K].
         """
         dataset = object.__new__(cls)
-        if isinstance(features, np.ndarray):
-            kept: Features = _frozen(features)
-        else:
-            shape = int(features.shape[0]), int(features.shape[1])
-            kept = _frozen_csr(features.data, features.indices, features.indptr, shape)
-        parts = {"graph": graph, "features": kept, "labels": _frozen(labels), "name": name}
-        for key, value in (parts | {"class_names": class_names, "public_split": None}).items():
-            object.__setattr__(dataset, key, value)
+        kept = _frozen(features) if isinstance(features, np.ndarray) else _frozen_csr(features)
+        parts = name, graph, kept, _frozen(labels), class_names, None
+        for part, value in zip(fields(cls), parts, strict=True):
+            object.__setattr__(dataset, part.name, value)
         return dataset
 
     def with_labels(self, labels: ArrayLike, class_names: Sequence[str]) -> NodeDataset:
@@ -152,11 +144,10 @@ class NodeDataset:
             scale = np.abs(self.features).sum(axis=1, dtype=np.float64, keepdims=True)
             dense = self.features / np.where(scale > 0, scale, 1)
             return _frozen(dense.astype(np.float32))
-        data, indices, indptr = self.features.data, self.features.indices, self.features.indptr
-        rows = np.repeat(np.arange(self.num_nodes), np.diff(indptr))
+        data = self.features.data
+        rows = np.repeat(np.arange(self.num_nodes), np.diff(self.features.indptr))
         scale = np.bincount(rows, weights=np.abs(data), minlength=self.num_nodes)
-        shape = (self.num_nodes, self.num_features)
-        return _frozen_csr((data / scale[rows]).astype(np.float32), indices, indptr, shape)
+        return _frozen_csr(self.features, (data / scale[rows]).astype(np.float32))
 
     def __repr__(self) -> str:
         """Show the name and the counts."""
@@ -190,11 +181,11 @@ def _features(values: Any, num_nodes: int) -> Features:
     # A number beyond float32 becomes infinite, and is reported as such.
     with np.errstate(over="ignore"):
         dense = np.ascontiguousarray(array, dtype=np.float32)
-    for start in range(0, num_nodes, _BLOCK):  # a mask of all would be a quarter of the features
-        finite = np.isfinite(dense[start : start + _BLOCK])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0] + [start, 0]
-            raise _not_finite(row, column, array[row, column])
+    # Sums of rows in double precision are finite if all of their numbers are.
+    wrong = np.flatnonzero(~np.isfinite(dense.sum(axis=1, dtype=np.float64)))
+    if len(wrong):
+        column = int(np.flatnonzero(~np.isfinite(dense[wrong[0]]))[0])
+        raise _not_finite(wrong[0], column, array[wrong[0], column])
     return _frozen(dense)
 
 
@@ -213,7 +204,7 @@ def _sparse_features(matrix: Any) -> sp.csr_array[np.float32]:
         csr = csr.copy()
         csr.sum_duplicates()
         csr.eliminate_zeros()
-    return _frozen_csr(csr.data, csr.indices, csr.indptr, csr.shape)
+    return _frozen_csr(csr)
 
 
 def _not_finite(row: int, column: int, value: float) -> DatasetError:
@@ -253,15 +244,14 @@ def _frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
 
 
 def _frozen_csr(
-    data: NDArray[np.float32],
-    indices: NDArray[np.integer[Any]],
-    indptr: NDArray[np.integer[Any]],
-    shape: tuple[int, int],
+    matrix: sp.csr_array[np.float32], data: NDArray[np.float32] | None = None
 ) -> sp.csr_array[np.float32]:
-    """Return a canonical CSR array whose three arrays are read-only."""
+    """Return a canonical CSR array whose three arrays are read-only, perhaps with other data."""
+    values: NDArray[np.float32] = matrix.data if data is None else data
+    shape = matrix.shape
     # int32 where it suffices, whatever SciPy chose, so that equal content has an equal digest.
-    width: type[np.integer[Any]] = np.int32 if max(len(data), *shape) < 2**31 else np.int64
-    columns, starts = indices.astype(width, copy=False), indptr.astype(width, copy=False)
-    csr = sp.csr_array((_frozen(data), _frozen(columns), _frozen(starts)), shape=shape)
+    width: type[np.integer[Any]] = np.int32 if max(len(values), *shape) < 2**31 else np.int64
+    columns, starts = (part.astype(width, copy=False) for part in (matrix.indices, matrix.indptr))
+    csr = sp.csr_array((_frozen(values), _frozen(columns), _frozen(starts)), shape=shape)
     csr.has_canonical_format = True
     return csr

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.rng import stream
 from nodecopy.saving import savable
+from nodecopy.typed import Count, Limits, NonNegative, Settings
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -41,7 +42,7 @@ _PAIR_BYTES = 40
 
 @savable
 @dataclass(frozen=True)
-class KernelMap:
+class KernelMap(Settings):
     """A Gaussian kernel in place of dense numeric columns; other features stay as they are.
 
     Args:
@@ -50,17 +51,9 @@ class KernelMap:
         most_columns: with more columns than this, features stay as they are.
     """
 
-    landmarks: int = 300
-    skewness: float = 2.0
-    most_columns: int = 128
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.landmarks < 1 or self.most_columns < 0 or not self.skewness >= 0:
-            raise ModelError(
-                "landmarks must be at least 1, most_columns and skewness not negative; got "
-                f"{self.landmarks}, {self.most_columns}, {self.skewness}"
-            )
+    landmarks: Count = 300
+    skewness: NonNegative = 2.0
+    most_columns: Annotated[int, Limits(0)] = 128
 
     def fit(self, features: FeatureMatrix, seed: int = 0) -> FittedKernelMap | None:
         """Return the map for some features [N, D], or None where they stay as they are.
@@ -117,7 +110,7 @@ class FittedKernelMap:
 
     def apply(self, features: FeatureMatrix, memory: int | None = None) -> NDArray[np.float32]:
         """Return φ of every row [N, r]; ``memory`` bounds what is needed on the way, in bytes."""
-        return self.rows(features, memory).toarray()
+        return self.rows(features, memory)[:]
 
     def rows(self, features: FeatureMatrix, memory: int | None = None) -> MappedRows:
         """Return φ of every row, each made when it is asked for."""

@@ -1,9 +1,18 @@
 """Synthetic datasets with known labels: a planted partition with class-dependent words.
 
 For examples, tests and scaling. Edges, labels and features draw from separate streams.
+
+Edges are those of a degree-corrected planted partition. Nodes i and j of classes k and l are joined
+in proportion to θ_i θ_j ω_kl, where ω has one value inside classes and another between them (Karrer
+and Newman, 2011). Given the number of edges of both kinds, an edge falls on the classes (k, l) in
+proportion to W_k W_l, W_k being the sum of θ over class k, and takes its ends in proportion to θ
+there.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +20,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.planted_edges import PlantedClasses
 from nodecopy.errors import DatasetError
 from nodecopy.graph import Graph
+from nodecopy.graph.arrays import is_first
 from nodecopy.rng import stream
 
 # The features: a vocabulary, of which each class has an equal part; how many words each node draws
@@ -22,6 +31,10 @@ from nodecopy.rng import stream
 _VOCABULARY, _WORDS, _SIGNAL = 500, 10, 0.5
 # Features are made for so many nodes at a time, to bound what is in memory besides the result.
 _CHUNK = 1 << 20
+# Each round draws what the last one lost to repetition, so that a handful is the rule.
+_MOST_ROUNDS = 200
+
+Keys = NDArray[np.int64]
 
 
 def planted_partition(
@@ -53,18 +66,89 @@ def planted_partition(
             f"and {num_nodes} nodes"
         )
     labels = stream(seed, "planted", "labels").permutation(np.arange(num_nodes) % num_classes)
-    classes, rng = PlantedClasses(labels, np.ones(num_nodes)), stream(seed, "planted", "edges")
     total = round(num_nodes * mean_degree / 2)
     within = round(homophily * total)
-    inside = classes.edges_within(within, rng)
-    keys = np.concatenate([inside, classes.edges_between(total - within, rng)])
+    edges = planted_edges(labels, within, total - within, stream(seed, "planted", "edges"))
     return NodeDataset(
         "planted-partition",
-        Graph.from_edges(num_nodes, np.stack(np.divmod(keys, num_nodes), axis=1)),
+        Graph.from_edges(num_nodes, edges),
         _features(labels, num_classes, stream(seed, "planted", "features")),
         labels,
         tuple(f"class {k}" for k in range(num_classes)),
     )
+
+
+def planted_edges(
+    labels: NDArray[np.int64],
+    within: int,
+    between: int,
+    rng: Generator,
+    theta: NDArray[np.float64] | None = None,
+) -> NDArray[np.int64]:
+    """Draw distinct edges, first those within classes, then those between, in O(N + E) [E, 2].
+
+    Args:
+        labels: class of each node [N]; every class 0 … K-1 has a node.
+        within: number of edges within classes.
+        between: number of edges between classes.
+        rng: draws.
+        theta: positive propensities [N]; None gives every node the same.
+    """
+    n, sizes = len(labels), np.bincount(labels)
+    order = np.argsort(labels, kind="stable").astype(np.int32)
+    members = np.split(order, np.cumsum(sizes)[:-1])
+    theta = np.ones(n) if theta is None else theta
+    cumulative = [np.cumsum(theta[nodes]) for nodes in members]
+    same, others = np.tile(np.arange(len(sizes)), (2, 1)), np.stack(np.triu_indices(len(sizes), 1))
+    keys = [
+        distinct_keys(count, partial(_draw_keys, members, cumulative, pairs, rng), where)
+        for count, pairs, where in (
+            (within, same, "within classes"),
+            (between, others, "between classes"),
+        )
+    ]
+    return np.stack(np.divmod(np.concatenate(keys), n), axis=1)
+
+
+def distinct_keys(count: int, draw: Callable[[int], Keys], where: str) -> Keys:
+    """Call ``draw(n)``, which returns up to n keys, until ``count`` distinct ones are there."""
+    keys: Keys = np.empty(0, np.int64)
+    for _ in range(_MOST_ROUNDS):
+        if len(keys) == count:
+            return keys
+        keys = np.sort(np.concatenate([keys, draw(count - len(keys))]))
+        keys = keys[is_first(keys)]
+    raise DatasetError(
+        f"only {len(keys)} of {count} edges {where} could be placed without repetition; "
+        "use more nodes, a lower mean degree or another homophily"
+    )
+
+
+def _draw_keys(
+    members: list[NDArray[np.int32]],
+    cumulative: list[NDArray[np.float64]],
+    pairs: NDArray[np.int64],
+    rng: Generator,
+    count: int,
+) -> Keys:
+    """Draw up to ``count`` edges low · N + high, each on one of some pairs of classes [2, B]."""
+    if not pairs.size:  # a single class has no pair of classes
+        return np.empty(0, np.int64)
+    weights = np.array([sums[-1] for sums in cumulative])
+    chance = np.prod(weights[pairs], axis=0)
+    counts = rng.multinomial(count, chance / chance.sum())
+    classes = np.repeat(pairs.astype(np.int32), counts, axis=1).ravel()  # first ends, then second
+    places = np.argsort(classes, kind="stable")
+    stops = np.cumsum(np.bincount(classes, minlength=len(members)))
+    ends = np.empty(2 * count, np.int32)
+    for nodes, sums, chosen in zip(members, cumulative, np.split(places, stops[:-1]), strict=True):
+        # Sorted points are looked up many times faster; the shuffle makes them independent again.
+        points = np.sort(rng.random(len(chosen))) * sums[-1]
+        drawn = nodes[np.minimum(np.searchsorted(sums, points, "right"), len(nodes) - 1)]
+        rng.shuffle(drawn)
+        ends[chosen] = drawn
+    low, high = np.sort(ends.reshape(2, count), axis=0).astype(np.int64)
+    return np.compress(low != high, low * sum(map(len, members)) + high)
 
 
 def _features(

@@ -17,6 +17,7 @@ from nodecopy.data.label_values import one_per_node
 from nodecopy.data.splits import Split
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
+from nodecopy.graph.arrays import integers
 
 FeatureMatrix = sp.csr_array | NDArray[np.float32]
 
@@ -65,11 +66,11 @@ class Task:
             val: numbers of further labelled nodes, none of them in ``train``.
             num_classes: K; None is one more than the largest label shown.
         """
-        y = _class_numbers(labels)
-        if len(y) != graph.num_nodes or features.shape[0] != graph.num_nodes:
+        y = integers("labels", one_per_node(np.asarray(labels))).astype(np.int64)
+        if y.shape != (graph.num_nodes,) or features.shape[0] != graph.num_nodes:
             raise ModelError(
                 f"the graph has {graph.num_nodes} nodes, but there are {features.shape[0]} feature "
-                f"rows and {len(y)} labels"
+                f"rows, and labels {list(y.shape)}"
             )
         if not features.shape[1]:
             raise ModelError(
@@ -120,14 +121,3 @@ class Task:
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k
         )
-
-
-def _class_numbers(labels: ArrayLike) -> NDArray[np.int64]:
-    """Return labels as integers [N]; raise an error where they are not."""
-    y = one_per_node(np.asarray(labels))
-    whole = y.dtype.kind in "iu" or (y.dtype.kind == "f" and bool(np.all(np.floor(y) == y)))
-    if y.ndim != 1 or (y.size and not whole):
-        raise ModelError(
-            f"labels must be class numbers [N], -1 where unknown; got {y.dtype} {list(y.shape)}"
-        )
-    return y.astype(np.int64)

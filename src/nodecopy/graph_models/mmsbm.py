@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.planted_edges import distinct_keys
+from nodecopy.data.synthetic import distinct_keys
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph

@@ -26,7 +26,7 @@ from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
 from nodecopy.tables.features import MISSING_SUFFIX
 from nodecopy.tables.ids import id_arrays, ids_from, places_in
-from nodecopy.tables.options import MissingValues, RepeatedEdges
+from nodecopy.tables.options import RepeatedEdges
 
 TABLES_FILE = "tables.safetensors"
 _SHOWN = 5
@@ -43,8 +43,7 @@ class FittedTables:
         structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
         repeated_edges: the weight of an edge with several rows, see `read_tables`.
-        missing: the treatment of missing values of features, likewise.
-        filled: the value that replaced them, by the name of the feature.
+        filled: the value that replaced missing ones, by the name of the feature.
     """
 
     ids: dict[str, NDArray[Any]]
@@ -52,7 +51,6 @@ class FittedTables:
     structural: bool
     feature_names: tuple[str, ...]
     repeated_edges: RepeatedEdges
-    missing: MissingValues
     filled: dict[str, float]
 
 
@@ -73,7 +71,6 @@ class ModelFolder:
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
             table.repeated_edges,
-            result.settings.missing,
             dict(table.filled),
         )
         return cls(result.classifier, tables)
@@ -113,7 +110,7 @@ class ModelFolder:
         if settings.edges is None:
             table = read_source(settings, progress)
         else:
-            ways = {"repeated_edges": fitted.repeated_edges, "missing": fitted.missing}
+            ways = {"repeated_edges": fitted.repeated_edges}
             table = read_tables(
                 settings.edges,
                 features=settings.features,

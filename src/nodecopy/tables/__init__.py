@@ -1,4 +1,4 @@
-"""User tables: CSV, TSV, Parquet and NPZ files as a dataset.
+"""User tables: CSV, TSV and Parquet files as a dataset.
 
 Reading order: ``options`` (how tables are read), ``formats`` (files as DuckDB scans them),
 ``columns`` (which column is what, and its SQL), ``database`` (loads tables, and finds the lines of

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: its name, and the names that give a column each of its roles.
+    """A kind of table: its name, and the words that give a column each of its roles.
 
     The first two roles must be there, further ones may.
     """
 
     name: str
-    roles: Mapping[str, frozenset[str]]
+    roles: Mapping[str, str]
 
     def role(self, name: str) -> str | None:
         """Return the role of a column of this name, None where the name is unknown.
@@ -37,7 +37,7 @@ class Kind:
         ('source', None)
         """
         plain = "".join(filter(str.isalnum, name.casefold()))
-        return next((role for role, names in self.roles.items() if plain in names), None)
+        return next((role for role, words in self.roles.items() if plain in words.split()), None)
 
     def roles_of(self, names: Sequence[str]) -> list[str | None]:
         """Return the role of each column; a first column without a name is the id."""
@@ -52,32 +52,24 @@ class Kind:
         return roles[:1] == ["id"] or sum(role is not None for role in roles) > 1
 
 
-def _names(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_ID = _names("id node nodeid nodename index key name")
+_ID = "id node nodeid nodename index key name"
 EDGES = Kind(
     "edge",
     {
-        "source": _names(
-            "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea citing "
-            "start startid"
-        ),
-        "target": _names(
-            "target targetid targetnode tgt dst dest destination to toid tonode tonodeid node2 id2 "
-            "nodeb cited end endid"
-        ),
-        "weight": _names("weight weights edgeweight w"),
+        "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
+        "citing start startid",
+        "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
+        "node2 id2 nodeb cited end endid",
+        "weight": "weight weights edgeweight w",
     },
 )
-LABELS = Kind("label", {"id": _ID, "label": _names("label labels class classname category y")})
+LABELS = Kind("label", {"id": _ID, "label": "label labels class classname category y"})
 FEATURES = Kind(
     "feature",
     {
         "id": _ID,
-        "feature": _names("feature featureid featurename attribute word term"),
-        "value": _names("value val count"),
+        "feature": "feature featureid featurename attribute word term",
+        "value": "value val count",
     },
 )
 
@@ -140,14 +132,13 @@ def feature_columns(table: Table, chosen: Sequence[str] | None) -> FeatureColumn
     """
     if chosen:
         id, *others = choose(table, chosen)
-        others = others or [place for place in table.named_places if place != id]
     else:
         roles = FEATURES.roles_of(table.names) if table.header else []
         if {"id", "feature", "value"} == set(roles) and len(roles) == 3:
             places = (roles.index("feature"), roles.index("value"))
             return FeatureColumns(roles.index("id"), places, triples=True)
-        id = roles.index("id") if "id" in roles else 0
-        others = [place for place in table.named_places if place != id]
+        id, others = roles.index("id") if "id" in roles else 0, []
+    others = others or [place for place in table.named_places if place != id]
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     if not others:
         raise DatasetError(f"{table.path} has an id in each row, but no feature")
@@ -177,7 +168,7 @@ def choose(table: Table, columns: Sequence[str]) -> list[int]:
                 f"{table.path}: {what} {column!r}; its first row is {table.first_row_text}; "
                 f"accepted: one of these names, or a number from 1 to {len(names)}"
             )
-    _refuse_repeats(table, list(map(str, places)))
+    _refuse_repeats(table, [f"column {place + 1}" for place in places])
     return places
 
 
@@ -213,7 +204,7 @@ def read_label(cell: str, type: str, options: TableOptions) -> str:
 
 
 def read_number(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for a number: NULL where it is missing, NaN where it cannot be read."""
+    """Return SQL for a number: NULL where it is missing, infinity where it cannot be read."""
     if is_number(type):
         return f"nullif(CAST({cell} AS DOUBLE), 'nan'::DOUBLE)"
     cell = f"CAST({cell} AS VARCHAR)"
@@ -229,7 +220,7 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
     return (
         f"coalesce(nullif(TRY_CAST({plain} AS DOUBLE), 'nan'::DOUBLE), "
         f"CASE WHEN {cell} IS NULL OR {_is_word(word, options.na_words)} THEN NULL "
-        f"WHEN {word} = 'true' THEN 1 WHEN {word} = 'false' THEN 0 ELSE 'nan'::DOUBLE END)"
+        f"WHEN {word} = 'true' THEN 1 WHEN {word} = 'false' THEN 0 ELSE 'inf'::DOUBLE END)"
     )
 
 
@@ -253,26 +244,12 @@ def is_number(type: str) -> bool:
     return re.fullmatch(r"U?\w*INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*", type) is not None
 
 
-def read_raw(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for the cell as it is."""
-    return cell
-
-
-READERS: Mapping[str, Reader] = {
-    "id": read_string,
-    "string": read_string,
-    "label": read_label,
-    "number": read_number,
-    "raw": read_raw,
-}
-
-
 class Column(NamedTuple):
-    """A column to load: its name in the database, its place in the file, and its reader."""
+    """A column to load: its name in the database, its place, and its reader (None: as it is)."""
 
     name: str
     place: int
-    reader: str = "id"
+    reader: Reader | None = read_string
 
 
 def _is_word(text: str, words: Iterable[str]) -> str:

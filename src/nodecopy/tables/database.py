@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import (
     DatasetError,
+    FormatError,
     InputError,
     RunError,
     TablesError,
@@ -25,7 +27,7 @@ from nodecopy.errors import (
     shortened,
 )
 from nodecopy.machine import usable_memory
-from nodecopy.tables.columns import READERS, Column, is_number
+from nodecopy.tables.columns import Column, is_number, read_number
 from nodecopy.tables.options import TableOptions
 
 if TYPE_CHECKING:
@@ -102,21 +104,18 @@ class Database:
         doubles = [
             column.place
             for column in columns
-            if column.reader in ("number", "raw") and is_number(table.types[column.place])
+            if column.reader in (read_number, None) and is_number(table.types[column.place])
         ]
         doubles = doubles if self.options.decimal is None else []
         create = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT "
         try:
             if self.attempt(create + self._selection(table, columns, doubles)) is None:
                 self.run(create + self._selection(table, columns, ()))
-        except self._duckdb.Error as error:
+        except FormatError as error:
             raise table.explained(self, error) from error
         self.loaded[name] = (table, columns)
-        keys = [column.name for column in columns if column.reader == "id"]
-        no_key = " AND ".join(f"{key} IS NULL" for key in keys)
-        if self.rows(f"SELECT 1 FROM {name} WHERE {no_key} LIMIT 1"):
-            empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
-            self.run(f"DELETE FROM {name} WHERE {empty}")
+        empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
+        self.run(f"DELETE FROM {name} WHERE {empty}")
         if not self.rows(f"SELECT 1 FROM {name} LIMIT 1"):
             raise DatasetError(f"{table.path} has no rows; its first row is {table.first_row_text}")
 
@@ -126,7 +125,8 @@ class Database:
 
     def _value(self, table: Table, column: Column, doubles: Sequence[int] = ()) -> str:
         type = "DOUBLE" if column.place in doubles else table.scanned_type(column.place)
-        value = READERS[column.reader](f"c{column.place}", type, self.options)
+        cell = f"c{column.place}"
+        value = column.reader(cell, type, self.options) if column.reader else cell
         return f"{value} AS {column.name}"
 
     def types(self, name: str) -> dict[str, str]:
@@ -182,12 +182,13 @@ class Database:
         some = " OR ".join(f"c{column.place} IS NOT NULL" for column in columns)
         self.run("SET preserve_insertion_order = true")
         groups = ", ".join(f"shown_{cell}" for cell in cells)
-        rows = self.rows(
+        rows = self.attempt(
             f"SELECT {groups}, min(at_row) FROM (SELECT {', '.join([*values, *shown])}, at_row "
             f"FROM (SELECT *, row_number() OVER () AS at_row FROM {table.scan()}) WHERE {some}) "
             f"WHERE {condition} GROUP BY ALL ORDER BY min(at_row) LIMIT {SHOWN}"
         )
         self.run("SET preserve_insertion_order = false")
+        rows = rows or []  # of a damaged Parquet file
         where = table.where([row[-1] for row in rows])
         shown_rows = [
             f"{', '.join(repr(shortened(cell)) for cell in cells)} ({place})"
@@ -212,9 +213,15 @@ class Database:
         return self.rows(sql)[0][0]
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of an answer as arrays; NULL in a column of numbers is masked."""
+        """Return the columns of an answer as arrays; NULL is NaN in a column of real numbers."""
         with self._translated():
-            return self._connection.execute(sql).fetchnumpy()
+            columns = self._connection.execute(sql).fetchnumpy()
+        return {
+            name: np.ma.filled(column, np.nan)
+            if column.dtype.kind == "f"
+            else np.ma.getdata(column)
+            for name, column in columns.items()
+        }
 
     def insert(self, name: str, **columns: NDArray[Any]) -> None:
         """Add rows to a table, given its columns in order."""
@@ -226,7 +233,7 @@ class Database:
         """Return the rows of a small answer, None if the statement fails."""
         try:
             return self.rows(sql)
-        except self._duckdb.Error:
+        except FormatError:
             return None
 
     @contextmanager
@@ -247,7 +254,7 @@ class Database:
                     f"the tables need more than {self._memory_limit / 2**20:,.0f} MiB of memory "
                     f"and the free space for temporary files: {first_line(error)}"
                 ) from error
-            raise
+            raise FormatError(first_line(error)) from error
 
 
 def first_line(error: Exception) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from nodecopy.data.dataset import NodeDataset
@@ -14,12 +13,13 @@ from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.features import FeatureMatrix, FeatureSource, open_features
+from nodecopy.tables.features import FeatureMatrix, FeatureTable, open_features
+from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
-from nodecopy.tables.labels import PathLike, load_labels, number_labels
+from nodecopy.tables.labels import load_labels, number_labels
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
-_STAGES = 6
+_STAGES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ def read_tables(
             an edge counts in both directions and once, self-loops are dropped.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
-        features: an id and its numbers in each row; or id, feature and value; or an ``.npz`` file
-            like the built-in sets. None takes `structural_features`.
+        features: an id and its numbers in each row; or id, feature and value. None takes
+            `structural_features`.
         means: replacements for missing features, by the name of the feature, where a model was
             fitted with some; other columns are replaced by their means.
         threads: how many DuckDB may use; None for one per core.
@@ -100,7 +100,7 @@ def read_tables(
         if columns is not None and not files:
             raise DatasetError(f"{kind}_columns are named, but no file of {kind}s is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
-    source: FeatureSource | None = None
+    source: FeatureTable | None = None
     matrix: FeatureMatrix | None = None
 
     def done(stage: int) -> None:
@@ -110,33 +110,31 @@ def read_tables(
     with Database(settings, threads=threads) as db:
         with db.collected():
             load_edges(db, edges, most)
-        done(1)
         if features is not None:
             with db.collected():
-                source = open_features(db, Path(features))
+                source = open_features(db, features)
                 source.load(db)
         load_labels(db, labels)
-        done(2)
+        done(1)
         db.raise_problems()
         ids = number_nodes(db)
-        done(3)
+        done(2)
         known = number_labels(db, len(ids))
         if source is not None:
             with db.collected():
-                matrix = source.fetch(db, len(ids), means or {})
+                matrix = source.fetch(db, ids, means or {})
         db.raise_problems()
-        done(4)
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         notes += _isolation(db, ids) if source is not None else []
         edge_path = db.loaded["edges"][0].path
-    done(5)
+    done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
     of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
     if matrix is None:
         values, hubs = structural_features(graph)
         matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
-    done(6)
+    done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
         NodeDataset(name, graph, matrix.values, known.labels, known.class_names),

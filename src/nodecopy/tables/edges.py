@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,23 +9,20 @@ from nodecopy.errors import DatasetError, counted
 from nodecopy.graph import Graph
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.machine import size_text
-from nodecopy.tables.columns import EDGES, NUMBER_HINT, Column, assign
+from nodecopy.tables.columns import EDGES, NUMBER_HINT, Column, assign, read_number
 from nodecopy.tables.database import Database
-from nodecopy.tables.formats import open_table
+from nodecopy.tables.formats import PathLike, open_table
 from nodecopy.tables.options import RepeatedEdges
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
 _ROW_BYTES = 80
 
 
-class EdgeRows(NamedTuple):
-    """The rows of an edge table: pairs of node indices [R, 2], and their weights [R] if any."""
-
-    pairs: NDArray[np.int32]
-    weights: NDArray[np.float64] | None
+# Pairs of node indices [R, 2], and their weights [R] if any.
+EdgeRows = tuple[NDArray[np.int32], NDArray[np.float64] | None]
 
 
-def load_edges(db: Database, path: str | os.PathLike[str], max_memory: int) -> None:
+def load_edges(db: Database, path: PathLike, max_memory: int) -> None:
     """Read an edge table into ``edges(source, target[, weight])``, and check every cell.
 
     Args:
@@ -40,7 +34,7 @@ def load_edges(db: Database, path: str | os.PathLike[str], max_memory: int) -> N
     table = open_table(db, path, EDGES, chosen)
     source, target, *weight = assign(table, EDGES, chosen)
     columns = [Column("source", source), Column("target", target)]
-    db.load("edges", table, [*columns, *(Column("weight", place, "number") for place in weight)])
+    db.load("edges", table, [*columns, *(Column("weight", place, read_number) for place in weight)])
     rows = db.value("SELECT count(*) FROM edges")
     if rows * _ROW_BYTES > max_memory:
         raise DatasetError(
@@ -63,11 +57,10 @@ def fetch_edges(db: Database) -> EdgeRows:
         "SELECT s.i AS s, t.i AS t, edges.* EXCLUDE (source, target) FROM edges "
         "JOIN nodes AS s ON s.id = edges.source JOIN nodes AS t ON t.id = edges.target"
     )
-    arrays = {name: np.ma.getdata(column) for name, column in rows.items()}
-    weights = arrays.get("weight")
+    weights = rows.get("weight")
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
-    return EdgeRows(np.stack([arrays["s"], arrays["t"]], axis=1), None if unweighted else weights)
+    return np.stack([rows["s"], rows["t"]], axis=1), None if unweighted else weights
 
 
 def build_graph(

@@ -24,9 +24,10 @@ from typing import Any
 from nodecopy.errors import DatasetError, FormatError, shortened
 from nodecopy.files import regular_file
 from nodecopy.tables.columns import LABELS, Kind, quoted
-from nodecopy.tables.database import SHOWN, Database, first_line
+from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.options import TableOptions
 
+PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
@@ -70,7 +71,7 @@ class Table:
 
     def explained(self, db: Database, error: Exception) -> FormatError:
         """Say why the file cannot be read."""
-        return FormatError(f"{self.path} cannot be read: {first_line(error)}")
+        return FormatError(f"{self.path} cannot be read: {error}")
 
     @property
     def named_places(self) -> list[int]:
@@ -134,15 +135,15 @@ class TextTable(Table):
                 row += quotes % 2 == 0
                 if quotes % 2 == 0 and row in rows:
                     lines.append(f"line {number}")
-        return lines
+        # DuckDB may count more rows than that where quotes stand within a cell.
+        return lines + ["the last line"] * (len(rows) - len(lines))
 
     def explained(self, db: Database, error: Exception) -> FormatError:
         """Name the lines that DuckDB rejects."""
         scan = self.scan(more=f", store_rejects = true, rejects_limit = {SHOWN}")
         db.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
-        if db.attempt(f"CREATE OR REPLACE TEMP TABLE rejected AS FROM {scan}") is None:
-            return super().explained(db, error)
-        rejects = db.rows(
+        db.attempt(f"CREATE OR REPLACE TEMP TABLE rejected AS FROM {scan}")
+        rejects = db.attempt(
             "SELECT line_byte_position, min(error_message) FROM reject_errors "
             f"GROUP BY 1 ORDER BY 1 LIMIT {SHOWN}"
         )
@@ -158,7 +159,7 @@ class TextTable(Table):
 
 
 def open_table(
-    db: Database, path: str | os.PathLike[str], kind: Kind, chosen: Sequence[str] | None = None
+    db: Database, path: PathLike, kind: Kind, chosen: Sequence[str] | None = None
 ) -> Table:
     """Open a file in the format that its first bytes tell, or as text.
 
@@ -182,10 +183,8 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(size)
-    except FileNotFoundError:
-        raise DatasetError(f"{path} does not exist") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL character in the name
-        raise DatasetError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def open_parquet(db: Database, path: Path) -> Table:
@@ -201,7 +200,7 @@ def open_parquet(db: Database, path: Path) -> Table:
 
 def open_workbook(db: Database, path: Path) -> Table:
     """Raise an error: workbooks are not read."""
-    raise FormatError(f"{path} is an Excel workbook or a zip archive; accepted: {ACCEPTED}")
+    raise FormatError(f"{path} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
 
 
 # A format is a function that opens a file; here by how files of it begin.
@@ -340,9 +339,8 @@ def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
         return ("utf-8-sig",)
     if options.encoding is not None:
         return (options.encoding,)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return ("utf-16",)
-    return ("utf-8-sig", "cp1252")
+    marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return ("utf-16",) if marked else ("utf-8-sig", "cp1252")
 
 
 def _is_plain(path: Path) -> bool:

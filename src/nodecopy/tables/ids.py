@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nodecopy.tables.database import Database
 
-PLAIN_INTEGER = (
+_PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
@@ -29,15 +29,30 @@ Ids = NDArray[np.int64] | NDArray[np.object_]
 def number_nodes(db: Database) -> Ids:
     """Number every id of edges and features in ``nodes(id, i)``; return them in order [N]."""
     features = " UNION ALL SELECT id FROM features" if "features" in db.loaded else ""
-    db.run(f"CREATE TEMP TABLE ids AS SELECT DISTINCT id FROM ({IN_EDGES}{features})")
-    integers = db.value(f"SELECT bool_and({PLAIN_INTEGER.format('id')}) FROM ids")
-    value = "CAST(id AS BIGINT)" if integers else "id"
+    return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{features})")
+
+
+def number_values(db: Database, table: str, column: str, number: str, source: str) -> Ids:
+    """Number the distinct values of a column in a new table; return them in order.
+
+    The order is by value if all are integers, else that of strings.
+
+    Args:
+        db: has the source.
+        table: to make, of the values and their numbers from 0.
+        column: of the values, in the source and in the table.
+        number: column of the numbers.
+        source: SQL to select from.
+    """
+    db.run(f"CREATE TEMP TABLE all_{table} AS SELECT DISTINCT {column} FROM {source}")
+    integers = db.value(f"SELECT bool_and({_PLAIN_INTEGER.format(column)}) FROM all_{table}")
+    value = f"CAST({column} AS BIGINT)" if integers else column
     db.run(
-        "CREATE TEMP TABLE nodes AS SELECT id, "
-        f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS i FROM ids"
+        f"CREATE TEMP TABLE {table} AS SELECT {column}, "
+        f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS {number} FROM all_{table}"
     )
-    db.run("DROP TABLE ids")
-    return np.ma.getdata(db.arrays(f"SELECT {value} AS id FROM nodes ORDER BY i")["id"])
+    db.run(f"DROP TABLE all_{table}")
+    return db.arrays(f"SELECT {value} AS v FROM {table} ORDER BY {number}")["v"]
 
 
 def set_nodes(db: Database, ids: Ids) -> None:
@@ -50,8 +65,7 @@ def set_nodes(db: Database, ids: Ids) -> None:
 
 def isolated_nodes(db: Database) -> NDArray[np.int32]:
     """Return the nodes that are in no row of ``edges``, in order."""
-    rows = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({IN_EDGES}) USING (id) ORDER BY i")
-    return np.ma.getdata(rows["i"])
+    return db.arrays(f"SELECT i FROM nodes ANTI JOIN ({IN_EDGES}) USING (id) ORDER BY i")["i"]
 
 
 def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
@@ -62,14 +76,8 @@ def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
     >>> places_in(np.array([7, 2]), np.array([2, 5])).tolist()
     [-1, 0]
     """
-    with Database() as db:
-        set_nodes(db, among)
-        db.run("ALTER TABLE nodes RENAME TO others")
-        set_nodes(db, ids)
-        rows = db.arrays("SELECT nodes.i AS i, others.i AS j FROM nodes JOIN others USING (id)")
-    places = np.full(len(ids), -1, np.int64)
-    places[np.ma.getdata(rows["i"])] = np.ma.getdata(rows["j"])
-    return places
+    place = {str(id): at for at, id in enumerate(among.tolist())}
+    return np.array([place.get(str(id), -1) for id in ids.tolist()], np.int64)
 
 
 def id_arrays(ids: Ids) -> dict[str, NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -79,11 +79,7 @@ def inspect_dataset(dataset: NodeDataset) -> Inspection:
         components=np.sort(np.bincount(component))[::-1],
         label_counts=counts,
         mixing=mixing,
-        warnings=(
-            *_graph_warnings(dataset, component),
-            *_label_warnings(dataset.class_names, counts),
-            *(_mixing_warnings(mixing) if np.count_nonzero(counts) > 1 else ()),
-        ),
+        warnings=tuple(_warnings(dataset, component, counts, mixing)),
     )
 
 
@@ -129,46 +125,40 @@ def _mixing(dataset: NodeDataset) -> Mixing:
     return Mixing(count, float(np.mean(ends[0] == ends[1])), float(np.sum(shares**2)))
 
 
-def _graph_warnings(dataset: NodeDataset, component: NDArray[np.int32]) -> list[str]:
-    warnings, of_all = [], f"of {dataset.num_nodes:,} nodes"
-    degrees, known = dataset.graph.degrees, dataset.labels >= 0
+def _warnings(
+    dataset: NodeDataset,
+    component: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    mixing: Mixing,
+) -> Iterator[str]:
+    of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
     if isolated:
-        warnings.append(f"{isolated:,} {of_all} have no edge: only their features tell their label")
-    far = np.count_nonzero(~np.isin(component, component[known]) & (degrees > 0))
-    if far and known.any():
-        warnings.append(f"{far:,} {of_all} are in components without a label")
-    return warnings
-
-
-def _label_warnings(names: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
-    if not counts.any():
-        return ["no node has a label"]
-    warnings = []
+        yield f"{isolated:,} {of_all} have no edge: only their features tell their label"
+    far = ~np.isin(component, component[dataset.labels >= 0]) & (degrees > 0)
+    if far.any() and known:
+        yield f"{np.count_nonzero(far):,} {of_all} are in components without a label"
+    if not known:
+        yield "no node has a label"
+    single = [repr(dataset.class_names[k]) for k in np.flatnonzero(counts == 1)]
     if np.count_nonzero(counts) == 1:
-        warnings.append("all labels are of one class; at least two are needed to fit anything")
-    single = [repr(name) for name, count in zip(names, counts, strict=True) if count == 1]
+        yield "all labels are of one class; at least two are needed to fit anything"
     if single:
-        shown = listed(single[:5], len(single))
-        warnings.append(f"a class with a single label cannot be checked: {shown}")
-    return warnings
-
-
-def _mixing_warnings(mixing: Mixing) -> list[str]:
+        yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
+    if np.count_nonzero(counts) < 2:
+        return
     if mixing.edges < _FEW_EDGES:
         count = counted(mixing.edges, "edge")
-        return [
-            f"only {count} between labelled nodes: too few to tell whether neighbours are alike"
-        ]
-    # With few edges, warn only if the upper end of the interval is heterophilous, too.
+        yield f"only {count} between labelled nodes: too few to tell whether neighbours are alike"
+        return
+    # Warn only if the upper end of the interval is heterophilous, too.
     upper = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
     if upper.adjusted < _HETEROPHILOUS:
-        return [
+        yield (
             f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
             f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help, "
             "features and block models can"
-        ]
-    return []
+        )
 
 
 def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import DatasetError, counted
-from nodecopy.tables.columns import LABELS, Column, assign, quoted
+from nodecopy.tables.columns import LABELS, Column, assign, quoted, read_label
 from nodecopy.tables.database import SHOWN, Database
-from nodecopy.tables.formats import open_table
-from nodecopy.tables.ids import PLAIN_INTEGER, Ids, set_nodes
+from nodecopy.tables.formats import PathLike, open_table
+from nodecopy.tables.ids import Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
-PathLike = str | os.PathLike[str]
 NO_CLASSES = ("unknown",)
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
 
@@ -51,7 +50,7 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
                 chosen = None
             id, label = assign(table, LABELS, chosen)
             name = f"labels{number}"
-            db.load(name, table, [Column("id", id), Column("label", label, "label")])
+            db.load(name, table, [Column("id", id), Column("label", label, read_label)])
             db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
 
@@ -63,9 +62,9 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     db.run(f"CREATE TEMP VIEW labels AS {' UNION ALL '.join(f'FROM {name}' for name in names)}")
     db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
     files = [db.loaded[name][0].path for name in names]
-    numbers, integers, known, rows = db.rows(
-        f"SELECT bool_and({_NUMBER} IS NOT NULL), bool_and({PLAIN_INTEGER.format('label')}), "
-        "count(*), (SELECT count(*) FROM labels) FROM known"
+    numbers, known, rows = db.rows(
+        f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
+        "FROM known"
     )[0]
     with db.collected():
         for name in names:
@@ -80,7 +79,11 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
         _check_agreement(db, names)
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
     note = f"{', '.join(file.name for file in files)}: {counted(rows - known, 'label')} {what}"
-    return Labelling(*_numbered(db, num_nodes, integers), (note,) if rows > known else ())
+    classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
+    found = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    result = np.full(num_nodes, -1, np.int64)
+    result[found["i"]] = found["k"]
+    return Labelling(result, classes, (note,) if rows > known else ())
 
 
 def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
@@ -121,18 +124,3 @@ def _check_agreement(db: Database, names: Sequence[str]) -> None:
             if db.rows(f"SELECT 1 FROM {name} WHERE {same} LIMIT 1")
         )
         raise DatasetError(f"{counted(len(ids), 'id')} with labels that disagree: {rows}")
-
-
-def _numbered(
-    db: Database, num_nodes: int, integers: bool
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    value = "CAST(label AS BIGINT)" if integers else "label"
-    db.run(
-        f"CREATE TEMP TABLE classes AS SELECT label, row_number() OVER (ORDER BY {value}) - 1 AS k "
-        "FROM (SELECT DISTINCT label FROM known)"
-    )
-    names = tuple(str(row[0]) for row in db.rows("SELECT label FROM classes ORDER BY k"))
-    rows = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
-    labels = np.full(num_nodes, -1, np.int64)
-    labels[np.ma.getdata(rows["i"])] = np.ma.getdata(rows["k"])
-    return labels, names

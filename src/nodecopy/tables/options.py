@@ -6,14 +6,12 @@ line takes it from here (`nodecopy.cli.reading`), and so do the settings of a ru
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from typing import Literal, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from nodecopy.errors import DatasetError, shown
 
 RepeatedEdges = Literal["largest", "sum"]
-MissingValues = Literal["impute", "refuse"]
 
 # Words for a missing value: those of pandas, of spreadsheets and of R, and two in German.
 NA_WORDS = (
@@ -21,12 +19,13 @@ NA_WORDS = (
     *("#n/a n/a", "1.#ind", "1.#qnan", "-1.#ind", "-1.#qnan", "nat", "?", ".", "-", "--"),
     *("k.a.", "k. a.", "missing"),
 )
-# How many columns may be named.
-_COLUMNS = {
-    "edge_columns": ("2 or 3", range(2, 4)),
-    "label_columns": ("2", range(2, 3)),
-    "feature_columns": ("1 or more", range(1, sys.maxsize)),
-}
+# How many columns or characters an option may name.
+_LENGTHS = {"edge_columns": (2, 3), "label_columns": (2,), "delimiter": (1,)}
+
+
+def _option(help: str) -> Any:
+    """Return a field that is None by default, with its text for ``--help``."""
+    return field(default=None, metadata={"help": help})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,66 +46,43 @@ class TableOptions:
         na_values: words for a missing value besides an empty cell; None is `NA_WORDS`.
         repeated_edges: weight of an edge with several rows: the "largest" of theirs or the "sum",
             where a row without a weight counts 1.
-        missing: "impute" replaces a missing feature by the mean of its column, and adds a column
-            that marks where; "refuse" makes it an error.
     """
 
-    edge_columns: tuple[str, ...] | None = field(
-        default=None, metadata={"help": "Columns of --edges: id,id or id,id,weight."}
+    edge_columns: tuple[str, ...] | None = _option("Columns of --edges: id,id or id,id,weight.")
+    label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
+    feature_columns: tuple[str, ...] | None = _option(
+        "Columns of --features: the id, and features unless all others are."
     )
-    label_columns: tuple[str, ...] | None = field(
-        default=None, metadata={"help": "Columns of the labels: id,label."}
+    header: bool | None = _option("The first row names the columns, or not. (default: detect)")
+    delimiter: str | None = _option("Character between cells. (default: detect)")
+    encoding: str | None = _option("Encoding of text files, e.g. cp1252. (default: detect)")
+    decimal: Literal[".", ","] | None = _option(
+        "Decimal mark, if thousands are grouped or it is a comma: . or ,"
     )
-    feature_columns: tuple[str, ...] | None = field(
-        default=None,
-        metadata={"help": "Columns of --features: the id, and features unless all others are."},
-    )
-    header: bool | None = field(
-        default=None,
-        metadata={"help": "The first row names the columns, or not. (default: detect)"},
-    )
-    delimiter: str | None = field(
-        default=None, metadata={"help": "Character between cells. (default: detect)"}
-    )
-    encoding: str | None = field(
-        default=None, metadata={"help": "Encoding of text files, e.g. cp1252. (default: detect)"}
-    )
-    decimal: Literal[".", ","] | None = field(
-        default=None,
-        metadata={"help": "Decimal mark, if thousands are grouped or it is a comma: . or ,"},
-    )
-    na_values: tuple[str, ...] | None = field(
-        default=None,
-        metadata={"help": "Words for a missing value, e.g. k.A.,? (default: NA, null and others)"},
+    na_values: tuple[str, ...] | None = _option(
+        "Words for a missing value, e.g. k.A.,? (default: NA, null and others)"
     )
     repeated_edges: RepeatedEdges = field(
         default="largest",
         metadata={"help": "Weight of repeated edges: largest or sum. (default: largest)"},
-    )
-    missing: MissingValues = field(
-        default="impute",
-        metadata={"help": "Missing features: impute or refuse. (default: impute)"},
     )
 
     def __post_init__(self) -> None:
         """Check every option."""
         from nodecopy.typed import fits  # it imports NumPy, which --help does not need
 
-        hints = get_type_hints(TableOptions)
-        for name, hint in hints.items():
+        for name, hint in get_type_hints(TableOptions).items():
             value = getattr(self, name)
             if isinstance(value, (list, tuple)):
                 value = tuple(one.strip() if isinstance(one, str) else one for one in value)
                 object.__setattr__(self, name, value)
+            lengths = _LENGTHS.get(name) if value is not None else None
             accepted = str(hint).replace("typing.", "")
-            sound = fits(value, hint)
-            if sound and value is not None and name in _COLUMNS:
-                accepted = f"{_COLUMNS[name][0]} different names"
-                sound = len(value) in _COLUMNS[name][1] and len({*value, ""}) == len(value) + 1
-            if sound and name == "delimiter" and value is not None:
-                accepted, sound = "one character", len(value) == 1
-            if not sound:
-                raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
+            if fits(value, hint) and lengths and len(value) not in lengths:
+                accepted = f"of length {' or '.join(map(str, lengths))}"
+            elif fits(value, hint):
+                continue
+            raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
 
     @property
     def na_words(self) -> tuple[str, ...]:

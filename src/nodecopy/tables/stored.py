@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,44 +23,52 @@ from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.errors import FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
-from nodecopy.tables.arrays import map_npy
 from nodecopy.tables.dataset import TableDataset
+from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import id_arrays, ids_from
-from nodecopy.tables.labels import PathLike, read_label_table
+from nodecopy.tables.labels import read_label_table
 from nodecopy.tables.options import RepeatedEdges
-from nodecopy.typed import fits
+from nodecopy.typed import Settings
 
 MANIFEST = "graph.json"
-_MANIFEST_TYPES: dict[str, Any] = {
-    "format": Literal["nodecopy graph"],
-    "version": Literal[3],
-    "name": str,
-    "class_names": list[str],
-    "feature_names": list[str],
-    "notes": list[str],
-    "label_files": list[str],
-    "repeated_edges": RepeatedEdges,
-    "filled": dict[str, float],
-    "digests": dict[str, str],
-}
 _INTEGERS = ("indptr", "indices", "labels", "features_indptr", "features_indices")
 _KINDS = {
     **dict.fromkeys((*_INTEGERS, "ids", "id_offsets"), "i"),
     **dict.fromkeys(("weights", "features", "features_data"), "f"),
     "id_text": "u",
 }
+_CSR = ("data", "indices", "indptr")
+# What NumPy, SciPy and json raise where a file is cut off, changed or of another kind.
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError),
+    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
+)
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def check_graph_folder(path: str | os.PathLike[str]) -> Path:
+@dataclass(frozen=True, kw_only=True)
+class _Manifest(Settings):
+    format: Literal["nodecopy graph"] = "nodecopy graph"
+    version: Literal[3] = 3
+    name: str
+    class_names: list[str]
+    feature_names: list[str]
+    notes: list[str]
+    label_files: list[str]
+    repeated_edges: RepeatedEdges
+    filled: dict[str, float]
+    digests: dict[str, str]
+
+
+def check_graph_folder(path: PathLike) -> Path:
     """Return a folder that a graph may be written to."""
     return check_target(path, (MANIFEST, "nodecopy graph"), "nodecopy import")
 
 
 def write_graph(
     table: TableDataset,
-    path: str | os.PathLike[str],
+    path: PathLike,
     *,
     label_files: Sequence[str] = (),
 ) -> Path:
@@ -73,24 +83,23 @@ def write_graph(
             the graph is used with other labels.
     """
     folder = check_graph_folder(path)
-    content: dict[str, Any] = {
-        "format": "nodecopy graph",
-        "version": 3,
-        "name": table.dataset.name,
-        "class_names": table.dataset.class_names,
-        "feature_names": table.feature_names,
-        "notes": table.notes,
-        "label_files": label_files,
-        "repeated_edges": table.repeated_edges,
-        "filled": dict(table.filled),
-        "digests": {},
-    }
     try:
         with replacing_folder(folder, {MANIFEST, *map(_file, _KINDS)}) as fresh:
+            digests = {}
             for name, array in _arrays(table).items():
                 np.save(fresh / _file(name), array)
-                content["digests"][name] = file_digest(fresh / _file(name))
-            text = json.dumps(content, ensure_ascii=False, indent=1)
+                digests[name] = file_digest(fresh / _file(name))
+            manifest = _Manifest(
+                name=table.dataset.name,
+                class_names=list(table.dataset.class_names),
+                feature_names=list(table.feature_names),
+                notes=list(table.notes),
+                label_files=list(label_files),
+                repeated_edges=table.repeated_edges,
+                filled=dict(table.filled),
+                digests=digests,
+            )
+            text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
             (fresh / MANIFEST).write_text(text, encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
@@ -98,7 +107,7 @@ def write_graph(
 
 
 def open_graph(
-    path: str | os.PathLike[str],
+    path: PathLike,
     labels: PathLike | Sequence[PathLike] | None = None,
     *,
     verify: bool = True,
@@ -129,25 +138,27 @@ def open_graph(
     """
     folder = Path(path)
     manifest = _read_manifest(folder)
-    arrays = {name: map_npy(folder / _file(name)) for name in manifest["digests"]}
-    names, classes = tuple(manifest["feature_names"]), tuple(manifest["class_names"])
-    if verify:
-        for name, digest in manifest["digests"].items():
-            if file_digest(folder / _file(name)) != digest:
-                raise _damaged(folder, f"{_file(name)} does not have its digest")
-        _check_arrays(folder, arrays, len(names), len(classes))
-    graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
-    features = _features(arrays, (graph.num_nodes, len(names)))
-    dataset = NodeDataset.trusted(manifest["name"], graph, features, arrays["labels"], classes)
-    ids, notes = ids_from(arrays), manifest["notes"]
+    names, classes = tuple(manifest.feature_names), tuple(manifest.class_names)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, digest in manifest.digests.items():
+        file = regular_file(folder / _file(name))
+        with _damage_named(file):
+            arrays[name] = np.asarray(np.lib.format.open_memmap(file, mode="r"))
+            if verify and file_digest(file) != digest:
+                raise ValueError("it does not have its digest")
+    with _damage_named(folder):
+        if verify:
+            _check_arrays(arrays, len(names), len(classes))
+        graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
+        features = _features(arrays, (graph.num_nodes, len(names)))
+        dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
+        ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
         known = read_label_table(labels, ids, **options)
         dataset = dataset.with_labels(known.labels, known.class_names)
-        of_labels = tuple(f"{file}: " for file in manifest["label_files"])
+        of_labels = tuple(f"{file}: " for file in manifest.label_files)
         notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
-    return TableDataset(
-        dataset, ids, names, tuple(notes), manifest["repeated_edges"], manifest["filled"]
-    )
+    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, manifest.filled)
 
 
 def file_digest(file: Path) -> str:
@@ -160,8 +171,15 @@ def _file(name: str) -> str:
     return f"{name}.npy"
 
 
-def _damaged(folder: Path, what: str) -> FormatError:
-    return FormatError(f"{folder} is damaged or of another version, import again: {what}")
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise FormatError(
+            f"{path} is damaged or of another version, import it again: "
+            f"{str(error) or type(error).__name__}"
+        ) from error
 
 
 def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
@@ -176,7 +194,7 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     if isinstance(features, np.ndarray):
         arrays["features"] = features
     else:
-        for part in ("data", "indices", "indptr"):
+        for part in _CSR:
             arrays[f"features_{part}"] = getattr(features, part)
     return arrays | id_arrays(table.ids)
 
@@ -184,67 +202,51 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
 def _features(arrays: Arrays, shape: tuple[int, int]) -> Features:
     if "features" in arrays:
         return arrays["features"]
-    parts = (arrays[f"features_{part}"] for part in ("data", "indices", "indptr"))
+    parts = (arrays[f"features_{part}"] for part in _CSR)
     return sp.csr_array(tuple(parts), shape=shape)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    """Read what `write_graph` wrote, each value of its type."""
+def _read_manifest(folder: Path) -> _Manifest:
     path = regular_file(folder / MANIFEST)
     if not path.exists():
         raise FormatError(f"{folder} holds no graph: nodecopy import writes {path}")
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        wrong = [key for key, kind in _MANIFEST_TYPES.items() if not fits(content.get(key), kind)]
-        wrong += [] if wrong else content["digests"].keys() - _KINDS.keys()
-    except (OSError, ValueError, RecursionError, AttributeError) as error:
-        raise _damaged(folder, f"{MANIFEST}: {error}") from error
-    if wrong:
-        raise _damaged(folder, f"{MANIFEST}: {', '.join(wrong)}")
-    return content
+    with _damage_named(path):
+        manifest = _Manifest(**json.loads(path.read_text(encoding="utf-8")))
+        if not manifest.digests.keys() <= _KINDS.keys():
+            raise ValueError(f"unknown arrays {sorted(manifest.digests.keys() - _KINDS.keys())}")
+    return manifest
 
 
-def _check_arrays(folder: Path, arrays: Arrays, num_features: int, num_classes: int) -> None:
+def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
     """Refuse arrays whose types, shapes or indices do not fit each other."""
-    try:
-        unsound = [name for name, sound in _checks(arrays, num_features, num_classes) if not sound]
-    except (KeyError, IndexError, TypeError) as error:  # an array is missing, empty or a number
-        raise _damaged(folder, f"arrays do not fit together: {error!r}") from error
-    if unsound:
-        raise _damaged(folder, f"{_file(unsound[0])} does not fit the other files")
-
-
-def _checks(arrays: Arrays, num_features: int, num_classes: int) -> Iterator[tuple[str, bool]]:
-    """Yield names of arrays, each with whether it is sound in one respect."""
-    for name, array in arrays.items():
-        yield name, array.dtype.kind == _KINDS[name]
     n = len(arrays["indptr"]) - 1
-    yield from _sparse_checks(arrays, "indptr", "indices", n, n)
-    yield "labels", arrays["labels"].shape == (n,) and _within(arrays["labels"], -1, num_classes)
-    if "weights" in arrays:
-        weights = arrays["weights"]
-        sound = weights.shape == arrays["indices"].shape
-        yield "weights", sound and bool(np.all((weights >= 0) & (weights < np.inf)))
-    if "features" in arrays:
-        yield "features", arrays["features"].shape == (n, num_features)
-    else:
-        yield from _sparse_checks(arrays, "features_indptr", "features_indices", n, num_features)
-        yield "features_data", arrays["features_data"].shape == arrays["features_indices"].shape
-    if "ids" in arrays:
-        yield "ids", arrays["ids"].shape == (n,)
-    else:
-        yield from _sparse_checks(arrays, "id_offsets", "id_text", n, 256)
+    weights, labels = arrays.get("weights", arrays["indices"]), arrays["labels"]
+    shapes = {
+        "labels": (n,),
+        "ids": (n,),
+        "id_offsets": (n + 1,),
+        "features": (n, num_features),
+        "features_indptr": (n + 1,),
+        "weights": arrays["indices"].shape,
+    }
+    for name, array in arrays.items():
+        if array.dtype.kind != _KINDS[name] or array.shape != shapes.get(name, array.shape):
+            raise ValueError(f"{_file(name)} does not fit the other files")
+    _check_csr(weights, arrays["indices"], arrays["indptr"], n)
+    if "features" not in arrays:
+        data, indices, indptr = (arrays[f"features_{part}"] for part in _CSR)
+        _check_csr(data, indices, indptr, num_features)
+    if np.any((labels < -1) | (labels >= num_classes)):
+        raise ValueError(f"labels.npy must hold -1 to {num_classes - 1}")
+    if not np.all((weights >= 0) & (weights < np.inf)):
+        raise ValueError("weights.npy must not be negative or infinite")
 
 
-def _sparse_checks(
-    arrays: Arrays, offsets: str, values: str, num_rows: int, end: int
-) -> Iterator[tuple[str, bool]]:
-    """Check where rows begin, and that their values are from 0 to less than ``end``."""
-    begins, content = arrays[offsets], arrays[values]
-    ends = begins.shape == (num_rows + 1,) and begins[0] == 0 and begins[-1] == content.size
-    yield offsets, ends and bool(np.all(begins[1:] >= begins[:-1]))
-    yield values, content.ndim == 1 and _within(content, 0, end)
-
-
-def _within(values: NDArray[Any], least: int, end: int) -> bool:
-    return not values.size or bool(least <= values.min() and values.max() < end)
+def _check_csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], num_columns: int
+) -> None:
+    # SciPy itself would read outside of its arrays where a row ends before it begins.
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError("indptr must never decrease")
+    matrix = sp.csr_array((data, indices, indptr), (len(indptr) - 1, num_columns))
+    matrix.check_format(full_check=True)
