@@ -124,7 +124,7 @@ class TextTable(Table):
 
     def where(self, rows: Sequence[int]) -> list[str]:
         """Say on which lines rows end: empty lines do not count, and a cell may have several."""
-        lines, row, quotes = [], 0, 0
+        lines, row, quotes, number = [], 0, 0, 0
         with self.text.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if row == max(rows, default=0):
@@ -135,8 +135,8 @@ class TextTable(Table):
                 row += quotes % 2 == 0
                 if quotes % 2 == 0 and row in rows:
                     lines.append(f"line {number}")
-        # DuckDB may count more rows than that where quotes stand within a cell.
-        return lines + ["the last line"] * (len(rows) - len(lines))
+        # A quote that is not closed: its row goes on to the last line.
+        return lines + [f"line {number}"] * (len(rows) - len(lines))
 
     def explained(self, db: Database, error: Exception) -> FormatError:
         """Name the lines that DuckDB rejects."""
