@@ -37,15 +37,25 @@ class Made:
 Kind = Callable[[np.random.Generator], Made]
 
 
-def as_problem(name: str, per_class: int, trial: int) -> Problem:
-    """Make a kind from its name and the trial; show labels of at most half of each class."""
+def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> Problem:
+    """Make a kind from its name and the trial; show labels of at most half of each class.
+
+    Labels that are not even are as many, drawn at random from all nodes; nodes of a class that none
+    of them has are not tested.
+    """
     made = KINDS[name](stream(trial, "kind", name))
     rng, truth = stream(trial, "labels", name, per_class), made.labels
     classes = int(truth.max()) + 1
     pools = [rng.permutation(np.flatnonzero(truth == k)) for k in range(classes)]
     train = np.concatenate([pool[: min(per_class, len(pool) // 2)] for pool in pools])
+    if not even:
+        train = rng.permutation(len(truth))[: len(train)]
+        seen = np.unique(truth[train])
+        number = np.full(classes, -1)
+        number[seen] = np.arange(len(seen))
+        truth, classes = number[truth], len(seen)
     rest = rng.permutation(np.setdiff1d(np.arange(len(truth)), train))
-    shown = truth.copy()
+    shown = np.maximum(truth, 0)
     wrong = rng.permutation(train)[: round(made.wrong_labels * len(train))]
     shown[wrong] = (shown[wrong] + rng.integers(1, classes, len(wrong))) % classes
     features = made.features
@@ -55,7 +65,7 @@ def as_problem(name: str, per_class: int, trial: int) -> Problem:
     task = Task.of(
         made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes
     )
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return Problem(task, truth, np.sort(rest[truth[rest] >= 0][:TESTED]))
 
 
 def block_edges(

@@ -16,7 +16,12 @@ import torch
 
 from nodecopy import saving
 from nodecopy.calibration import Component, HeldOut, Pool, Temperature
-from nodecopy.classifiers import DiffusionClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.classifiers import (
+    DiffusionClassifier,
+    FittedNetwork,
+    GivenProbabilities,
+    LabelPropagation,
+)
 from nodecopy.estimator.saved import FittedState
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.nn.diffusion import Diffusion
@@ -51,6 +56,8 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedKernelMap": (p[0], p[0] + 1, no_nodes, p[:0], p, p),
         "FittedNetwork": (samples, Computing(), p.astype(np.float32)),
         "FittedPart": (no_nodes, 0.5, Posterior.undivided(p)),
+        "FittedPlaces": (20, p, p),
+        "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedStack": ((given,), held_out, Pool((1.0,), (one,), one)),
         FittedTables.__name__: (
             {"ids": no_nodes},

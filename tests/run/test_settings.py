@@ -86,3 +86,13 @@ def test_every_setting_reaches_the_classifier():
     made = FitSettings("e", "l", **dict(zip(names, values, strict=True))).classifier(False, "x")
     assert tuple(getattr(made, name) for name in names) == values
     assert (made.progress, made.executor) == (False, "x")
+
+
+def test_class_shares_are_one_string() -> None:
+    shares = FitSettings(dataset="cora", class_prior="a b=0.25, c=d=0.75").classifier().class_prior
+    assert shares == {"a b": 0.25, "c=d": 0.75}
+    for text in ("", "a", "a=0.5", "a=x,b=1", "even", "a=0.5,a=0.5"):
+        with pytest.raises(SpecError, match="class_prior must be"):
+            FitSettings(dataset="cora", class_prior=text)
+    with pytest.raises(SpecError, match="calibrate"):
+        FitSettings(dataset="cora", method="paper", class_prior="uniform")

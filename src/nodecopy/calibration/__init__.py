@@ -3,23 +3,23 @@
 Reading order: ``held_out`` (predictions by fits that did not see the label), ``calibrator`` (the
 protocol) and ``temperature`` (the one in use), ``pool`` (weights and calibration of several
 classifiers), ``component`` and ``stacked`` (several classifiers as one). What held-out predictions
-say besides: ``sets``, ``accuracy``, ``label_errors``; and ``shares`` of the classes.
+say besides: ``sets``, ``accuracy``, ``label_errors``; and a ``class_prior`` that is known.
 """
 
 from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
 from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
+from nodecopy.calibration.class_prior import ClassPrior
 from nodecopy.calibration.component import Component
 from nodecopy.calibration.held_out import HeldOut, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
 from nodecopy.calibration.pool import Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
-from nodecopy.calibration.shares import ClassShares, estimate_shares
 from nodecopy.calibration.stacked import FittedPart, FittedStack, StackedClassifier
 from nodecopy.calibration.temperature import Temperature, TemperatureScaling
 
 __all__ = [
     "Calibrator",
-    "ClassShares",
+    "ClassPrior",
     "Component",
     "EstimatedAccuracy",
     "FittedCalibrator",
@@ -33,7 +33,6 @@ __all__ = [
     "Temperature",
     "TemperatureScaling",
     "estimate_accuracy",
-    "estimate_shares",
     "fit_pool",
     "fit_sets",
     "stratified_folds",

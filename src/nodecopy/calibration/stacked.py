@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.calibration.calibrator import Calibrator
+from nodecopy.calibration.class_prior import class_factors, prior_shares, weighted
 from nodecopy.calibration.component import Component, ComponentFits
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pool import Pool
 from nodecopy.calibration.temperature import TemperatureScaling
 from nodecopy.classifiers import HERE, Fitted, Placement, Reducible
+from nodecopy.classifiers.roles import role_columns
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
@@ -53,6 +55,8 @@ class StackedClassifier:
         folds: parts of the labels, each of which is held out once; 0 holds out none, and the priors
             alone decide on weights and calibration.
         calibrator: of the pool.
+        class_prior: what share of the nodes each class has: "estimate" (what predictions add up
+            to), "labels" (as among the labels), "uniform", or the share of each class.
         features: replaces dense numeric columns for all components; None leaves them.
         scale_weights: divide edge weights by their median first. Their unit matters otherwise,
             since the self-loop of a node has weight one.
@@ -64,6 +68,7 @@ class StackedClassifier:
     components: tuple[Component, ...]
     folds: int = 5
     calibrator: Calibrator = field(default_factory=lambda: TemperatureScaling(0.0, 0.3))
+    class_prior: str | tuple[float, ...] = "estimate"
     features: KernelMap | None = None
     scale_weights: bool = True
     most_nodes: int | None = 20_000
@@ -88,18 +93,27 @@ class StackedClassifier:
         """Fit as `fit` does, components on an executor."""
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
+        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
+        shares = prior_shares(self.class_prior, counts)
         size = self.part_size(task.graph.num_nodes)
         if size is None:
-            return self._fit(task, seed, unit, progress, executor)
+            fitted = self._fit(task, seed, unit, progress, executor)
+            return fitted if shares is None else fitted.with_shares(shares)
         part = _part(task, size, child_seed(seed, "part"))
         fitting, applying = stages(progress, [1, 1])
+        task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
         fitted = self._fit(task.part(part.nodes), seed, unit, fitting, executor)
         at = Placement(memory=task.memory, executor=executor)
-        return fitted.extended(part, task.graph, task.features, at, applying)
+        fitted = fitted.extended(part, task.graph, task.features, at, applying)
+        return fitted if shares is None else fitted.with_shares(shares)
 
     def with_folds(self, folds: int) -> StackedClassifier:
         """Return the stack with the labels divided into so many folds; 0 holds out none."""
         return replace(self, folds=folds)
+
+    def with_class_prior(self, prior: str | tuple[float, ...]) -> StackedClassifier:
+        """Return the stack with another class prior."""
+        return replace(self, class_prior=prior)
 
     def part_size(self, num_nodes: int) -> int | None:
         """Return how many nodes of a graph are fitted to; None for all.
@@ -168,6 +182,7 @@ class FittedStack:
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
         part: where they were fitted, if that is only a part of the graph.
+        factors: of the classes, where their shares were given [K].
     """
 
     components: tuple[Fitted, ...]
@@ -176,6 +191,7 @@ class FittedStack:
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
     part: FittedPart | None = None
+    factors: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
@@ -191,6 +207,8 @@ class FittedStack:
         labelled = np.concatenate([self.held_out.nodes, self.held_out.single])
         if labelled.size and not 0 <= labelled.min() <= labelled.max() < n:
             raise ModelError(f"held-out nodes must be numbers below {n}")
+        if self.factors is not None and (self.factors.shape != (k,) or np.any(self.factors < 0)):
+            raise ModelError(f"factors must be {k} numbers that are not negative")
         if not 0 < self.weight_unit < np.inf:
             raise ModelError(f"weight_unit must be positive; got {self.weight_unit}")
 
@@ -202,14 +220,25 @@ class FittedStack:
     @property
     def held_out_probabilities(self) -> NDArray[np.float64]:
         """Calibrated probabilities of the held-out nodes, pooled as the others are [n, K]."""
-        return self.pool.apply(self.held_out.probabilities)
+        p = self.pool.apply(self.held_out.probabilities)
+        return p if self.factors is None else weighted(p, self.factors)
 
     @cached_property
     def posterior(self) -> Posterior:
         """Calibrated probabilities of every node, and where their uncertainty comes from."""
         if self.part is not None:
-            return self.part.posterior
-        return self.pool.posterior(map(posterior_of, self.components))
+            return self._weighted(self.part.posterior)
+        return self._weighted(self.pool.posterior(map(posterior_of, self.components)))
+
+    def with_shares(self, shares: NDArray[np.float64]) -> FittedStack:
+        """Return the fit with factors of the classes, so that predictions add up to shares [K]."""
+        others = np.ones(len(self.probabilities), bool)
+        others[self.held_out.nodes] = others[self.held_out.single] = False
+        p = self.probabilities[others] if others.any() else self.probabilities
+        return replace(self, factors=class_factors(p, shares))
+
+    def _weighted(self, posterior: Posterior) -> Posterior:
+        return posterior if self.factors is None else posterior.weighted(self.factors)
 
     def extended(
         self,
@@ -238,7 +267,7 @@ class FittedStack:
         if self.part is not None:
             nodes = self.part.nodes if at.nodes is None else at.nodes[self.part.nodes]
             at = replace(at, nodes=nodes)
-        return self._apply(_scaled(graph, self.weight_unit), features, at)
+        return self._weighted(self._apply(_scaled(graph, self.weight_unit), features, at))
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE

@@ -1,7 +1,8 @@
 """Node classifiers: anything that gives every node class probabilities.
 
-``base`` says what one is; ``neural``, ``diffusion`` and ``label_propagation`` are fitted to labels,
-``blocks`` and ``student`` refine another fit, ``adapters`` wrap what there is elsewhere.
+``base`` says what one is; ``neural``, ``diffusion``, ``roles`` and ``label_propagation`` are fitted
+to labels, ``blocks``, ``student`` and ``places`` refine another fit, ``adapters`` wrap what there
+is elsewhere.
 """
 
 from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
@@ -29,6 +30,8 @@ from nodecopy.classifiers.neural import (
     NetworkClassifier,
     warn_of_unused_weights,
 )
+from nodecopy.classifiers.places import CopiedPlaces, FittedPlaces
+from nodecopy.classifiers.roles import FittedRoles, RoleClassifier
 from nodecopy.classifiers.student import DiffusedStudent, FittedStudent
 
 __all__ = [
@@ -37,12 +40,15 @@ __all__ = [
     "Applicable",
     "BatchFit",
     "ChebNetClassifier",
+    "CopiedPlaces",
     "DiffusedStudent",
     "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
     "FittedBlocks",
     "FittedNetwork",
+    "FittedPlaces",
+    "FittedRoles",
     "FittedStudent",
     "GATClassifier",
     "GCNClassifier",
@@ -53,6 +59,7 @@ __all__ = [
     "Placement",
     "Reducible",
     "Refiner",
+    "RoleClassifier",
     "SelfCalibrating",
     "SpreadLabels",
     "check_classifier",

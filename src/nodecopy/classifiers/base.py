@@ -113,6 +113,10 @@ class SelfCalibrating(Protocol):
         """Return it with the labels divided into so many folds; 0 holds out none."""
         ...
 
+    def with_class_prior(self, prior: str | tuple[float, ...]) -> SelfCalibrating:
+        """Return it with probabilities that add up to given shares of the classes."""
+        ...
+
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
         """Learn from the task and return the probabilities of every node."""
         ...

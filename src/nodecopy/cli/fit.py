@@ -53,6 +53,10 @@ def fit(
     folds: Annotated[
         int | None, _option("Parts of the labels, each held out once. (default: 5)", min=2)
     ] = None,
+    class_prior: Annotated[
+        str | None,
+        _option("Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"),
+    ] = None,
     suggestions: Annotated[int | None, _option("Nodes to label next. (default: 20)", min=0)] = None,
     suspects: Annotated[int | None, _option("Suspect edges to list. (default: 100)", min=0)] = None,
     baselines: Annotated[

@@ -35,6 +35,8 @@ class Task:
         num_classes: K.
         memory: bytes that what is computed at a time may take, members, folds and blocks of
             features; None is what each of them takes by default.
+        roles: what the positions of these nodes in the whole graph are described by [N, R], where
+            this is a part of it (`nodecopy.classifiers.roles`).
     """
 
     graph: Graph
@@ -44,6 +46,7 @@ class Task:
     val: NDArray[np.int64]
     num_classes: int
     memory: int | None = None
+    roles: NDArray[np.float32] | None = None
 
     @classmethod
     def of(
@@ -104,7 +107,8 @@ class Task:
         labels = self.labels[nodes]
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
-        return Task(graph, features, labels, train, val, self.num_classes, self.memory)
+        roles = None if self.roles is None else self.roles[nodes]
+        return Task(graph, features, labels, train, val, self.num_classes, self.memory, roles)
 
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.calibration import (
-    ClassShares,
     EstimatedAccuracy,
     HeldOut,
     PredictionSets,
     SuspectLabels,
     estimate_accuracy,
-    estimate_shares,
     fit_sets,
     suspect_labels,
 )
@@ -127,12 +125,6 @@ class Assessment:
     def suspects(self) -> SuspectLabels:
         """Return the given labels that are contradicted, the most suspect first."""
         return suspect_labels(self.validation.nodes, *self._held[::-1])
-
-    def shares(self) -> ClassShares:
-        """Return the shares of the classes among all nodes."""
-        counts = np.bincount(self.validation.truth, minlength=self.probabilities.shape[1])
-        # Every label is held out, but the only one of a class.
-        return estimate_shares(self.probabilities, np.maximum(counts, 1))
 
     @property
     def _held(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

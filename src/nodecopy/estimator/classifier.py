@@ -11,13 +11,19 @@ import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from nodecopy.calibration import ClassShares, EstimatedAccuracy, HeldOut
+from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
 from nodecopy.data.convert import read_features
 from nodecopy.data.structural import ties_to
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
-from nodecopy.estimator.method import MethodName, fitted_by, method_of, torch_defaults
+from nodecopy.estimator.method import (
+    MethodName,
+    fitted_by,
+    method_of,
+    torch_defaults,
+    with_class_prior,
+)
 from nodecopy.estimator.nodes import LabelledNodes, node_numbers, numbers_by_name, renumbered
 from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
@@ -51,6 +57,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "paper" does not. True calibrates any method; False holds nothing out and keeps the
             weights and temperatures of the prior.
         folds: cross-validation folds of the labels; None is the method's own, 5.
+        class_prior: what share of the nodes each class has, if that is known: {label: share}, or
+            "labels" (as among the labels) or "uniform". Probabilities are then weighted so that
+            they add up to these shares. "estimate" keeps what they add up to by themselves, which
+            is a better estimate than the shares of the labels, even of labels drawn at random.
         normalise: "columns" scales each feature to mean 0 and standard deviation 1, "rows" makes
             each row sum to one, "none" keeps features as they are; "auto" is "columns" for dense
             features and "rows" for counts and indicators (`nodecopy.estimator.scaling`).
@@ -81,6 +91,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         calibrate: bool | None = None,
         folds: int | None = None,
+        class_prior: ClassPrior = "estimate",
         normalise: Normalise = "auto",
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         progress: bool | None = None,
@@ -90,6 +101,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.calibrate = calibrate
         self.folds = folds
+        self.class_prior = class_prior
         self.normalise = normalise
         self.random_state = random_state
         self.progress = progress
@@ -223,17 +235,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
-    def class_shares(self) -> ClassShares:
-        """Return how frequent classes are among the labels, and among all nodes, estimated.
-
-        ``clf.class_shares().apply(clf.predict_proba())`` are probabilities for these shares, which
-        help on balance where labels are even and classes are not, but not on every graph. With
-        fewer than ten labels per class, at the median, they are those of the labels.
-        """
-        return self.assessment().shares()
-
     def assessment(self) -> Assessment:
-        """Return what held-out labels tell about the fit; the four methods above are made of it.
+        """Return what held-out labels tell about the fit; the three methods above are made of it.
 
         On another graph: ``clf.assessment().sets.sets(clf.posterior_on(graph, X).probabilities)``.
         """
@@ -374,6 +377,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, nodes: LabelledNodes) -> Self:
         method, task = self._check_arguments(), nodes.task(self.max_memory)
+        method = with_class_prior(method, self.class_prior, nodes.labels.classes)
         with (
             torch_defaults(),
             opened(self.executor) as executor,

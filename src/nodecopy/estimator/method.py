@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
 import torch
+from numpy.typing import NDArray
 
 from nodecopy import presets
 from nodecopy.calibration import Component, StackedClassifier
@@ -41,6 +42,29 @@ def fitted_by(
         return method.fit(task, seed, progress)
     (fitted,) = executor.map(_whole, [(method, seed)], task)
     return fitted
+
+
+def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) -> NodeClassifier:
+    """Return a method whose probabilities add up to the shares of the classes, if these are given.
+
+    Args:
+        method: the node classifier.
+        prior: the argument of `NodeCopyClassifier`.
+        classes: the labels that the classes stand for [K].
+    """
+    if isinstance(prior, str) and prior == "estimate":
+        return method
+    if not isinstance(method, SelfCalibrating):
+        raise ModelError("class_prior is for a calibrated model: pass calibrate=True, too")
+    if isinstance(prior, Mapping):
+        labels = classes.tolist()
+        if set(prior) != set(labels):
+            raise ModelError(
+                f"class_prior must have a share for each of the classes {shown(labels)}; got "
+                f"{shown(sorted(prior, key=str))}"
+            )
+        prior = tuple(prior[label] for label in labels)
+    return method.with_class_prior(prior)
 
 
 @contextmanager

@@ -100,6 +100,23 @@ class Posterior:
         arrays = {name: getattr(self, name)[nodes] for name in ("probabilities", *PARTS)}
         return replace(self, **arrays)
 
+    def weighted(self, factors: NDArray[np.floating]) -> Posterior:
+        """Multiply probabilities by a factor for each class [K]; parts of the entropy keep shares.
+
+        >>> one = Posterior.undivided(np.array([[0.5, 0.5]])).weighted(np.array([3.0, 1.0]))
+        >>> one.probabilities.tolist()
+        [[0.75, 0.25]]
+        """
+        p = self.probabilities * factors
+        p /= p.sum(1, keepdims=True)
+        before, after = self.entropy, entropy(p)
+        scale = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
+        parts = self.graph_information, self.weight_information, self.model_information
+        graph, weight, model = (part * scale for part in parts)
+        expected = np.maximum(after - graph - weight - model, 0.0)
+        counts = self.num_members, self.num_draws
+        return Posterior(p, expected, graph, weight, *counts, model)
+
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:
     """Average p(Z | W_{s,i,v}, G_obs, X) over v, i and s (eq. 7), keeping sums only.

@@ -7,6 +7,7 @@ with hyphens, the option of the command line; its type and limits are checked as
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
 from collections.abc import Callable, Sequence
@@ -57,6 +58,8 @@ class FitSettings(TableOptions):
         calibrate: hold out known labels to calibrate probabilities and to estimate accuracy; None
             does so unless the method is "paper".
         folds: cross-validation folds of the known labels; None is 5.
+        class_prior: "estimate", "labels", "uniform", or shares of the classes as one string,
+            "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
         suggestions: how many nodes to suggest for labelling.
         suspects: how many suspect edges to list at most.
@@ -79,6 +82,7 @@ class FitSettings(TableOptions):
     method: MethodName = "best"
     calibrate: bool | None = None
     folds: int | None = _at_least(2)
+    class_prior: str = "estimate"
     normalise: Normalise = "auto"
     random_state: int = _at_least(0, default=0)
     max_memory: int | None = _at_least(1)
@@ -113,6 +117,8 @@ class FitSettings(TableOptions):
             super().__post_init__()
             check_coverage(self.coverage)
             method_of(self.method, self.calibrate, self.folds)
+            if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:
+                raise ModelError("class_prior is for a calibrated model: calibrate it, too")
         except (DatasetError, ModelError) as error:
             raise SpecError(str(error)) from error
 
@@ -163,12 +169,34 @@ class FitSettings(TableOptions):
             self.method,
             calibrate=self.calibrate,
             folds=self.folds,
+            class_prior=parse_class_prior(self.class_prior),
             normalise=self.normalise,
             random_state=self.random_state,
             progress=progress,
             max_memory=self.max_memory,
             executor=executor,
         )
+
+
+def parse_class_prior(text: str) -> Any:
+    """Return "estimate", "labels" or "uniform" as it is, and shares of the classes as a mapping.
+
+    >>> parse_class_prior("spam=0.05,ham=0.95")
+    {'spam': 0.05, 'ham': 0.95}
+    """
+    if text in ("estimate", "labels", "uniform"):
+        return text
+    try:
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        shares = {name.strip(): float(share) for name, sign, share in pairs if sign}
+    except ValueError:
+        shares = {}
+    if len(shares) != len(text.split(",")) or not math.isclose(sum(shares.values()), 1.0):
+        raise SpecError(
+            "class_prior must be 'estimate', 'labels', 'uniform', or shares that sum to one, such "
+            f"as 'spam=0.05,ham=0.95'; got {shown(text)}"
+        )
+    return shares
 
 
 def write_settings(settings: FitSettings, folder: Path) -> str:

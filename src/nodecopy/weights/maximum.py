@@ -2,17 +2,19 @@
 
 With logits F W, F [n, D] the rows of the labelled nodes, and a Gaussian prior of precision λ,
 
-    Ŵ = argmin  Σ_i -log softmax(F_i W)_{y_i}  +  λ/2 ‖W‖²
+    Ŵ = argmin  Σ_i -v_i log softmax(F_i W)_{y_i}  +  λ/2 ‖W‖²
 
-is convex and has one answer. It lies in the span of the labelled rows, W = Fᵀ (Y - P) / λ at the
+is convex and has one answer. It lies in the span of the labelled rows, W = Fᵀ v (Y - P) / λ at the
 maximum, so the search needs only the principal coordinates of those rows, min(n, D) of them: the
-dual where labels are few, the primal where they are many.
+dual where labels are few, the primal where they are many. Every label counts alike, v_i = 1, or
+every class does, v_i = n / (classes · n_{y_i}), however many labels it has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -38,11 +40,13 @@ class MaximumPosterior(Settings):
 
     Args:
         prior_precision: λ, of the Gaussian prior of every weight.
+        class_weight: None, every label counts alike, or "balanced", every class does.
         tolerance: the largest entry of the gradient at which a fit has converged.
         computing: where to compute, and within what bound on memory.
     """
 
     prior_precision: Positive = 0.003
+    class_weight: Literal["balanced"] | None = None
     tolerance: Positive = 1e-4
     computing: Computing = field(default_factory=Computing)
 
@@ -73,6 +77,7 @@ class MaximumPosterior(Settings):
                     members[0].num_classes,
                     self.prior_precision,
                     self.tolerance,
+                    balanced=self.class_weight is not None,
                 ).cpu()
             )
             if progress is not None:
@@ -86,7 +91,13 @@ class MaximumPosterior(Settings):
 
 
 def softmax_weights(
-    rows: Tensor, targets: Tensor, num_classes: int, prior_precision: float, tolerance: float
+    rows: Tensor,
+    targets: Tensor,
+    num_classes: int,
+    prior_precision: float,
+    tolerance: float,
+    *,
+    balanced: bool = False,
 ) -> Tensor:
     """Return the maximum Ŵ of every member [M, D, K].
 
@@ -96,17 +107,19 @@ def softmax_weights(
         num_classes: K.
         prior_precision: λ.
         tolerance: of the gradient.
+        balanced: whether every class counts alike.
     """
     if not bool(torch.isfinite(rows).all()):
         raise TrainingError("the diffused features are not finite; check the scale of the features")
-    labelled = (targets >= 0).double().unsqueeze(-1)
-    y = labelled * functional.one_hot(targets.clamp(min=0), num_classes)  # [M, n, K]
+    onehot = functional.one_hot(targets.clamp(min=0), num_classes).double()
+    onehot *= (targets >= 0).unsqueeze(-1)  # [M, n, K]
+    v = label_weights(onehot) if balanced else onehot.sum(-1, keepdim=True)
     reduced, squares = principal_rows(rows.double())
     shape = (len(rows), reduced.shape[2], num_classes)
 
     def residuals(z: Tensor) -> tuple[Tensor, Tensor]:
         logarithms = torch.log_softmax(reduced @ z.view(shape), -1)
-        return -(y * logarithms).sum((1, 2)), y - labelled * logarithms.exp()
+        return -(v * onehot * logarithms).sum((1, 2)), v * (onehot - logarithms.exp())
 
     def objective(z: Tensor) -> tuple[Tensor, Tensor]:
         loss, rest = residuals(z)
@@ -120,6 +133,17 @@ def softmax_weights(
     _check_converged(solution, tolerance)
     rest = residuals(solution.points)[1] / prior_precision
     return rows.mT @ rest.to(rows.dtype)
+
+
+def label_weights(onehot: Tensor) -> Tensor:
+    """Return v_i = n / (classes · n_{y_i}) of each label [M, n, 1], zero where padded.
+
+    >>> label_weights(torch.eye(2)[None, [0, 1, 1, 1, 1]]).flatten().tolist()
+    [2.5, 0.625, 0.625, 0.625, 0.625]
+    """
+    counts = onehot.sum(1, keepdim=True)  # [M, 1, K]
+    of_class = counts.sum(2, keepdim=True) / (counts > 0).sum(2, keepdim=True) / counts.clamp(min=1)
+    return (onehot * of_class).sum(-1, keepdim=True)
 
 
 def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,63 @@
+"""What a class prior brings: shares that are known, those of the labels, equal ones, or none.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.class_prior [--trials 10]
+
+Kinds of graphs of benchmarks/kinds.py with classes of uneven and of equal size, with as many labels
+of each class, and with as many drawn at random. "known" are the shares among all nodes.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.compared import Comparison, Problem, Row, arguments, compute, measured
+from benchmarks.compared import scores as scores_of
+from benchmarks.kinds import as_problem
+from benchmarks.markdown import markdown_rows
+from nodecopy.presets import best
+
+CASES = ("classes of sizes 50 to 1", "breast cancer", "homophily 0.7", "digits")
+PRIORS = ("estimate", "known", "labels", "uniform")
+
+
+def measure(problem: Problem, prior: str, trial: int) -> Row:
+    """Fit the default with a prior and score it."""
+    shares = np.bincount(problem.truth[problem.truth >= 0], minlength=problem.task.num_classes)
+    known = tuple((shares / shares.sum()).tolist())
+    return measured(problem, best().with_class_prior(known if prior == "known" else prior), trial)
+
+
+COMPARISON = Comparison(
+    cases={
+        f"{name}, {'even' if even else 'random'} labels": partial(as_problem, name, even=even)
+        for name in CASES
+        for even in (True, False)
+    },
+    methods={prior: lambda _, prior=prior: prior for prior in PRIORS},
+    labels=(5, 20),
+    rows=Path("results", "class-prior.jsonl"),
+    measure=measure,
+)
+
+
+def main() -> None:
+    rows = compute(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
+    for labels in COMPARISON.labels:
+        lines = []
+        for case in COMPARISON.cases:
+            cells = [case]
+            for prior in PRIORS:
+                accuracy, nll = (
+                    scores_of(COMPARISON, rows, case, labels, score)[prior].mean()
+                    for score in ("accuracy", "nll")
+                )
+                cells.append(f"{100 * accuracy:.1f} / {nll:.3f}")
+            lines.append(cells)
+        print(markdown_rows([f"{labels} labels per class, accuracy % / NLL", *PRIORS], lines), "\n")
+
+
+if __name__ == "__main__":
+    main()

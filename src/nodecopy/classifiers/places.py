@@ -1,0 +1,186 @@
+"""Copied places: predictions at the places of the nodes with the most similar features.
+
+The second use of node copying by the authors of the paper (Regol, Pal and Coates 2020, "Node
+copying for protection against graph neural network topology attacks"): copy a node to the places of
+similar nodes, predict there, and average. A prediction depends mostly on the place, so
+
+    q_j = Σ_i s_ij p_i / Σ_i s_ij,   i the nodes most similar to j, s_ij > 0 their cosine similarity
+
+with p of another classifier, and known labels in place of p. Columns of sparse features are
+weighted by their inverse document frequency. No edge of j is used: where an edge of j is wrong, the
+edges of similar nodes need not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement
+from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.graph import RowGraph
+from nodecopy.nn.features import unit_rows
+from nodecopy.progress import Progress
+from nodecopy.rng import child_seed, stream
+from nodecopy.saving import savable
+from nodecopy.typed import Count, Settings
+
+# Candidates that each node is compared with: up to so many nodes all of them, else those of the
+# most similar cells.
+_CANDIDATES = 2**11
+# Nodes that are compared at a time.
+_BLOCK = 2**10
+
+
+@savable
+@dataclass(frozen=True)
+class CopiedPlaces(Settings):
+    """Mean predictions of the nodes with the most similar features.
+
+    Args:
+        base: gives p.
+        neighbours: how many similar nodes there are, at most.
+    """
+
+    base: NodeClassifier = field(default_factory=DiffusionClassifier)
+    neighbours: Count = 20
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedPlaces:
+        """Fit the base, then average its predictions over similar nodes."""
+        base = self.base.fit(task, child_seed(seed, "base"), progress)
+        (fitted,) = self.refine_many([task], [base])
+        return fitted
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedPlaces]:
+        """Average the predictions of other fits; similar nodes are searched once for all tasks."""
+        x = comparable(tasks[0].features)
+        weights = similarities(x, np.arange(x.shape[0]), x, self.neighbours)
+        fitted = []
+        for task, fit in zip(tasks, fits, strict=True):
+            known = np.array(fit.probabilities, np.float64)
+            known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
+            fitted.append(FittedPlaces(self.neighbours, known, _average(weights, known, known)))
+        return fitted
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedPlaces:
+    """Averages over similar nodes.
+
+    Attributes:
+        neighbours: how many similar nodes there are, at most.
+        known: p of every node, with known labels in their place [N, K].
+        probabilities: q of every node [N, K].
+    """
+
+    neighbours: int
+    known: NDArray[np.float64]
+    probabilities: NDArray[np.float64]
+
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.float64]:
+        """Average over the nodes of the fit that are similar to each node [N', K]."""
+        old = np.arange(len(self.known)) if at.nodes is None else at.nodes
+        there = old < graph.num_nodes
+        x, known = comparable(features), self.known[there]
+        weights = similarities(x[old[there]], old[there], x, self.neighbours)
+        prior = np.tile(known.mean(0), (graph.num_nodes, 1))
+        prior[old[there]] = known
+        return _average(weights, known, prior)
+
+
+def comparable(features: FeatureMatrix) -> FeatureMatrix:
+    """Return rows of length one; columns of sparse features are weighted by their rarity."""
+    if sp.issparse(features):
+        counts = np.bincount(features.indices, minlength=features.shape[1])
+        rarity = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
+        features = sp.csr_array(
+            (features.data * rarity[features.indices], features.indices, features.indptr),
+            shape=features.shape,
+        )
+    return unit_rows(features)
+
+
+def similarities(
+    known: FeatureMatrix, nodes: NDArray[np.int64], x: FeatureMatrix, neighbours: int
+) -> sp.csr_array[np.float32]:
+    """Return the cosine similarity of each node to the most similar known ones [N, n].
+
+    Exact for few known nodes. Of many, random ones are the centres of cells, and a node is compared
+    with those in the cells nearest to its own, so that the search takes O(N √n).
+
+    Args:
+        known: rows of length one [n, D].
+        nodes: which rows of x they are [n]; a node is not similar to itself.
+        x: rows of length one [N, D].
+        neighbours: how many similar nodes are kept, at most.
+    """
+    index = np.full(x.shape[0], -1)
+    index[nodes] = np.arange(len(nodes))
+    rows, columns, values = [], [], []
+    for members, candidates in _cells(known, x):
+        for start in range(0, len(members), _BLOCK):
+            block = members[start : start + _BLOCK]
+            cosine = _products(x[block], known[candidates])
+            cosine[index[block][:, None] == candidates] = 0.0
+            count = min(neighbours, cosine.shape[1])
+            best = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
+            found = np.take_along_axis(cosine, best, 1)
+            kept = found > 0
+            rows.append(np.repeat(block, kept.sum(1)))
+            columns.append(candidates[best[kept]])
+            values.append(found[kept])
+    shape = x.shape[0], len(nodes)
+    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    return sp.csr_array(entries, shape=shape)
+
+
+def _cells(
+    known: FeatureMatrix, x: FeatureMatrix
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return groups of nodes, each with the known nodes that its members are compared with."""
+    n = known.shape[0]
+    if n <= 2 * _CANDIDATES:
+        return [(np.arange(x.shape[0]), np.arange(n))]
+    picked = stream(0, "cells").permutation(n)[: int(np.sqrt(n))]
+    centres = known[np.sort(picked)]
+    of_known, of_x = _nearest(known, centres), _nearest(x, centres)
+    members = [np.flatnonzero(of_known == cell) for cell in range(len(picked))]
+    near = np.argsort(-_products(centres, centres), axis=1, kind="stable")
+    groups = []
+    for cell in range(len(picked)):
+        queries = np.flatnonzero(of_x == cell)
+        total = np.cumsum([len(members[other]) for other in near[cell]])
+        several = near[cell][: int(np.searchsorted(total, _CANDIDATES)) + 1]
+        candidates = np.concatenate([members[other] for other in several])[: 2 * _CANDIDATES]
+        groups.append((queries, np.sort(candidates)))
+    return groups
+
+
+def _nearest(x: FeatureMatrix, centres: FeatureMatrix) -> NDArray[np.int64]:
+    """Return the most similar centre of each row [N]."""
+    blocks = range(0, x.shape[0], _BLOCK * 8)
+    parts = [_products(x[start : start + _BLOCK * 8], centres).argmax(1) for start in blocks]
+    return np.concatenate(parts)
+
+
+def _products(a: FeatureMatrix, b: FeatureMatrix) -> NDArray[np.float32]:
+    """Return a bᵀ, dense."""
+    product = a @ b.T
+    return product.toarray() if sp.issparse(product) else product
+
+
+def _average(
+    weights: sp.csr_array[np.float32], known: NDArray[np.float64], otherwise: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return weighted means of p [N, K]; another value where nothing is similar."""
+    total: NDArray[np.float64] = np.asarray(weights.sum(1))[:, None]
+    sums = np.asarray(weights @ known)
+    return np.divide(sums, total, out=otherwise.copy(), where=total > 0)

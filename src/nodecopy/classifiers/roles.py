@@ -1,0 +1,143 @@
+"""Roles: the class of a node from its position in the graph, whatever its neighbours' classes are.
+
+Henderson et al. (2012), "RolX: structural role extraction and mining in large graphs", describe a
+node by its degree and by the degrees around it. Here: the logarithm of its degree, mean and
+standard deviation of that over its neighbours, the mean over their neighbours, and the clustering
+coefficient, seen through a Gaussian kernel (`nodecopy.data.kernel_map`). A linear classifier is
+fitted to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.classifiers.base import HERE, Placement
+from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.neural import FittedNetwork
+from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
+from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.graph import Graph, RowGraph
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.progress import Progress
+from nodecopy.saving import savable
+from nodecopy.weights import MaximumPosterior
+
+# Paths of two edges that are compared with the edges at a time.
+_PATHS = 2**24
+
+
+@savable
+@dataclass(frozen=True)
+class RoleClassifier:
+    """A linear classifier on `role_columns`, seen through a kernel.
+
+    Args:
+        kernel: of the columns.
+        weights: how the linear classifier is fitted.
+    """
+
+    kernel: KernelMap = field(default_factory=KernelMap)
+    weights: MaximumPosterior = field(default_factory=lambda: MaximumPosterior(0.1, "balanced"))
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedRoles:
+        """Fit to the labelled nodes; nothing is random but the landmarks of the kernel."""
+        (fitted,) = self.fit_many([task], [seed])
+        return fitted
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedRoles]:
+        """Fit to several tasks that differ in their labels only."""
+        columns = tasks[0].roles if tasks[0].roles is not None else role_columns(tasks[0].graph)
+        kernel = self.kernel.fit(columns, 0)
+        mapped = [replace(task, features=_mapped(kernel, columns)) for task in tasks]
+        linear = DiffusionClassifier(Diffusion(1.0, 0), self.weights)
+        return [FittedRoles(kernel, fitted) for fitted in linear.fit_many(mapped, seeds)]
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedRoles:
+    """A linear classifier on roles.
+
+    Attributes:
+        kernel: of the columns; None where they are the same for all nodes.
+        classifier: fitted to what the kernel makes of them.
+    """
+
+    kernel: FittedKernelMap | None
+    classifier: FittedNetwork
+
+    @property
+    def probabilities(self) -> NDArray[np.floating]:
+        """Class probabilities of every node [N, K]."""
+        return self.classifier.probabilities
+
+    def predict_proba(
+        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+    ) -> NDArray[np.floating]:
+        """Apply it to the roles of other nodes [N', K]; features play no part."""
+        columns = role_columns(graph.built)
+        return self.classifier.predict_proba(graph, _mapped(self.kernel, columns), at)
+
+
+def role_columns(graph: Graph) -> NDArray[np.float32]:
+    """Return what the position of each node is described by [N, 5].
+
+    >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
+    >>> np.round(role_columns(star)[:2].astype(float), 1).tolist()
+    [[1.4, 0.7, 1.4, 0.0, 0.0], [0.7, 1.4, 0.7, 0.0, 0.0]]
+    """
+    plain = graph.symmetrise().without_self_loops()
+    shape = plain.num_nodes, plain.num_nodes
+    adjacency = sp.csr_array((np.ones(len(plain.indices)), plain.indices, plain.indptr), shape)
+    degree = np.diff(plain.indptr)
+    log_degree, share = np.log1p(degree), 1.0 / np.maximum(degree, 1)
+    one_hop = share * np.asarray(adjacency @ log_degree)
+    two_hops = share * np.asarray(adjacency @ one_hop)
+    variance = share * np.asarray(adjacency @ log_degree**2) - one_hop**2
+    pairs = np.maximum(degree * (degree - 1.0) / 2, 1)
+    columns = (
+        log_degree,
+        one_hop,
+        two_hops,
+        np.sqrt(np.maximum(variance, 0.0)),
+        triangles(adjacency) / pairs,
+    )
+    return np.stack(columns, axis=1).astype(np.float32)
+
+
+def triangles(adjacency: sp.csr_array[np.float64]) -> NDArray[np.float64]:
+    """Return the number of triangles that each node is in [N].
+
+    Edges point from the end of smaller degree to the other, so that each triangle u → v → w, u → w
+    is found once, and hubs have few edges that leave them: O(E^1.5) at most.
+    """
+    n, degree = adjacency.shape[0], np.diff(adjacency.indptr)
+    rank = np.empty(n, np.int64)
+    rank[np.argsort(degree, kind="stable")] = np.arange(n)
+    source = np.repeat(np.arange(n), degree)
+    up = rank[source] < rank[adjacency.indices]
+    edges = sp.csr_array((np.ones(up.sum()), (source[up], adjacency.indices[up])), (n, n))
+    leaving = np.diff(edges.indptr)
+    paths = np.cumsum(np.asarray(edges @ leaving.astype(np.float64)))
+    part = (paths // _PATHS).astype(np.int64)  # of each row, ascending
+    count = np.zeros(n)
+    for start, stop in pairwise([*np.flatnonzero(np.diff(part, prepend=-1)), n]):
+        rows = edges[start:stop]
+        closed = (rows @ edges).multiply(rows).tocsr()  # paths u → v → w for each edge u → w
+        count[start:stop] += closed.sum(1)
+        count += closed.sum(0)
+        count += (rows @ edges.T).multiply(rows).tocsr().sum(0)  # u → w ← v for each edge u → v
+    return count
+
+
+def _mapped(kernel: FittedKernelMap | None, columns: NDArray[np.float32]) -> FeatureMatrix:
+    """Return what the kernel makes of the columns; a constant without a kernel."""
+    if kernel is None:
+        return np.ones((len(columns), 1), np.float32)
+    return kernel.rows(columns)  # type: ignore[return-value]

@@ -1,0 +1,54 @@
+"""Roles: columns of the position of a node, and classes that follow from it."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy.classifiers import RoleClassifier, roles
+from nodecopy.classifiers.roles import role_columns, triangles
+from nodecopy.data import Task
+from nodecopy.graph import Graph
+
+
+def made(seed: int = 0) -> tuple[nx.Graph, Graph]:
+    network = nx.powerlaw_cluster_graph(200, 4, 0.6, seed=seed)
+    return network, Graph.from_edges(200, list(network.edges))
+
+
+@pytest.mark.parametrize("paths", [50, 2**24])
+def test_triangles_are_those_of_networkx(paths: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roles, "_PATHS", paths)  # few paths at a time give the same
+    network, graph = made()
+    expected = nx.triangles(network)
+    found = triangles(sp.csr_array(graph.to_scipy(), dtype=np.float64))
+    assert found.tolist() == [expected[node] for node in range(200)]
+
+
+def test_columns_are_degrees_around_a_node_and_its_clustering() -> None:
+    network, graph = made()
+    columns = role_columns(graph)
+    log_degree = {node: np.log1p(degree) for node, degree in network.degree}
+    around = [np.array([log_degree[other] for other in network[node]]) for node in range(200)]
+    np.testing.assert_allclose(columns[:, 0], list(log_degree.values()), rtol=1e-6)
+    np.testing.assert_allclose(columns[:, 1], [one.mean() for one in around], rtol=1e-5)
+    np.testing.assert_allclose(columns[:, 3], [one.std() for one in around], atol=1e-3)
+    clustering = nx.clustering(network)
+    np.testing.assert_allclose(columns[:, 4], [clustering[node] for node in range(200)], atol=1e-6)
+
+
+def test_classes_by_degree_are_learnt() -> None:
+    _, graph = made()
+    truth = (graph.degrees > np.median(graph.degrees)).astype(int)
+    train = np.concatenate([np.flatnonzero(truth == k)[::8] for k in (0, 1)])
+    task = Task.of(graph, np.ones((200, 1), np.float32), truth, train)
+    fitted = RoleClassifier().fit(task)
+    assert np.mean(fitted.probabilities.argmax(1) == truth) > 0.8
+
+
+def test_nodes_that_are_all_alike_get_equal_probabilities() -> None:
+    graph = Graph.from_edges(6, [])
+    task = Task.of(graph, np.ones((6, 1), np.float32), [0, 0, 1, -1, -1, -1], [0, 1, 2])
+    np.testing.assert_allclose(RoleClassifier().fit(task).probabilities, 0.5, atol=1e-3)
