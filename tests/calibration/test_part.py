@@ -14,6 +14,7 @@ from nodecopy.classifiers import (
     GivenProbabilities,
     LabelPropagation,
     Placement,
+    RoleClassifier,
 )
 from nodecopy.data import Task, planted_partition
 from nodecopy.errors import ModelError
@@ -53,6 +54,19 @@ def test_a_part_of_the_graph_labels_all_of_it_as_well(task, within, problem):
     result, exact = (accuracy(fit.probabilities, labels, task) for fit in (within, whole))
     assert result > exact - 0.03
     assert 0 < within.part.escaped < 1
+
+
+def test_roles_and_class_shares_are_those_of_the_whole_graph(task):
+    degrees = task.graph.degrees
+    truth = (degrees > np.median(degrees)).astype(int)
+    train = np.concatenate([np.flatnonzero(truth == k)[:20] for k in range(2)])
+    by_degree = Task.of(task.graph, task.features, truth, train)
+    stack = StackedClassifier((Component(RoleClassifier()),), most_nodes=300)
+    fitted = stack.fit(by_degree)
+    assert accuracy(fitted.probabilities, truth, by_degree) > 0.8
+    shared = stack.with_class_prior((0.9, 0.1)).fit(by_degree)
+    others = np.setdiff1d(np.arange(1_500), train)
+    np.testing.assert_allclose(shared.probabilities[others].mean(0), [0.9, 0.1], atol=1e-4)
 
 
 def test_held_out_labels_are_named_by_their_numbers_in_the_whole_graph(task, within):

@@ -101,7 +101,8 @@ class StackedClassifier:
             return fitted if shares is None else fitted.with_shares(shares)
         part = _part(task, size, child_seed(seed, "part"))
         fitting, applying = stages(progress, [1, 1])
-        task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
+        if any(getattr(one.classifier, "uses_roles", False) for one in self.components):
+            task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
         fitted = self._fit(task.part(part.nodes), seed, unit, fitting, executor)
         at = Placement(memory=task.memory, executor=executor)
         fitted = fitted.extended(part, task.graph, task.features, at, applying)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +42,8 @@ class RoleClassifier:
         kernel: of the columns.
         weights: how the linear classifier is fitted.
     """
+
+    uses_roles: ClassVar[bool] = True  # a part of a graph needs those of the whole graph
 
     kernel: KernelMap = field(default_factory=KernelMap)
     weights: MaximumPosterior = field(default_factory=lambda: MaximumPosterior(0.1, "balanced"))
