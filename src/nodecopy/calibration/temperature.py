@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError
 from nodecopy.saving import savable
+from nodecopy.typed import Positive, Settings
 
 # Smaller probabilities count as this: the likelihood of a zero is infinite at any temperature.
 _LEAST_PROBABILITY = 1e-6
@@ -31,11 +32,11 @@ _LOWEST, _HIGHEST = 1e-30, 1e30
 
 @savable
 @dataclass(frozen=True)
-class TemperatureScaling:
+class TemperatureScaling(Settings):
     """Temperature scaling with the prior log T ~ N(location, spread²)."""
 
     location: float = 0.0
-    spread: float = 0.7
+    spread: Positive = 0.7
 
     def fit(self, probabilities: NDArray[np.floating], truth: NDArray[np.int64]) -> Temperature:
         """Fit T to held-out probabilities [n, K] and their labels [n].
