@@ -13,6 +13,7 @@ import pytest
 from nodecopy.annotate import Session
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.errors import InputError
+from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report import report_page
 from nodecopy.run import LabelledGraph, label_tables, read_settings, write_folder
 from tests.annotate.conftest import CLASSES, Tables
@@ -163,6 +164,25 @@ def test_when_all_suggestions_are_put_aside_there_are_new_ones(
         session.put_aside(id, "cannot tell")
     assert wait_until(lambda: session.next_nodes() != [])
     assert not set(session.next_nodes(100)) & set(aside)
+
+
+def test_a_fault_of_a_fit_is_shown_and_the_next_fit_is_made(
+    tables: Tables, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = KeyError("p99")
+    with monkeypatch.context() as broken:
+        broken.setattr(NodeCopyClassifier, "suggest", raising(fault))
+        session = opened(tables.settings("given.csv"))
+        assert "no fit: 'p99'" in settled(session)["problem"]
+    answer(session, tables, 1)
+    assert settled(session)["problem"] == ""
+
+
+def raising(error: Exception) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
 
 
 def test_two_pages_do_not_overwrite_each_other(tables: Tables, opened: Opened) -> None:

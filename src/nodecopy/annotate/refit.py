@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.data import NodeDataset
-from nodecopy.errors import NodecopyError
 from nodecopy.estimator.assessment import SuspectLabel
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.posterior import Posterior
@@ -116,7 +115,7 @@ class Refitter:
         if len(np.unique(labels.classes[labels.known])) > 1:
             try:
                 return self._refit(labels)
-            except (NodecopyError, MemoryError, RuntimeError) as error:  # torch: RuntimeError
+            except Exception as error:  # noqa: BLE001 - shown on the page; the thread goes on
                 problem = f"no fit: {error}"
         return Fit(labels, self._first_suggestions(labels), problem=problem)
 
