@@ -140,7 +140,9 @@ def test_the_report_stands_beside_its_rows(capsys: pytest.CaptureFixture[str]) -
     export_rows(ROWS, "rows.jsonl.gz")
     assert cli.main(["report", "rows.jsonl.gz"]) == 0
     assert capsys.readouterr().out == "report: rows-report/report.html\n"
-    assert "90 cells: 2 agree" in Path("rows-report/report.html").read_text(encoding="utf-8")
+    assert "90 cells: 2 without a significant difference" in Path(
+        "rows-report/report.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_no_rows_and_no_matplotlib_are_one_line(

@@ -3,6 +3,10 @@
 Welch's test from the published mean, "±" and n = 50, corrected by Holm's method for the 90 cells;
 cells that were not run count as tests that found nothing. The published numbers are rounded to 0.1,
 which the test does not know: where both spreads are small it sees differences too easily.
+
+That no difference was found does not show that there is none. Equal within a margin is shown by two
+one-sided tests (Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power
+approach"), each at the 5 % level, without a correction for the number of cells.
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ from nodecopy.paper.study import Study, Summary, paper_cells
 from nodecopy.paper.trial import CellKey
 
 ALPHA = 0.05
+# Points of accuracy within which means count as equal.
+MARGIN = 1.0
 
 
 class Verdict(StrEnum):
@@ -39,12 +45,14 @@ class Agreement:
         ours: None where nothing was run.
         p: of equal means; None where there are fewer than two trials.
         adjusted_p: corrected for all cells.
+        equal: whether the means are shown to be equal within `MARGIN`.
     """
 
     paper: Summary
     ours: Summary | None = None
     p: float | None = None
     adjusted_p: float = 1.0
+    equal: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -69,7 +77,7 @@ def compare_with_paper(study: Study) -> dict[CellKey, Agreement]:
 
 
 def summary(agreements: Mapping[CellKey, Agreement]) -> list[str]:
-    """Return the result in sentences: how many published cells agree, over all and by method."""
+    """Return the result in sentences: how many published cells differ, over all and by method."""
     cells = list(agreements.values())
     two = [cell for key, cell in agreements.items() if key.method in ("gcn", "copying")]
     tested = [cell.p for cell in cells if cell.p is not None]
@@ -96,6 +104,23 @@ def welch_p(first: Summary, second: Summary) -> float:
     return float(test.pvalue)
 
 
+def equal_within(first: Summary, second: Summary, margin: float = MARGIN) -> bool:
+    """Tell whether two means are shown to differ by less than a margin, by Welch's tests.
+
+    >>> equal_within(Summary(50, 75.6, 1.1), Summary(50, 75.1, 1.3))
+    True
+    >>> equal_within(Summary(5, 75.1, 1.3), Summary(5, 75.1, 1.3))
+    False
+    """
+    if first.deviation == second.deviation == 0:
+        return abs(first.mean - second.mean) < margin
+    (n1, mean1, deviation1), (n2, mean2, deviation2) = first, second
+    spreads = deviation1, n1, mean2, deviation2, n2
+    above = ttest_ind_from_stats(mean1 + margin, *spreads, equal_var=False, alternative="greater")
+    below = ttest_ind_from_stats(mean1 - margin, *spreads, equal_var=False, alternative="less")
+    return max(float(above.pvalue), float(below.pvalue)) < ALPHA
+
+
 def holm(p_values: Sequence[float], hypotheses: int) -> list[float]:
     """Return p-values adjusted by Holm's method: below α means significant in the whole family.
 
@@ -117,14 +142,16 @@ def _compare(study: Study, key: CellKey, paper: Summary) -> Agreement:
     if key not in study.cells:
         return Agreement(paper)
     ours = Summary.of(list(study.accuracy(key).values()))
-    p = welch_p(ours, paper) if ours.n > 1 else None
-    return Agreement(paper, ours, p)
+    if ours.n < 2:
+        return Agreement(paper, ours)
+    return Agreement(paper, ours, welch_p(ours, paper), equal=equal_within(ours, paper))
 
 
 def _counts(cells: Iterable[Agreement]) -> str:
+    cells = list(cells)
     verdicts = [cell.verdict for cell in cells]
     words = {
-        Verdict.AGREES: "agree",
+        Verdict.AGREES: "without a significant difference",
         Verdict.HIGHER: "higher",
         Verdict.LOWER: "lower",
         Verdict.UNTESTED: "with one trial only",
@@ -132,4 +159,6 @@ def _counts(cells: Iterable[Agreement]) -> str:
     }
     always = (Verdict.AGREES, Verdict.HIGHER, Verdict.LOWER)
     named = {v: word for v, word in words.items() if v in always or v in verdicts}
-    return ", ".join(f"{verdicts.count(v)} {word}" for v, word in named.items())
+    counts = ", ".join(f"{verdicts.count(v)} {word}" for v, word in named.items())
+    equal = sum(cell.equal for cell in cells)
+    return f"{counts}; {equal} shown to be equal within {MARGIN:g} point"
