@@ -49,11 +49,12 @@ def unit_features() -> np.ndarray:
 
 @pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
 @pytest.mark.parametrize("network", [Diffusion(), Diffusion(0.2, 3)])
+@pytest.mark.parametrize("count", [4, 60])  # fewer and more than there are features
 def test_rows_and_products_are_those_of_the_dense_formula(
-    graph: Graph | CopiedGraph, network: Diffusion
+    graph: Graph | CopiedGraph, network: Diffusion, count: int
 ) -> None:
     expected = by_hand(network, graph)
-    nodes = np.array([5, 88, 0, 17])
+    nodes = np.random.default_rng(count).permutation(90)[:count]
     (some,) = laid_out(network, Reading(graph, 1, (nodes,)))
     np.testing.assert_allclose(some.rows[0], expected[nodes], atol=1e-5)
     (every,) = laid_out(network, Reading(graph, 1, (None,)))

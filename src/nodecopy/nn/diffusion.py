@@ -184,13 +184,26 @@ class Propagator:
         return self.spread(self._x.times(w))
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
-        """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes."""
+        """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes, or of those of X.
+
+        Whichever are fewer: the cost does not grow with the labels beyond D.
+        """
+        if len(nodes) > self._x.num_columns:
+            return self._spread_features(nodes)
         width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
         blocks = [nodes[i : i + width] for i in range(0, max(len(nodes), 1), width)]
         columns = map(self._columns, blocks)
         if self._x.dense:  # products of other widths would be rounded otherwise
             return self._x.transposed_times(torch.cat(list(columns), 1)).T
         return torch.cat([self._x.transposed_times(each) for each in columns], 1).T
+
+    def _spread_features(self, nodes: NDArray[np.int64]) -> Tensor:
+        """Return rows of Π X [n, D], a few columns of X at a time."""
+        width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
+        identity = torch.eye(self._x.num_columns, dtype=torch.float32, device=self._device)
+        chosen = torch.as_tensor(nodes)
+        parts = [self.times(columns)[chosen] for columns in identity.split(width, 1)]
+        return torch.cat(parts, 1)
 
     def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return the columns Πᵀ e_i of some nodes [N, n]."""
