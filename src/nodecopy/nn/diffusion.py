@@ -201,7 +201,7 @@ class Propagator:
         """Return rows of Π X [n, D], a few columns of X at a time."""
         width = _WIDTH * max(_ENTRIES // (_WIDTH * self._operator.shape[0]), 1)
         identity = torch.eye(self._x.num_columns, dtype=torch.float32, device=self._device)
-        chosen = torch.as_tensor(nodes)
+        chosen = torch.tensor(nodes)
         parts = [self.times(columns)[chosen] for columns in identity.split(width, 1)]
         return torch.cat(parts, 1)
 
