@@ -196,7 +196,7 @@ def test_a_killed_import_leaves_nothing_under_the_name(tmp_path):
         "stored.np.save = save\n"
         "write_graph(read_tables('e.csv', None, 'f.csv'), 'graph')"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=120, check=False)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=500, check=False)
     assert done.returncode == -signal.SIGKILL
     assert not (tmp_path / "graph").exists()
     assert any(name.startswith(".graph.nodecopy-") for name in os.listdir(tmp_path))
