@@ -77,7 +77,7 @@ class Planted:
         return {
             "planted": count,
             "edges": len(wrong),
-            "said": round(min(1.0, suspects.enrichment * wrong.mean()), 4),
+            "said": round(suspects.expected_wrong(wrong.mean()) / 50, 4),
             "at most": round(suspects.at_most, 4),
             "found": {
                 rule: [int(wrong[order[:n]].sum()) for n in (50, count, 2 * count)]

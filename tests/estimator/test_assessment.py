@@ -16,6 +16,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.calibration import estimate_accuracy
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
+from nodecopy.estimator.assessment import class_share_warnings
 from nodecopy.graph import Graph
 from tests.problems import short_gcn
 
@@ -82,7 +83,7 @@ def test_a_wrong_label_is_the_most_suspect_and_rows_make_a_table(clf):
     assert rows[0].node == WRONG
     assert rows[0].given == NAMES[(FULL.labels[WRONG] + 1) % 3]
     assert rows[0].suggested == NAMES[FULL.labels[WRONG]]
-    assert rows[0].probability > 0.5
+    assert rows[0].probability > 0.3
     assert [row.probability for row in rows] == sorted((r.probability for r in rows), reverse=True)
     table = pd.DataFrame(rows)
     assert list(table) == ["node", "given", "suggested", "probability"]
@@ -182,3 +183,34 @@ def test_the_only_label_of_a_class_is_not_counted_as_unlabelled() -> None:
     others = np.setdiff1d(np.arange(len(FULL.labels)), known)
     expected = estimate_accuracy(held.probabilities, held.truth, clf.predict_proba(others))
     assert clf.estimated_accuracy() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "warned"),
+    [
+        ((8, 8, 8), (100, 20, 20), True),  # even labels of uneven classes
+        ((30, 2, 3), (40, 50, 60), True),
+        ((20, 4, 4), (100, 20, 20), False),  # as random nodes have them
+        ((8, 8, 8), (50, 45, 40), False),
+        ((2, 1, 1), (10, 40, 10), False),  # few labels may differ by chance
+        ((2, 2, 2), (10, 40, 10), False),
+        ((0, 0, 0), (10, 40, 10), False),
+        ((3, 3, 3), (0, 0, 0), False),
+    ],
+)
+def test_labels_unlike_the_other_nodes_are_warned_of(labels, others, warned) -> None:
+    known, predicted = (np.repeat([0, 1, 2], counts) for counts in (labels, others))
+    result = class_share_warnings(known, predicted, ("a", "b", "c"))
+    assert len(result) == warned
+    if labels == (8, 8, 8) and warned:
+        assert "'a' has 33% of the labels and is predicted for 71% of the other nodes" in result[0]
+
+
+def test_python_warns_too_unless_the_shares_are_known() -> None:
+    of_class = [np.flatnonzero(FULL.labels == k) for k in range(3)]
+    known = np.concatenate(
+        [nodes[:count] for nodes, count in zip(of_class, (40, 10, 10), strict=True)]
+    )
+    with pytest.warns(UserWarning, match="'apple' has 67% of the labels"):
+        fit(known).estimated_accuracy()
+    fit(known, class_prior="uniform").estimated_accuracy()

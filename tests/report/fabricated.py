@@ -105,7 +105,7 @@ def make_result(
         classifier,
         validation,
         NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
-        SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 8.0, 0.05),
+        SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
         DrawnDonors(drawn, classes, 0.01) if graphs else None,
     )
 

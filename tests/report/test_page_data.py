@@ -99,6 +99,8 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     suspects = page_data(made)["suspects"]
     ends = node_of(made, page_data(made))[np.array(suspects["nodes"])]
     assert ends.tolist() == made.suspect_edges.nodes.tolist()
+    wrong = np.minimum(1, 0.01 * made.suspect_edges.surprise).sum()  # the rule of the column
+    assert f"about {wrong:.0f} of these" in suspects["sentence"]
 
 
 def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -73,6 +74,7 @@ def test_the_command_ends_with_what_evaluate_says(
     out = capsys.readouterr().out
     folder = Path("runs/cora-random-5-seed-1-seed-1")
     assert f"report: {folder / 'report.html'}\n" in out
+    assert re.search(r"estimated accuracy \d+%, true accuracy .* 95 of 100 draws", out)
     assert len(read_csv(folder / "suspect_edges.csv")) == 7
     files = [f"--predictions={folder}/predictions.csv", f"--truth={folder}/truth.csv"]
     assert cli.main(["evaluate", *files]) == 0

@@ -72,8 +72,7 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
     for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):
         assert row["predicted"] == label
         assert [float(row["p_=red"]), float(row["p_blue"])] == pytest.approx(p, abs=1e-6)
-        parts = sum(float(row[f"{part}_information"]) for part in ("graph", "weight", "model"))
-        assert 0 <= parts <= float(row["entropy"]) + 1e-5
+        assert 0 <= float(row["disagreement"]) <= float(row["entropy"]) + 1e-5
     assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
     table = read_tables("edges.csv", "labels.csv", "features.csv")
     names = np.array([*table.dataset.class_names, ""])

@@ -12,7 +12,6 @@ from nodecopy.errors import ModelError
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
 from nodecopy.run.fit import analyse_fit
-from nodecopy.run.result import class_share_warnings
 from nodecopy.run.source import read_source
 
 
@@ -46,28 +45,6 @@ def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     assert useless.scores.accuracy < 4 / 7
     assert result.warnings[-1].endswith("(57%): do not trust these predictions")
     assert replace(labelled, validation=None).warnings == labelled.inspection.warnings
-
-
-@pytest.mark.parametrize(
-    ("given", "others", "warned"),
-    [
-        ((8, 8, 8), (100, 20, 20), True),  # even labels of uneven classes
-        ((30, 2, 3), (40, 50, 60), True),
-        ((20, 4, 4), (100, 20, 20), False),  # as random nodes have them
-        ((8, 8, 8), (50, 45, 40), False),
-        ((2, 1, 1), (10, 40, 10), False),  # few labels may differ by chance
-        ((2, 2, 2), (10, 40, 10), False),
-        ((0, 0, 0), (10, 40, 10), False),
-        ((3, 3, 3), (0, 0, 0), False),
-    ],
-)
-def test_labels_unlike_the_other_nodes_are_warned_of(given, others, warned) -> None:
-    labels = np.concatenate([np.repeat([0, 1, 2], given), np.full(sum(others), -1)])
-    predicted = np.concatenate([np.repeat([0, 1, 2], given), np.repeat([0, 1, 2], others)])
-    result = class_share_warnings(labels, predicted, ("a", "b", "c"))
-    assert len(result) == warned
-    if given == (8, 8, 8) and warned:
-        assert "'a' has 33% of the labels and 71% of the other nodes" in result[0]
 
 
 def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(settings, tmp_path):

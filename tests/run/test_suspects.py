@@ -95,7 +95,7 @@ def test_edges_that_do_not_differ_from_random_pairs_are_no_evidence():
     graph = random_graph(400, 1500)
     result = suspect_edges(graph, sure(labels))
     assert result.at_most > 0.5
-    assert result.enrichment < 3
+    assert result.expected_wrong(0.01) < 0.03 * len(result.nodes)
 
 
 def test_how_many_edges_are_random_is_told_roughly():
@@ -108,7 +108,7 @@ def test_how_many_edges_are_random_is_told_roughly():
     assert 0.8 * share < result.at_most < 2 * share
     right = hits(result, new).mean()
     assert right > 0.5
-    assert right == pytest.approx(min(1, share * result.enrichment), abs=0.2)
+    assert right == pytest.approx(result.expected_wrong(share) / 100, abs=0.2)
 
 
 def test_the_seed_decides_and_few_or_no_edges_are_fine():

@@ -1,14 +1,17 @@
 """Estimated accuracy: how many unlabelled nodes are classified correctly, from the labels alone.
 
-There are two sources: the number of held-out labels that were predicted correctly, which is noisy
-while labels are few, and the mean confidence c̄ of calibrated probabilities, which is as good as
-calibration is. The estimate counts the mean confidence as 20 further labels,
+Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), "Prediction-powered inference": the mean
+confidence c̄ of the nodes in question, corrected by what held-out labels show of its error b. With
+d_i = 1 - c_i where the prediction of label i was correct, and -c_i where it was not,
 
-    a = (correct + 20 c̄) / (n + 20)
+    v = (Σ_i (d_i - mean(d))² + ¼) / n²,   b ~ N(0, 0.15²),   mean(d) ~ N(b, v)
+    a = c̄ + E(b | d) ± t √(var(b | d) + 0.04²)
 
-and the interval is that of Beta(t a + ½, t (1 - a) + ½) with 1 / t = 1 / (n + 20) + 1 / 200: labels
-are seldom drawn at random from all nodes, and held-out fits share most of their labels, so that
-they are worth at most 200 labels that were.
+with t a quantile of Student's distribution for n - 1 degrees of freedom. So labels need not be
+spread over easy and hard nodes as the other nodes are, as long as confidence is off by as much on
+both. The ¼ is one label more, so that v is not 0 where every label was predicted; the prior keeps
+few labels from overruling the confidence; 4 points are what n labels cannot show: held-out fits saw
+fewer labels than the final one, and share most of them.
 
 The only label of a class cannot be held out, so nothing is known of how well nodes of that class
 are classified, and the model may never predict it. If such classes are as large as others, they
@@ -27,9 +30,9 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import ModelError, shown
 
-# What the mean confidence counts, and what labels count at most, in labels drawn at random.
-_CONFIDENCE = 20.0
-_LIMIT = 200.0
+# Standard deviation of the error of mean confidence, before labels are seen, and the standard error
+# that remains however many there are.
+_PRIOR, _REMAINING = 0.15, 0.04
 
 
 @dataclass(frozen=True)
@@ -70,21 +73,16 @@ def estimate_accuracy(
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
     >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
     >>> round(estimate.accuracy, 3), round(estimate.low, 2), round(estimate.high, 2)
-    (0.783, 0.58, 0.92)
+    (0.771, 0.17, 1.0)
     """
-    from scipy.stats import beta
-
     if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
     if not len(probabilities):
         raise ModelError("there are no nodes to estimate the accuracy for")
     p = np.asarray(probabilities)
-    correct = int(np.count_nonzero(np.asarray(held_out).argmax(1) == truth)) if len(truth) else 0
-    labels = len(truth) + _CONFIDENCE
-    accuracy = (correct + _CONFIDENCE * float(p.max(1).mean())) / labels
-    worth = 1.0 / (1.0 / labels + 1.0 / _LIMIT)
-    law = beta(worth * accuracy + 0.5, worth * (1.0 - accuracy) + 0.5)
-    low, high = (float(law.ppf(q)) for q in ((1 - level) / 2, (1 + level) / 2))
+    correction, half = _correction(np.asarray(held_out), truth, level)
+    estimate = float(p.max(1).mean()) + correction
+    accuracy, low, high = np.clip([estimate, estimate - half, estimate + half], 0.0, 1.0).tolist()
 
     n, k = p.shape
     unchecked = np.setdiff1d(np.arange(k), truth)
@@ -99,3 +97,19 @@ def estimate_accuracy(
         len(truth),
         tuple(unchecked.tolist()),
     )
+
+
+def _correction(
+    held_out: NDArray[np.floating], truth: NDArray[np.int64], level: float
+) -> tuple[float, float]:
+    """Return E(b | d), and half the width of the interval."""
+    from scipy.special import stdtrit
+
+    n = len(truth)
+    if n == 0:
+        return 0.0, 1.0
+    d = (held_out.argmax(1) == truth) - held_out.max(1)
+    noise = (((d - d.mean()) ** 2).sum() + 0.25) / n**2
+    weight = _PRIOR**2 / (_PRIOR**2 + noise)
+    quantile = stdtrit(max(n - 1, 1), (1 + level) / 2)
+    return weight * float(d.mean()), float(quantile * np.sqrt(weight * noise + _REMAINING**2))

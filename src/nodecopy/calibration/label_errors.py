@@ -8,9 +8,10 @@ probability. With t_k the held-out probabilities of the true class, after a temp
 
 T and ε are unknown together: probabilities calibrated on labels of which some are wrong are too
 flat, and confident predictions that labels contradict are a sign of wrong labels. So both are
-averaged over their posterior, on a grid, with log T ~ N(0, 1) and ε ~ Beta(1, 9). Northcutt, Jiang
-and Chuang (2021), "Confident learning: estimating uncertainty in dataset labels", use thresholds
-instead.
+averaged over their posterior, on a grid, with log T ~ N(0, 1), and ε = 0 with probability ½, else
+ε ~ Beta(1, 4): otherwise an honest mistake of the classifier counts as a wrong label. Northcutt,
+Jiang and Chuang (2021), "Confident learning: estimating uncertainty in dataset labels", use
+thresholds instead.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from nodecopy.calibration.temperature import Temperature
 
 # The grid of log T, and that of ε: wrong labels are a minority.
 _LOG_TEMPERATURES = np.linspace(-2.5, 2.5, 51)
-_EPSILONS = (np.arange(60) + 0.5) / 120
-# ε ~ Beta(1, 9).
-_PRIOR_RIGHT = 9.0
+_EPSILONS = np.append(0.0, (np.arange(60) + 0.5) / 120)
+# ε ~ Beta(1, 4), where it is not 0.
+_PRIOR_RIGHT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +59,10 @@ def suspect_labels(
         given: their labels [n].
         held_out: probabilities of their classes, predicted without them [n, K].
 
-    >>> p = np.array([[0.9, 0.1]] * 9 + [[0.05, 0.95]] + [[0.4, 0.6]])
-    >>> suspect = suspect_labels(np.arange(11), np.zeros(11, int), p)
+    >>> p = np.array([[0.95, 0.05]] * 38 + [[0.01, 0.99]] + [[0.4, 0.6]])
+    >>> suspect = suspect_labels(np.arange(40), np.zeros(40, int), p)
     >>> suspect.nodes.tolist(), suspect.suggested.tolist(), bool(suspect.probability[0] > 0.5)
-    ([9, 10], [1, 1], True)
+    ([38, 39], [1, 1], True)
     """
     p = np.asarray(held_out, np.float64)
     wrong, share = wrong_probabilities(p, given)
@@ -77,11 +78,12 @@ def wrong_probabilities(
     n, classes = held_out.shape
     if classes < 2:
         return np.zeros(n), 0.0
+    prior = (1.0 - _EPSILONS) ** (_PRIOR_RIGHT - 1)
+    prior[0] = prior[1:].sum()  # no label is wrong as probably as some are
     weights = np.empty((len(_LOG_TEMPERATURES), len(_EPSILONS)))
     for row, log_temperature in enumerate(_LOG_TEMPERATURES):
         label, _ = _likelihoods(held_out, given, log_temperature)
-        log_prior = (_PRIOR_RIGHT - 1) * np.log1p(-_EPSILONS) - log_temperature**2 / 2
-        weights[row] = np.log(label).sum(1) + log_prior
+        weights[row] = np.log(label).sum(1) + np.log(prior) - log_temperature**2 / 2
     weights = np.exp(weights - weights.max())
     weights /= weights.sum()
     wrong = np.zeros(n)

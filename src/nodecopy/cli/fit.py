@@ -141,7 +141,7 @@ def _compare(result: LabelledGraph, folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from nodecopy.report.summary import evaluation_lines
+    from nodecopy.report.summary import estimate_line, evaluation_lines
     from nodecopy.run.evaluation import evaluate_predictions
     from nodecopy.run.folder import PREDICTIONS, TRUTH
 
@@ -157,6 +157,8 @@ def _compare(result: LabelledGraph, folder: Path) -> None:
             table.add_row(title, *shares, f"{seconds:.1f}")
         Console().print(table)
     console = Console(highlight=False, soft_wrap=True)
+    if result.accuracy is not None:
+        console.print(estimate_line(result.accuracy, evaluation), markup=False)
     command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
     console.print(command, markup=False)
     console.print("\n".join(evaluation_lines(evaluation)), markup=False)

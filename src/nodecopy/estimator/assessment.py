@@ -7,6 +7,7 @@ the truth: docs/decisions/0025-honest-outputs.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,6 +32,10 @@ from nodecopy.metrics import (
     score_predictions,
     wilson_interval,
 )
+
+# A class is worth a warning if its share of the labels differs from that of the predictions by
+# this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
+_DIFFERENCE, _CHANCE = 0.2, 0.01
 
 
 class SuspectLabel(NamedTuple):
@@ -122,6 +127,10 @@ class Assessment:
         """Return the estimated accuracy on the nodes without a label, and its interval."""
         return estimate_accuracy(*self._held, self._others, level)
 
+    def share_warnings(self, names: Sequence[Any] | NDArray[Any]) -> list[str]:
+        """Return `class_share_warnings` of held-out labels and nodes without a label."""
+        return class_share_warnings(self.validation.truth, self._others.argmax(1), names)
+
     def suspects(self) -> SuspectLabels:
         """Return the given labels that are contradicted, the most suspect first."""
         return suspect_labels(self.validation.nodes, *self._held[::-1])
@@ -136,3 +145,37 @@ class Assessment:
         others = np.ones(len(self.probabilities), bool)
         others[self.validation.nodes] = others[self.validation.single] = False
         return self.probabilities[others] if others.any() else self.probabilities
+
+
+def class_share_warnings(
+    known: NDArray[np.int64], predicted: NDArray[np.int64], names: Sequence[Any] | NDArray[Any]
+) -> list[str]:
+    """Warn of a class whose share of the labels differs from its share of the predictions.
+
+    Only if the difference is 20 points or more, and labels of random nodes would show one like it
+    once in a hundred times (binomial test, times the number of classes).
+
+    Args:
+        known: the labels, as numbers of classes [n].
+        predicted: the predicted classes of nodes without a label [m].
+        names: of the classes [K].
+    """
+    from scipy.stats import binomtest
+
+    if not len(known) or not len(predicted):
+        return []
+    given = np.bincount(known, minlength=len(names))
+    labels = given / len(known)
+    shares = np.bincount(predicted, minlength=len(names)) / len(predicted)
+    most = int(np.abs(labels - shares).argmax())
+    # A class that is never predicted may exist all the same.
+    expected = float(np.clip(shares[most], 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
+    chance = len(names) * binomtest(int(given[most]), len(known), expected).pvalue
+    if abs(labels[most] - shares[most]) < _DIFFERENCE or chance > _CHANCE:
+        return []
+    return [
+        f"{str(names[most])!r} has {labels[most]:.0%} of the labels and is predicted for "
+        f"{shares[most]:.0%} of the other nodes: either labels were not drawn at random (as many "
+        "of each class, for instance), or the model predicts it too often or too seldom. If you "
+        "know the shares of the classes, give them (class_prior); else label some random nodes"
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -216,9 +217,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the share of nodes without a label that is predicted correctly, estimated.
 
-        It comes with an interval that holds the true share with probability ``level``.
+        It comes with an interval that holds the true share with probability ``level``. A warning
+        tells where classes have other shares of the labels than of the predictions.
         """
-        return self.assessment().accuracy(level)
+        state = self._fitted().state
+        if self.class_prior == "estimate":
+            for text in _assessment(state).share_warnings(state.classes):
+                warnings.warn(text, stacklevel=2)
+        return _assessment(state).accuracy(level)
 
     def suspect_labels(self) -> list[SuspectLabel]:
         """Return the given labels that predictions made without them contradict.

@@ -204,11 +204,9 @@ def _suggestions(count: int) -> str:
 
 def _suspicion(result: LabelledGraph) -> str:
     """Say what the list of suspect edges is, and how much to expect of it."""
-    suspects = result.suspect_edges
-    count, enrichment = len(suspects.nodes), suspects.enrichment
+    suspects, count = result.suspect_edges, len(result.suspect_edges.nodes)
     if count == 0:
         return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
-    wrong = min(1.0, 0.01 * enrichment) * count
     sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
     doubt = (
         "In this graph edges hardly differ from random pairs: expect little of this list."
@@ -219,6 +217,7 @@ def _suspicion(result: LabelledGraph) -> str:
     return (
         f"{sample}{counted(count, 'edge')} most like random pairs of nodes, by their classes, "
         "shared neighbours and features. Surprise says how many times as common such a pair is "
-        "among random pairs as among the edges. If 1 in 100 edges were wrong, about "
-        f"{wrong:.0f} of these {count:,} would be. {doubt}"
+        "among random pairs as among the edges: if 1 in 100 edges were random, an edge with a "
+        f"surprise of 30 would be so with 30%, and about {suspects.expected_wrong(0.01):.0f} of "
+        f"these {count:,} would be. {doubt}"
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.errors import counted
 from nodecopy.run import LabelledGraph
 from nodecopy.run.evaluation import Evaluation
@@ -50,6 +51,20 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
         *aligned(rows),
         f"report: {folder / REPORT}",
     ]
+
+
+def estimate_line(estimate: EstimatedAccuracy, truth: Evaluation) -> str:
+    """Return the estimated accuracy beside the true one, and what to make of the difference."""
+    true = truth.accuracy
+    held = "holds" if estimate.low <= true <= estimate.high else "does not hold"
+    points = 100 * abs(estimate.accuracy - true)
+    return (
+        f"estimated accuracy {estimate.accuracy:.0%}, true accuracy {true:.1%} on "
+        f"{counted(truth.nodes, 'test node')}: {points:.0f} points apart with "
+        f"{counted(estimate.num_labels, 'label')}. The interval, {estimate.low:.0%} to "
+        f"{estimate.high:.0%}, {held} the truth, as it should for 95 of 100 draws of the labels; "
+        "more labels make it narrower."
+    )
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:

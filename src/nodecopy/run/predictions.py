@@ -71,8 +71,8 @@ class Predictions:
         if self.sets is not None:
             name = f"{_SET}{100 * (self.coverage or 0):.10g}"
             columns[name] = set_texts(self.sets[nodes], p, self.class_names)
-        for part in ("entropy", "graph_information", "weight_information", "model_information"):
-            columns[part] = getattr(posterior, part)
+        columns["entropy"] = posterior.entropy
+        columns["disagreement"] = posterior.mutual_information
         return columns | {
             f"{_PROBABILITY}{name}": p[:, k] for k, name in enumerate(self.class_names)
         }

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.active import NextLabels
 from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.assessment import Assessment, Validation
+from nodecopy.estimator.assessment import Assessment, Validation, class_share_warnings
 from nodecopy.posterior import Posterior
 from nodecopy.run.baselines import Baseline
 from nodecopy.run.predictions import Predictions
@@ -22,8 +22,6 @@ from nodecopy.tables.inspection import Inspection
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
-# When labels are unlike the other nodes, see `class_share_warnings`.
-_UNLIKE, _CHANCE, _EVEN = 0.2, 0.01, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +139,9 @@ class LabelledGraph:
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in the predictions."""
         labels, predicted = self.table.dataset.labels, self.posterior.probabilities.argmax(1)
-        shares = class_share_warnings(labels, predicted, self.class_names)
+        known, others = labels[labels >= 0], predicted[labels < 0]
+        estimated = self.settings.class_prior == "estimate"
+        shares = class_share_warnings(known, others, self.class_names) if estimated else []
         return (*self.inspection.warnings, *_accuracy_warnings(self.validation), *shares)
 
     @property
@@ -165,35 +165,4 @@ def _accuracy_warnings(validation: Validation | None) -> list[str]:
     return [
         f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
         f"class ({commonest:.0%}): do not trust these predictions"
-    ]
-
-
-def class_share_warnings(
-    labels: NDArray[np.int64], predicted: NDArray[np.int64], names: tuple[str, ...]
-) -> list[str]:
-    """Warn if the class shares of the labels differ from those of the predictions.
-
-    That is, a fifth of the labels or more would have to change class, and chance does not explain
-    it: labels of random nodes would differ so much once in a hundred times (chi-square), or all
-    classes have as many labels each, which is how labels are chosen, not how nodes are.
-    """
-    from scipy.special import chdtrc
-
-    given = np.bincount(labels[labels >= 0], minlength=len(names))
-    others = np.bincount(predicted[labels < 0], minlength=len(names))
-    if not given.any() or not others.any():
-        return []
-    known, shares = given / given.sum(), others / others.sum()
-    # Half a node more for each class: one that is never predicted may exist all the same.
-    expected = given.sum() * (others + 0.5) / (others + 0.5).sum()
-    chance = chdtrc(len(names) - 1, ((given - expected) ** 2 / expected).sum())
-    even = given.sum() >= _EVEN and bool(np.all(given == given[0]))
-    if np.abs(known - shares).sum() / 2 < _UNLIKE or (chance > _CHANCE and not even):
-        return []
-    most = int(np.abs(known - shares).argmax())
-    return [
-        f"class shares of labels and predictions differ: {names[most]!r} has {known[most]:.0%} of "
-        f"the labels and {shares[most]:.0%} of the other nodes; probabilities and the estimated "
-        "accuracy hold for nodes like the labelled ones, and may be far off for the rest; label "
-        "some nodes drawn at random to find out"
     ]

@@ -63,9 +63,6 @@ class SuspectEdges:
     Attributes:
         nodes: the two ends [n, 2].
         surprise: how many times as common such a pair is among random pairs as among edges [n].
-        enrichment: how many times as many random pairs as edges, in shares, are at least as suspect
-            as the last one here. If a share π of the edges are random, about that share π times
-            enrichment of these are.
         at_most: a share of random edges above which there would be more suspect ones than there
             are, roughly; 1 where edges do not differ from random pairs.
         ranked: how many edges were compared: a random sample, where a graph has very many; None
@@ -74,9 +71,12 @@ class SuspectEdges:
 
     nodes: NDArray[np.int64]
     surprise: NDArray[np.float64]
-    enrichment: float = 1.0
     at_most: float = 1.0
     ranked: int | None = None
+
+    def expected_wrong(self, share: float) -> float:
+        """Return how many of these are random pairs if a share π of all edges is: Σ min(1, π s)."""
+        return float(np.minimum(1.0, share * self.surprise).sum())
 
 
 def suspect_edges(
@@ -143,12 +143,8 @@ def _ranked(
     edges = _share_above(scores, limits)
     bounds = [wilson_interval(share, len(scores))[1] for share in edges.tolist()]
     at_most = float(np.min(bounds / _share_above(random, limits)))
-    enrichment = 1.0
-    if len(order):
-        last = scores[order[-1:]]
-        enrichment = float(_share_above(random, last)[0] / _share_above(scores, last)[0])
     surprise = np.exp(scores[order])
-    return SuspectEdges(ends[order].astype(np.int64), surprise, enrichment, min(at_most, 1.0))
+    return SuspectEdges(ends[order].astype(np.int64), surprise, min(at_most, 1.0))
 
 
 def _random_pairs(nodes: int, rng: np.random.Generator) -> NDArray[np.int64]:

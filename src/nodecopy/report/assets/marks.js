@@ -12,6 +12,8 @@ const SHAPES = [
   "M8 0.5l2.2 5l5.3 0.5l-4 3.6l1.2 5.4l-4.7-2.8l-4.7 2.8l1.2-5.4l-4-3.6l5.3-0.5z",
 ];
 
+// Parts of a doubt that are smaller than this share of it are not shown.
+const LEAST_PART = 0.01;
 // Entropy as a share of what it is where all classes are equally probable.
 const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
 

@@ -96,7 +96,7 @@ function uncertainty(node) {
     ["model", "Between methods", "the components of the model disagree", fromModel[node]],
     ["graph", "Between networks", "those of different sampled graphs disagree", fromGraph[node]],
     ["weights", "Within a network", "with its weights drawn again it disagrees", fromWeights[node]],
-  ].filter(([style, , , value]) => style === "shared" || value > 0);
+  ].filter(([style, , , value]) => style === "shared" || value >= LEAST_PART * total);
   const width = (value) => `width: ${(100 * value) / total}%`;
   const bars = parts.map(([style, , , value]) => make("i", { class: style, style: width(value) }));
   return [

@@ -25,7 +25,7 @@ const COLUMNS = [
   inDoubt("fromWeights", "Within a network", "6.5rem"),
   inWhole("degree", "Degree", "5rem"),
   inWhole("setSize", "Set size", "5rem"),
-].filter(({ key }) => !/^(from|set)/.test(key) || nodes[key].some((part) => part > 0));
+].filter(({ key }) => !/^(from|set)/.test(key) || matters(key));
 const LABEL_FILTERS = {
   labelled: (i) => nodes.known[i] >= 0,
   unlabelled: (i) => nodes.known[i] < 0,
@@ -35,6 +35,12 @@ const filter = { query: "", predicted: -1, labels: "", key: "id", direction: 1 }
 const grid = { matches: new Uint32Array(0), active: 0, rows: new Map() };
 
 const tracks = (kind) => COLUMNS.map((column) => column[kind] ?? column.width).join(" ");
+
+// Whether there are sets, or a part of the doubt is at least a percent of all doubt.
+function matters(key) {
+  const sum = (column) => column.reduce((total, value) => total + value, 0);
+  return sum(nodes[key]) > (key === "setSize" ? 0 : LEAST_PART * sum(nodes.entropy));
+}
 
 // Short ids leave their room to the names of classes.
 function idWidth() {
