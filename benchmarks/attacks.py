@@ -122,9 +122,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the attacked graphs")
     chosen = parser.parse_args()
     if not chosen.show and not (chosen.data / "cora_clean.npz").exists():
-        raise SystemExit(
-            f"there are no attacked graphs in {chosen.data}; see --help for their source"
-        )
+        raise SystemExit(f"attacked graphs not found in {chosen.data}; --help names their source")
     publish(tables(compute(comparison(chosen.data), chosen)), chosen.page, BLOCK)
 
 

@@ -67,7 +67,7 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> P
 def random_labels(
     truth: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Draw nodes of any class, and number the classes anew: those without a label come last.
+    """Draw nodes of any class, and renumber the classes: those without a label come last.
 
     Returns the nodes [count], the renumbered classes [N] and how many classes have a label: at
     least two, otherwise nodes are drawn again. Nodes of no class, -1, remain that.

@@ -96,7 +96,7 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the tables: accuracies, probabilities, and what a fit says of itself."""
+    """Return the tables: accuracies, calibration, estimated accuracy and sets."""
     groups = {
         (case, labels): shared_rows(COMPARISON, rows, case, labels)
         for labels in COMPARISON.labels
@@ -142,8 +142,8 @@ def _table(
         cells["mean"] = {m: np.mean([cell[m] for cell in whole], axis=0) for m in methods if whole}
         for case, cell in cells.items():
             name = case.removesuffix(RANDOM).removeprefix("made: ")
-            texts = [text.format(*cell[m]) if m in cell else "" for m in methods]
-            lines.append([f"{name}, {labels}·K labels", *texts])
+            scores = [text.format(*cell[m]) if m in cell else "" for m in methods]
+            lines.append([f"{name}, {labels}·K labels", *scores])
     if lines:
         yield markdown_rows([head, *methods], lines)
 
