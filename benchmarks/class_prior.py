@@ -3,11 +3,13 @@
     OMP_NUM_THREADS=1 python -m benchmarks.class_prior [--trials 10]
 
 Kinds of graphs of benchmarks/kinds.py with classes of uneven and of equal size, with as many labels
-of each class, and with as many drawn at random. "known" are the shares among all nodes.
+of each class, and with as many drawn at random; nodes of a class without a label are not tested.
+"known" are the shares among all nodes.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +27,9 @@ PRIORS = ("estimate", "known", "labels", "uniform")
 
 def measure(problem: Problem, prior: str, trial: int) -> Row:
     """Fit the default with a prior and score it."""
-    shares = np.bincount(problem.truth[problem.truth >= 0], minlength=problem.task.num_classes)
+    seen = problem.truth < problem.task.num_classes
+    problem = replace(problem, test=problem.test[seen[problem.test]])
+    shares = np.bincount(problem.truth[seen])
     known = tuple((shares / shares.sum()).tolist())
     return measured(problem, best().with_class_prior(known if prior == "known" else prior), trial)
 

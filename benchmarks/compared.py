@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import NodeClassifier
 from nodecopy.data import Task
-from nodecopy.metrics import score_predictions
+from nodecopy.metrics import negative_log_likelihood, reliability_curve, score_predictions
 from nodecopy.rng import child_seed
 
 DEFAULT = "default"
@@ -35,6 +35,7 @@ Key = tuple[str, int, int, str]
 class Problem:
     """What methods see, the true classes of all nodes [N], and the nodes that are tested.
 
+    Where labels were drawn at random, classes of which none was drawn have the highest numbers.
     ``calibration`` are further nodes whose labels split conformal prediction may read.
     """
 
@@ -103,11 +104,11 @@ def add_row(path: Path, rows: dict[Key, Row], key: Key, row: Row) -> None:
         file.write(json.dumps(rows[key]) + "\n")
 
 
-def publish(text: str, page: Path | None) -> None:
+def publish(text: str, page: Path | None, block: str = "results") -> None:
     """Print the tables, and write them into a page where there is one."""
     print(text)
     if page:
-        page.write_text(replace_block(page.read_text(), text))
+        page.write_text(replace_block(page.read_text(), text, block))
 
 
 def read_rows(path: Path) -> dict[Key, Row]:
@@ -154,6 +155,39 @@ def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
     }
 
 
+def scored(p: np.ndarray, truth: np.ndarray) -> Row:
+    """Score probabilities [n, K] of nodes, some of them of classes without any label.
+
+    Such a class has a number from K on; its nodes are errors, and the NLL leaves them out.
+    """
+    known, predicted = truth < p.shape[1], p.argmax(1)
+    recalls = [np.mean(predicted[truth == k] == k) for k in np.unique(truth)]
+    return {
+        "accuracy": round(float(np.mean(predicted == truth)), 5),
+        "balanced accuracy": round(float(np.mean(recalls)), 5),
+        "nll": round(negative_log_likelihood(p[known], truth[known]), 5),
+        "confidence": round(float(p.max(1).mean()), 5),
+        "bins": reliability_bins(p, truth),
+    }
+
+
+def reliability_bins(p: np.ndarray, truth: np.ndarray) -> list[list[float]]:
+    """Return the nodes, the mean confidence and the accuracy of every bin of confidence."""
+    unseen = np.zeros((len(p), 1))  # of classes without any label
+    curve = reliability_curve(np.hstack([p, unseen]), np.minimum(truth, p.shape[1]))
+    bins = zip(curve.count, curve.confidence, curve.accuracy, strict=True)
+    return [
+        [int(n), round(float(c), 5), round(float(a), 5)] if n else [0, 0, 0] for n, c, a in bins
+    ]
+
+
+def pooled_error(several: Sequence[Row]) -> float:
+    """Return the calibration error of the nodes of all trials together."""
+    count, confidence, accuracy = np.moveaxis(np.array([row["bins"] for row in several]), -1, 0)
+    gaps = (count * (accuracy - confidence)).sum(0)  # [bins]
+    return float(np.abs(gaps).sum() / count.sum())
+
+
 def tables(comparison: Comparison, rows: Mapping[Key, Row]) -> str:
     """Return, for each number of labels, how near the default is to the best, and a table."""
     held = sorted({labels for _, labels, _, _ in rows})
@@ -164,10 +198,24 @@ def scores(
     comparison: Comparison, rows: Mapping[Key, Row], case: str, labels: int, score: str
 ) -> dict[str, np.ndarray]:
     """Return a score of every method in the trials that all methods with any row have."""
-    cell = {(t, m): row[score] for (c, n, t, m), row in rows.items() if (c, n) == (case, labels)}
+    shared = shared_rows(comparison, rows, case, labels)
+    return {m: np.array([row[score] for row in several]) for m, several in shared.items()}
+
+
+def shared_rows(
+    comparison: Comparison, rows: Mapping[Key, Row], case: str, labels: int
+) -> dict[str, list[Row]]:
+    """Return the rows of every method in the trials that all methods with any row have."""
+    cell = {(t, m): row for (c, n, t, m), row in rows.items() if (c, n) == (case, labels)}
     methods = [name for name in comparison.methods if any(m == name for _, m in cell)]
     trials = sorted({t for t, _ in cell if all((t, m) in cell for m in methods)})
-    return {m: np.array([cell[t, m] for t in trials]) for m in methods} if trials else {}
+    return {m: [cell[t, m] for t in trials] for m in methods} if trials else {}
+
+
+def trials_per_cell(cells: Iterable[Mapping[str, list[Row]]]) -> str:
+    """Return how many trials the cells have, as `shared_rows` gives them."""
+    counts = sorted({len(several) for cell in cells for several in cell.values()})
+    return f"Trials per cell: {' to '.join(map(str, dict.fromkeys([counts[0], counts[-1]])))}."
 
 
 def distance(values: Mapping[str, np.ndarray]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from benchmarks.compared import Problem
@@ -40,8 +41,7 @@ Kind = Callable[[np.random.Generator], Made]
 def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> Problem:
     """Make a kind from its name and the trial; show labels of at most half of each class.
 
-    Labels that are not even are as many, drawn at random from all nodes; nodes of a class that none
-    of them has are not tested.
+    Labels that are not even are as many, drawn by `random_labels`.
     """
     made = KINDS[name](stream(trial, "kind", name))
     rng, truth = stream(trial, "labels", name, per_class), made.labels
@@ -49,13 +49,9 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> P
     pools = [rng.permutation(np.flatnonzero(truth == k)) for k in range(classes)]
     train = np.concatenate([pool[: min(per_class, len(pool) // 2)] for pool in pools])
     if not even:
-        train = rng.permutation(len(truth))[: len(train)]
-        seen = np.unique(truth[train])
-        number = np.full(classes, -1)
-        number[seen] = np.arange(len(seen))
-        truth, classes = number[truth], len(seen)
+        train, truth, classes = random_labels(truth, len(train), rng)
     rest = rng.permutation(np.setdiff1d(np.arange(len(truth)), train))
-    shown = np.maximum(truth, 0)
+    shown = truth.copy()
     wrong = rng.permutation(train)[: round(made.wrong_labels * len(train))]
     shown[wrong] = (shown[wrong] + rng.integers(1, classes, len(wrong))) % classes
     features = made.features
@@ -65,7 +61,24 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> P
     task = Task.of(
         made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes
     )
-    return Problem(task, truth, np.sort(rest[truth[rest] >= 0][:TESTED]))
+    return Problem(task, truth, np.sort(rest[:TESTED]))
+
+
+def random_labels(
+    truth: np.ndarray, count: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Draw nodes of any class, and renumber the classes: those without a label come last.
+
+    Returns the nodes [count], the renumbered classes [N] and how many classes have a label: at
+    least two, otherwise nodes are drawn again. Nodes of no class, -1, remain that.
+    """
+    known = truth >= 0
+    train = rng.permutation(np.flatnonzero(known))[:count]
+    seen = np.unique(truth[train])
+    if len(seen) < 2:
+        return random_labels(truth, count, rng)
+    order = np.concatenate([seen, np.setdiff1d(truth[known], seen)])
+    return train, np.where(known, np.argsort(order)[truth], -1), len(seen)
 
 
 def block_edges(
@@ -228,6 +241,24 @@ def grown(rng: np.random.Generator) -> Made:
     return Made(Graph.from_edges(NODES, edges), words(labels, rng), labels)
 
 
+def by_degree(rng: np.random.Generator) -> Made:
+    """Edges join nodes of all classes; the class of a node is a band of its degree."""
+    propensity = np.minimum((1 - rng.random(NODES)) ** (-1 / 1.2), 60.0)
+    ends = rng.choice(NODES, (4 * NODES, 2), p=propensity / propensity.sum())
+    graph = Graph.from_edges(NODES, ends[ends[:, 0] != ends[:, 1]])
+    return Made(graph, None, np.searchsorted([4, 7, 13], graph.degrees, side="right"))
+
+
+def by_distance(rng: np.random.Generator) -> Made:
+    """The class of a node is how many hops the nearest of six hubs is away: 1, 2, or more."""
+    hubs = rng.choice(NODES, 6, replace=False)
+    spokes = np.stack([np.repeat(hubs, 50), rng.integers(NODES, size=300)], axis=1)
+    ends = np.concatenate([spokes, rng.integers(NODES, size=(1500, 2))])
+    graph = Graph.from_edges(NODES, ends[ends[:, 0] != ends[:, 1]])
+    hops = dijkstra(graph.to_scipy(), unweighted=True, indices=hubs, min_only=True)
+    return Made(graph, None, np.clip(hops, 1, 3).astype(np.int64) - 1)
+
+
 def measured_table(rng: np.random.Generator, name: str) -> Made:
     """A dataset of scikit-learn: half of its columns tie nearest rows, the other half describe."""
     from sklearn import datasets
@@ -279,4 +310,6 @@ KINDS: dict[str, Kind] = {
     "digits": lambda rng: measured_table(rng, "digits"),
     "wine": lambda rng: measured_table(rng, "wine"),
     "breast cancer": lambda rng: measured_table(rng, "breast_cancer"),
+    "classes by degree": by_degree,
+    "classes by distance to a hub": by_distance,
 }

@@ -47,7 +47,6 @@ _SUMMARY_LABELS = (5, 20)
 # What is rounded in the committed rows, and to how many digits.
 _SCORES = ("accuracy", "nll", "brier", "ece_width", "ece_mass", "error_auroc")
 _SCORE_DIGITS, _SHARE_DIGITS, _BIN_DIGITS = 5, 4, 3
-BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -206,17 +205,18 @@ def tables_block(study: Study, figures: Sequence[Drawing], folder: str) -> str:
     return "\n\n".join(parts)
 
 
-def replace_block(text: str, block: str) -> str:
+def replace_block(text: str, block: str, name: str = "results") -> str:
     r"""Return the text with the block between its two marks.
 
     >>> replace_block("a <!-- results -->old<!-- /results --> b", "new")
     'a <!-- results -->\n\nnew\n\n<!-- /results --> b'
     """
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise InputError(f"the page needs one {BEGIN} and, after it, one {END}")
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n\n{block}\n\n{END}{after}"
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise InputError(f"the page needs one {begin} and, after it, one {end}")
+    before, _, rest = text.partition(begin)
+    after = rest.partition(end)[2]
+    return f"{before}{begin}\n\n{block}\n\n{end}{after}"
 
 
 def _figures(study: Study) -> list[Drawing]:

@@ -18,11 +18,21 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, publish
+from benchmarks.compared import (
+    Comparison,
+    Key,
+    Problem,
+    Row,
+    arguments,
+    compute,
+    pooled_error,
+    publish,
+    reliability_bins,
+)
 from benchmarks.markdown import markdown_rows
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
 from nodecopy.data import Task, load_dataset, random_split
-from nodecopy.metrics import reliability_curve, score_predictions
+from nodecopy.metrics import score_predictions
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
 from nodecopy.rng import child_seed
@@ -69,16 +79,13 @@ def measure(problem: WithBase, posterior: WeightPosterior, trial: int) -> Row:
     model = BayesianGCN(problem.base, weights=posterior)
     p, y = model.fit(problem.task, trial).probabilities[problem.test], problem.truth[problem.test]
     seconds = time.process_time() - start
-    scores, curve = score_predictions(p, y), reliability_curve(p, y)
-    bins = zip(curve.count, curve.confidence, curve.accuracy, strict=True)
+    scores = score_predictions(p, y)
     return {
         "accuracy": scores.accuracy,
         "nll": round(scores.nll, 5),
         "ece": round(scores.ece_width, 5),
         "gap": round(float(p.max(1).mean()) - scores.accuracy, 5),
-        "bins": [
-            [int(n), round(float(c), 5), round(float(a), 5)] if n else [0, 0, 0] for n, c, a in bins
-        ],
+        "bins": reliability_bins(p, y),
         "seconds": round(seconds, 3),
     }
 
@@ -150,13 +157,6 @@ def with_error(values: np.ndarray, digits: int) -> str:
         return f"{values.mean():.{digits}f}"
     error = values.std(ddof=1) / np.sqrt(len(values))
     return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
-
-
-def pooled_error(several: list[Row]) -> float:
-    """Return the calibration error of the nodes of all trials together."""
-    count, confidence, accuracy = np.moveaxis(np.array([row["bins"] for row in several]), -1, 0)
-    gaps = (count * (accuracy - confidence)).sum(0)  # [bins]
-    return float(np.abs(gaps).sum() / count.sum())
 
 
 def main() -> None:

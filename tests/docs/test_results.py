@@ -13,11 +13,13 @@ import pytest
 
 from benchmarks import (
     acquisition,
+    attacks,
     beyond,
     compared,
     labelling_loop,
     other_kinds,
     paper_tables,
+    random_labels,
     suspect_edges,
     trust,
     weights,
@@ -25,7 +27,8 @@ from benchmarks import (
 )
 from benchmarks.compared import DEFAULT, Comparison, Problem
 from benchmarks.conformal import SplitConformal, conformal_quantile
-from benchmarks.paper_tables import BEGIN, END, replace_block
+from benchmarks.kinds import random_labels as random_labels_of
+from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
 from nodecopy.errors import InputError
 from nodecopy.paper.rows import read_rows
@@ -35,15 +38,18 @@ from tests.paper.fabricated import make_cell
 from tests.problems import make_task, true_labels
 
 ROOT = Path(__file__).parents[2]
+BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
-def block(tables: Callable[[dict], str], rows: Path) -> Callable[[str], str]:
-    return lambda page: replace_block(page, tables(compared.read_rows(ROOT / rows)))
+def block(tables: Callable[[dict], str], rows: Path, name: str = "results") -> Callable[[str], str]:
+    return lambda page: replace_block(page, tables(compared.read_rows(ROOT / rows)), name)
 
 
 def comparison_block(comparison: Comparison) -> Callable[[str], str]:
     return block(lambda rows: compared.tables(comparison, rows), comparison.rows)
 
+
+ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 
 PAGES: dict[str, Callable[[str], str]] = {
     "acquisition.md": block(acquisition.tables, acquisition.COMPARISON.rows),
@@ -52,10 +58,11 @@ PAGES: dict[str, Callable[[str], str]] = {
     ),
     "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
+    "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
     "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),
     "trust.md": block(trust.tables, trust.ROWS),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
-    "wrong-graphs.md": comparison_block(wrong_graphs.COMPARISON),
+    "wrong-graphs.md": lambda page: ATTACKS(comparison_block(wrong_graphs.COMPARISON)(page)),
 }
 
 
@@ -155,6 +162,26 @@ def test_calibration_is_pooled_over_trials() -> None:
     error, gap = beyond.pooled_calibration(rows)
     assert error == pytest.approx(30 / 500)
     assert gap == pytest.approx((10 - 20) / 500)
+
+
+def test_nodes_of_a_class_without_labels_are_errors() -> None:
+    p = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]])
+    row = compared.scored(p, np.array([0, 1, 1, 2]))  # two classes have labels
+    assert row["accuracy"] == 0.5
+    assert row["balanced accuracy"] == 0.5  # 1, 1/2, 0
+    assert row["nll"] == pytest.approx(-np.log([0.9, 0.8, 0.4]).mean(), abs=1e-5)
+    assert compared.pooled_error([row]) == pytest.approx((0.1 + 0.2 + 0.6 + 0.7) / 4)
+
+
+def test_classes_without_labels_have_the_highest_numbers() -> None:
+    truth = np.array([2, 2, 0, 1, -1, 3, 3, 0])
+    rng = np.random.default_rng(0)
+    train, renumbered, classes = random_labels_of(truth, 3, rng)
+    assert len(np.unique(truth[train])) == classes == renumbered[train].max() + 1
+    assert np.array_equal(np.unique(renumbered), np.arange(-1, 4))
+    assert np.array_equal(renumbered < 0, truth < 0)
+    for k in range(4):
+        assert len(np.unique(renumbered[truth == k])) == 1
 
 
 @pytest.mark.parametrize("score", ["LAC", "APS", "diffused APS"])
