@@ -7,21 +7,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from nodecopy.calibration import Component, StackedClassifier, TemperatureScaling
-from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
+from nodecopy.calibration import Component, StackedClassifier
+from nodecopy.classifiers import (
+    AnnotatedBlocks,
+    CopiedPlaces,
+    DiffusedStudent,
+    DiffusionClassifier,
+    NodeClassifier,
+    RoleClassifier,
+)
 from nodecopy.data.kernel_map import KernelMap
-from nodecopy.graph_models import HardClass, NodeCopying
+from nodecopy.graph_models import EdgeReliability, HardClass, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MaximumPosterior
 
-# Settings of the diffusion members, for all graphs.
+# Settings of all graphs; docs/methods.md has the evidence for each.
 PRECISION = 0.005
 FEATURES_PRECISION = 0.1
-GRAPH_PRECISION = 0.003
-TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
+COUNT = 0.2
 
 
 def diffusion() -> DiffusionClassifier:
@@ -51,42 +58,43 @@ def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
 
 def fast() -> StackedClassifier:
     """Return a linear classifier on diffused features, calibrated: a fraction of the time."""
-    alone = Component(diffusion(), calibrator=TemperatureScaling(-0.5))
-    return StackedClassifier((alone,), features=KernelMap())
+    return StackedClassifier((Component(diffusion()),), features=KernelMap())
 
 
 def best(n_zeta: int = 10) -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
-    Four are fitted to the labels: copied diffusion, features alone, the graph alone, and features
-    of neighbours' neighbours, each for graphs on which the others mislead. What they say together
-    starts an annotated block model, which learns from the unlabelled nodes, too; it is a component
-    like them, and so is what it learnt of the features, spread over the graph. Dense numeric
-    columns are seen through a kernel; edge weights may be in any unit.
+    Five are fitted to the labels: copied diffusion, features alone, the graph alone, features of
+    neighbours' neighbours, and roles, each for graphs on which the others mislead. Their pool
+    starts those that learn from the unlabelled nodes, too: copied places, an annotated block model,
+    and its features spread over the graph, with edges weighted by their reliability and as they
+    are. Dense numeric columns are seen through a kernel; edge weights may be in any unit.
 
     Args:
         n_zeta: V, copied graphs in each round.
     """
+
+    def component(classifier: NodeClassifier, **settings: Any) -> Component:
+        return Component(classifier, COUNT, **settings)
+
+    cheap = copied_diffusion(min(n_zeta, 3), rounds=1)
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
-    graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(GRAPH_PRECISION))
-    two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
+    graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
+    two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(PRECISION))
     return StackedClassifier(
         (
-            Component(
-                copied_diffusion(n_zeta),
-                0.25,
-                in_folds=copied_diffusion(min(n_zeta, 3), rounds=1),
-                calibrator=TemperatureScaling(-0.5),
-            ),
-            Component(features, 0.1, calibrator=TemperatureScaling(-0.7)),
-            Component(graph, 0.1, calibrator=TemperatureScaling(-1.5)),
-            Component(two_hops, 0.15, calibrator=TemperatureScaling(-0.1)),
-            Component(AnnotatedBlocks(), 0.5, calibrator=TemperatureScaling(0.4), on="pool"),
-            Component(DiffusedStudent(), 0.4, calibrator=TemperatureScaling(-1.0), on=4),
+            component(copied_diffusion(n_zeta), in_folds=cheap, reliable=True),
+            component(features),
+            component(graph),
+            component(two_hops, reliable=True),
+            component(RoleClassifier()),
+            component(CopiedPlaces(), on="pool"),
+            component(AnnotatedBlocks(), on="pool", reliable=True),
+            component(DiffusedStudent(), on=6, reliable=True),
+            component(DiffusedStudent(), on=6),
         ),
-        # A linear pool of calibrated probabilities is under-confident (Gneiting and Ranjan 2013).
-        calibrator=TemperatureScaling(-0.3, 0.3),
         features=KernelMap(),
+        edges=EdgeReliability(),
     )
 
 

@@ -8,7 +8,7 @@ the units of all components that do not wait for another at the same time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.held_out import Folds, HeldOut
-from nodecopy.calibration.pool import Pool, fit_pool
+from nodecopy.calibration.pool import NestedPool, Pool, fit_pool
 from nodecopy.calibration.temperature import TemperatureScaling
 from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, Refiner, fit_many
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, shown
 from nodecopy.executors import Executor
+from nodecopy.graph import Graph
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 
@@ -43,10 +44,10 @@ class Component:
             the classifier itself.
         calibrator: of its probabilities, before they are pooled.
         on: for a `Refiner`, what it starts from: the number of an earlier component, or "pool",
-            the calibrated pool of all components before it. In each fold, too, that is the pool
-            fitted to all held-out labels: its weights and calibrators have seen the labels of the
-            fold, the predictions that it pools have not. The effect is small
-            (docs/decisions/0027-the-best-preset.md).
+            the calibrated pool of all components before it; in each fold, the pool without the
+            labels of the fold.
+        reliable: whether it sees the graph with edges weighted by their reliability
+            (`StackedClassifier.edges`), or the observed one.
     """
 
     classifier: NodeClassifier
@@ -54,6 +55,7 @@ class Component:
     in_folds: NodeClassifier | None = None
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
     on: int | Literal["pool"] | None = None
+    reliable: bool = False
 
     def check_start(self, earlier: Sequence[Component]) -> None:
         """Raise ModelError if it starts from what the earlier components do not have."""
@@ -83,13 +85,20 @@ class ComponentFits:
         folds: the labels without those of each fold.
         calibrator: of the pool.
         executor: where components are fitted.
+        reliable: the graph with edges weighted by their reliability.
 
     Attributes:
         full: the fits to all labels.
     """
 
     def __init__(
-        self, task: Task, seed: int, folds: Folds, calibrator: Calibrator, executor: Executor
+        self,
+        task: Task,
+        seed: int,
+        folds: Folds,
+        calibrator: Calibrator,
+        executor: Executor,
+        reliable: Graph,
     ) -> None:
         self.full: list[Fitted] = []
         self._in_folds: list[Sequence[Fitted]] = []
@@ -97,6 +106,7 @@ class ComponentFits:
         self._components: list[Component] = []
         self._labels = _Tasks((task,), (seed,)), _Tasks(folds.tasks, folds.seeds)
         self._folds, self._calibrator, self._executor = folds, calibrator, executor
+        self._reliable = reliable
 
     def fit(self, components: Sequence[Component]) -> Iterator[Component]:
         """Fit components, those from the labels alone side by side; yield each when it is done."""
@@ -107,7 +117,7 @@ class ComponentFits:
                 for component in group:
                     yield from self._fit([component], self._start(on))
 
-    def pool(self) -> tuple[HeldOut, Pool]:
+    def pool(self) -> tuple[HeldOut, NestedPool]:
         """Return the held-out predictions of the components so far, and their pool."""
         held_out = self._folds.held_out(self._predictions)
         counts = np.array([component.count for component in self._components])
@@ -118,8 +128,11 @@ class ComponentFits:
         units = []
         for number, component in enumerate(components, len(self.full)):
             cheap = component.in_folds or component.classifier
-            units += [_Unit(component.classifier, number, 0), _Unit(cheap, number, 1)]
-        fits = self._executor.map(_fit_unit, units, self._labels, start)
+            units += [
+                _Unit(component.classifier, number, component.reliable, 0),
+                _Unit(cheap, number, component.reliable, 1),
+            ]
+        fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
         for component, full, in_folds in zip(components, fits, fits, strict=True):
             self.full += full
             self._in_folds.append(in_folds)
@@ -131,9 +144,9 @@ class ComponentFits:
         """Return what a component starts from."""
         if isinstance(on, int):
             return [self.full[on]], self._in_folds[on]
-        _, pool = self.pool()
-        folds = zip(*self._in_folds, strict=True)
-        return [_pooled(pool, self.full)], [_pooled(pool, fits) for fits in folds]
+        _, nested = self.pool()
+        folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
+        return [_pooled(nested.pool, self.full)], [_pooled(pool, fits) for pool, fits in folds]
 
 
 class _Tasks(NamedTuple):
@@ -148,13 +161,18 @@ class _Unit(NamedTuple):
 
     classifier: NodeClassifier
     number: int
+    reliable: bool
     which: Literal[0, 1]
 
 
-def _fit_unit(unit: _Unit, labels: tuple[_Tasks, _Tasks], start: _Start | None) -> Sequence[Fitted]:
+def _fit_unit(
+    unit: _Unit, labels: tuple[_Tasks, _Tasks], reliable: Graph, start: _Start | None
+) -> Sequence[Fitted]:
     tasks, seeds = labels[unit.which]
     if not tasks:
         return []
+    if unit.reliable:
+        tasks = tuple(replace(task, graph=reliable) for task in tasks)
     if start is not None and isinstance(unit.classifier, Refiner):
         return unit.classifier.refine_many(tasks, start[unit.which])
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]

@@ -8,12 +8,18 @@ keeps the weights near given ones while labels are few:
 
 where m is the median number of labels per class: the labels of a small class say less about other
 nodes. Each classifier has its own calibrator g_c, fitted first; g calibrates the pool.
+
+Weights and g_c have seen the labels that g is fitted to. So they are also fitted without each fold
+of the labels in turn, and g calibrates the predictions that these pools make for that fold (nested
+cross-validation: Varma and Simon 2006, "Bias in error estimation when using cross-validation for
+model selection").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +32,8 @@ from nodecopy.posterior.averaging import entropy
 from nodecopy.saving import savable
 
 _ITERATIONS = 500
+_Parts = tuple[tuple[float, ...], tuple[FittedCalibrator, ...]]
+
 # Nodes that are pooled at a time.
 _BLOCK = 2**14
 # Smaller entropies have no parts: dividing by them would overflow.
@@ -82,13 +90,27 @@ class Pool:
         return sums.posterior(self.calibrator)
 
 
+class NestedPool(NamedTuple):
+    """A pool, and what it is without each fold.
+
+    Attributes:
+        pool: fitted to all held-out labels.
+        without: pools fitted to the labels of all folds but one [folds].
+        held_out: calibrated probabilities of the held-out nodes, pooled without their fold [n, K].
+    """
+
+    pool: Pool
+    without: tuple[Pool, ...]
+    held_out: NDArray[np.float64]
+
+
 def fit_pool(
     held_out: HeldOut,
     counts: NDArray[np.floating],
     calibrators: Sequence[Calibrator],
     calibrator: Calibrator,
-) -> Pool:
-    """Fit calibrators and weights to held-out predictions.
+) -> NestedPool:
+    """Fit calibrators and weights to held-out predictions: to all, and to all but those of a fold.
 
     Args:
         held_out: predictions of C classifiers.
@@ -97,6 +119,29 @@ def fit_pool(
         calibrator: of the pool.
     """
     truth, predictions = held_out.truth, held_out.probabilities
+
+    def parts(chosen: NDArray[np.bool_]) -> _Parts:
+        return _fit_parts(predictions[:, chosen], truth[chosen], counts, calibrators)
+
+    mixture = np.empty(predictions.shape[1:])
+    nested = []
+    for fold in range(int(held_out.folds.max(initial=-1)) + 1):
+        inside = held_out.folds == fold
+        nested.append(parts(~inside))
+        mixture[inside] = _mixture(*nested[-1], predictions[:, inside])
+    fitted = calibrator.fit(mixture, truth)
+    pool = Pool(*parts(np.ones(len(truth), bool)), fitted)
+    without = tuple(Pool(*one, fitted) for one in nested)
+    return NestedPool(pool, without, fitted.apply(mixture))
+
+
+def _fit_parts(
+    predictions: NDArray[np.float64],
+    truth: NDArray[np.int64],
+    counts: NDArray[np.floating],
+    calibrators: Sequence[Calibrator],
+) -> _Parts:
+    """Return weights w, and the calibrator g_c of each classifier."""
     fitted = tuple(one.fit(p, truth) for one, p in zip(calibrators, predictions, strict=True))
     likelihoods = np.array(
         [
@@ -106,9 +151,7 @@ def fit_pool(
     )
     sizes = np.bincount(truth)
     worth = 1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0) if len(truth) else 0.0
-    weights = tuple(stacking_weights(likelihoods, counts, worth).tolist())
-    mixture = _mixture(weights, fitted, predictions)
-    return Pool(weights, fitted, calibrator.fit(mixture, truth))
+    return tuple(stacking_weights(likelihoods, counts, worth).tolist()), fitted
 
 
 def stacking_weights(

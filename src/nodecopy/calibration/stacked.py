@@ -33,6 +33,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, reach
+from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import Progress, stages
@@ -58,6 +59,8 @@ class StackedClassifier:
         class_prior: what share of the nodes each class has: "estimate" (what predictions add up
             to), "labels" (as among the labels), "uniform", or the share of each class.
         features: replaces dense numeric columns for all components; None leaves them.
+        edges: how reliable each edge is, for the components that are to see it; None leaves all
+            edges as they are.
         scale_weights: divide edge weights by their median first. Their unit matters otherwise,
             since the self-loop of a node has weight one.
         most_nodes: a larger graph is fitted within a part of about this many nodes (`part_size`),
@@ -67,9 +70,10 @@ class StackedClassifier:
 
     components: tuple[Component, ...]
     folds: int = 5
-    calibrator: Calibrator = field(default_factory=lambda: TemperatureScaling(0.0, 0.3))
+    calibrator: Calibrator = field(default_factory=TemperatureScaling)
     class_prior: str | tuple[float, ...] = "estimate"
     features: KernelMap | None = None
+    edges: EdgeReliability | None = None
     scale_weights: bool = True
     most_nodes: int | None = 20_000
 
@@ -97,15 +101,15 @@ class StackedClassifier:
         shares = prior_shares(self.class_prior, counts)
         size = self.part_size(task.graph.num_nodes)
         if size is None:
-            fitted = self._fit(task, seed, unit, progress, executor)
-            return fitted if shares is None else fitted.with_shares(shares)
-        part = _part(task, size, child_seed(seed, "part"))
-        fitting, applying = stages(progress, [1, 1])
-        if any(getattr(one.classifier, "uses_roles", False) for one in self.components):
-            task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
-        fitted = self._fit(task.part(part.nodes), seed, unit, fitting, executor)
-        at = Placement(memory=task.memory, executor=executor)
-        fitted = fitted.extended(part, task.graph, task.features, at, applying)
+            fitted, _ = self._fit(task, None, seed, unit, progress, executor)
+        else:
+            part = _part(task, size, child_seed(seed, "part"))
+            fitting, applying = stages(progress, [1, 1])
+            if any(getattr(one.classifier, "uses_roles", False) for one in self.components):
+                task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
+            fitted, reliable = self._fit(task, part.nodes, seed, unit, fitting, executor)
+            at = Placement(memory=task.memory, executor=executor)
+            fitted = fitted.extended(part, (task.graph, reliable), task.features, at, applying)
         return fitted if shares is None else fitted.with_shares(shares)
 
     def with_folds(self, folds: int) -> StackedClassifier:
@@ -132,20 +136,59 @@ class StackedClassifier:
         return int(self.most_nodes * max(1.0, math.sqrt(num_nodes / _SUBGRAPH_GROWTH_FROM)))
 
     def _fit(
-        self, task: Task, seed: int, unit: float, progress: Progress | None, executor: Executor
-    ) -> FittedStack:
+        self,
+        task: Task,
+        nodes: NDArray[np.int64] | None,
+        seed: int,
+        unit: float,
+        progress: Progress | None,
+        executor: Executor,
+    ) -> tuple[FittedStack, Graph]:
+        """Fit within some nodes, or all; return also the whole graph with reliable edges."""
+        part = task if nodes is None else task.part(nodes)
         kernel = None
         if self.features is not None:
-            kernel = self.features.fit(task.features, child_seed(seed, "features"))
+            kernel = self.features.fit(part.features, child_seed(seed, "features"))
+        reliability, reliable = None, task.graph
+        if self.edges is not None:
+            pairs_seed = child_seed(seed, "edges")
+            reliability = self.edges.fit(task.graph, task.features, kernel, pairs_seed)
+            reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
-            task = replace(task, features=kernel.apply(task.features, task.memory))
-        folds = make_folds(task, self.folds, child_seed(seed, "held out"))
-        fits = ComponentFits(task, seed, folds, self.calibrator, executor)
+            part = replace(part, features=kernel.apply(part.features, task.memory))
+        folds = make_folds(part, self.folds, child_seed(seed, "held out"))
+        inside = reliable if nodes is None else reliable.induced(nodes)
+        fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
         for done, _ in enumerate(fits.fit(self.components)):
             if progress is not None:
                 progress(done + 1, len(self.components))
-        held_out, pool = fits.pool()
-        return FittedStack(tuple(fits.full), held_out, pool, kernel, unit)
+        held_out, nested = fits.pool()
+        seeing = tuple(component.reliable for component in self.components)
+        edges = ReliableEdges(reliability, seeing)
+        fitted = FittedStack(
+            tuple(fits.full), held_out, nested.pool, nested.held_out, edges, kernel, unit
+        )
+        return fitted, reliable
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class ReliableEdges:
+    """Which components see the graph with edges weighted by their reliability.
+
+    Attributes:
+        reliability: None leaves all edges as they are.
+        components: whether each component sees it [C].
+    """
+
+    reliability: FittedReliability | None
+    components: tuple[bool, ...]
+
+    def weighted(self, graph: RowGraph, features: FeatureMatrix) -> RowGraph:
+        """Return the graph with every edge weighted by its reliability."""
+        if self.reliability is None:
+            return graph
+        return self.reliability.weighted(graph.built, features)
 
 
 @savable
@@ -180,6 +223,9 @@ class FittedStack:
         components: fitted to all labels.
         held_out: their predictions for held-out labels.
         pool: how their predictions become one.
+        nested: calibrated probabilities of the held-out nodes, by pools that did not see their
+            labels either [n, K].
+        edges: which components see edges weighted by their reliability.
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
         part: where they were fitted, if that is only a part of the graph.
@@ -189,6 +235,8 @@ class FittedStack:
     components: tuple[Fitted, ...]
     held_out: HeldOut
     pool: Pool
+    nested: NDArray[np.float64]
+    edges: ReliableEdges
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
     part: FittedPart | None = None
@@ -199,7 +247,12 @@ class FittedStack:
         count, _, k = self.held_out.probabilities.shape
         shapes = {np.shape(component.probabilities) for component in self.components}
         n = min(shapes, default=(0,))[0]
-        if shapes != {(n, k)} or not count == len(self.components) == len(self.pool.weights):
+        if self.nested.shape != self.held_out.probabilities.shape[1:]:
+            raise ModelError(
+                f"pooled held-out predictions must be [{self.held_out.nodes.size}, {k}]"
+            )
+        counts = len(self.components), len(self.pool.weights), len(self.edges.components)
+        if shapes != {(n, k)} or counts != (count,) * 3:
             raise ModelError(f"a stack of {count} components and {k} classes has fits of {shapes}")
         if self.part is not None:
             if len(self.part.nodes) != n or self.part.posterior.probabilities.shape[1] != k:
@@ -220,9 +273,8 @@ class FittedStack:
 
     @property
     def held_out_probabilities(self) -> NDArray[np.float64]:
-        """Calibrated probabilities of the held-out nodes, pooled as the others are [n, K]."""
-        p = self.pool.apply(self.held_out.probabilities)
-        return p if self.factors is None else weighted(p, self.factors)
+        """Calibrated probabilities of the held-out nodes, whose labels they did not see [n, K]."""
+        return self.nested if self.factors is None else weighted(self.nested, self.factors)
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -244,7 +296,7 @@ class FittedStack:
     def extended(
         self,
         part: Reach,
-        graph: Graph,
+        graphs: tuple[RowGraph, RowGraph],
         features: FeatureMatrix,
         at: Placement = HERE,
         progress: Progress | None = None,
@@ -253,14 +305,14 @@ class FittedStack:
 
         Args:
             part: which nodes it was fitted to.
-            graph: all of the graph, with scaled weights.
+            graphs: all of the graph, with scaled weights, and with reliable edges.
             features: of all nodes, as they were given.
             at: how to compute.
             progress: told how many components have been applied.
         """
         held_out, nodes = self.held_out, part.nodes
         held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
-        posterior = self._apply(graph, features, replace(at, nodes=nodes), progress)
+        posterior = self._apply(graphs, features, replace(at, nodes=nodes), progress)
         return replace(self, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
 
     def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
@@ -268,7 +320,9 @@ class FittedStack:
         if self.part is not None:
             nodes = self.part.nodes if at.nodes is None else at.nodes[self.part.nodes]
             at = replace(at, nodes=nodes)
-        return self._weighted(self._apply(_scaled(graph, self.weight_unit), features, at))
+        scaled = _scaled(graph, self.weight_unit)
+        graphs = scaled, self.edges.weighted(scaled, features)
+        return self._weighted(self._apply(graphs, features, at))
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
@@ -278,7 +332,7 @@ class FittedStack:
 
     def _apply(
         self,
-        graph: RowGraph,
+        graphs: tuple[RowGraph, RowGraph],
         features: FeatureMatrix,
         at: Placement,
         progress: Progress | None = None,
@@ -294,8 +348,9 @@ class FittedStack:
         components = tuple(
             one.reduced() if isinstance(one, Reducible) else one for one in self.components
         )
-        shared = components, graph, mapped, Placement(at.nodes, memory)
-        results = executor.map(_predicted, range(len(components)), *shared)
+        shared = components, graphs, mapped, Placement(at.nodes, memory)
+        units = list(enumerate(self.edges.components))
+        results = executor.map(_predicted, units, *shared)
 
         def reported() -> Iterator[Posterior]:
             for done, posterior in enumerate(results):
@@ -307,13 +362,14 @@ class FittedStack:
 
 
 def _predicted(
-    number: int,
+    unit: tuple[int, bool],
     components: Sequence[Fitted],
-    graph: RowGraph,
+    graphs: tuple[RowGraph, RowGraph],
     features: FeatureMatrix,
     at: Placement,
 ) -> Posterior:
-    return predicted_by(components[number], graph, features, at)
+    number, reliable = unit
+    return predicted_by(components[number], graphs[reliable], features, at)
 
 
 def _part(task: Task, size: int, seed: int) -> Reach:

@@ -24,7 +24,7 @@ from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import RowGraph
-from nodecopy.nn.features import unit_rows
+from nodecopy.nn.features import inverse_document_frequency, unit_rows
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
 from nodecopy.saving import savable
@@ -99,8 +99,7 @@ class FittedPlaces:
 def comparable(features: FeatureMatrix) -> FeatureMatrix:
     """Return rows of length one; columns of sparse features are weighted by their rarity."""
     if sp.issparse(features):
-        counts = np.bincount(features.indices, minlength=features.shape[1])
-        rarity = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
+        rarity = inverse_document_frequency(features)
         features = sp.csr_array(
             (features.data * rarity[features.indices], features.indices, features.indptr),
             shape=features.shape,

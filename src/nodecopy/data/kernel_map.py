@@ -116,6 +116,14 @@ class FittedKernelMap:
         """Return φ of every row, each made when it is asked for."""
         return MappedRows(self, features, memory)
 
+    def similarity(self, a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return k of each pair of rows of two matrices [n, D] -> [n]."""
+        gap = self.comparable(np.asarray(a, np.float64)) - self.comparable(
+            np.asarray(b, np.float64)
+        )
+        result: NDArray[np.float64] = np.exp(-(gap * gap).sum(1) / (2 * max(gap.shape[1], 1)))
+        return result
+
     def comparable(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return columns without units [n, D]."""
         from scipy.special import ndtri

@@ -1,4 +1,7 @@
-"""Random graph models: p(ζ | G_obs, X, Y) p(G | G_obs, ζ), the two last factors of equation 6."""
+"""Random graph models: p(ζ | G_obs, X, Y) p(G | G_obs, ζ), the two last factors of equation 6.
+
+Besides, ``reliability``: how much each observed edge is to count.
+"""
 
 from nodecopy.graph_models.base import (
     DonorPosterior,
@@ -12,6 +15,7 @@ from nodecopy.graph_models.copying import CopyingPosterior, NodeCopying
 from nodecopy.graph_models.donors import DonorRule, HardClass, SoftClass
 from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
 from nodecopy.graph_models.observed import ObservedGraph
+from nodecopy.graph_models.reliability import EdgeReliability, FittedReliability
 
 __all__ = [
     "MMSBM",
@@ -19,6 +23,8 @@ __all__ = [
     "CopyingPosterior",
     "DonorPosterior",
     "DonorRule",
+    "EdgeReliability",
+    "FittedReliability",
     "GraphModel",
     "GraphPosterior",
     "HardClass",

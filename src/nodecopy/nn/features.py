@@ -132,6 +132,13 @@ class Identity:
         return h
 
 
+def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np.float32]:
+    """Return log((1 + N) / (1 + n_d)) of each column, n_d of the N nodes having it [D]."""
+    counts = np.bincount(features.indices, minlength=features.shape[1])
+    rarity: NDArray[np.float32] = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
+    return rarity
+
+
 def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
     """Scale rows to length one; rows of zeros stay."""
     stored = features if isinstance(features, np.ndarray) else features.data

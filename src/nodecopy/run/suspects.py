@@ -37,6 +37,7 @@ from nodecopy.classifiers.blocks import (
 )
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import Graph
+from nodecopy.graph_models.reliability import log_density_ratio, random_pairs
 from nodecopy.metrics import wilson_interval
 from nodecopy.nn.features import unit_rows
 from nodecopy.rng import stream
@@ -112,11 +113,11 @@ def suspect_edges(
         return SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
     evidence = PairEvidence(graph.symmetrise().without_self_loops(), probabilities, features)
     edges = evidence.columns(ends, are_edges=True)
-    random = evidence.columns(_random_pairs(graph.num_nodes, rng), are_edges=False)
+    random = evidence.columns(random_pairs(graph.num_nodes, _RANDOM, rng), are_edges=False)
     sample = edges
     if len(edges) > _LEARNT_FROM:
         sample = edges[rng.choice(len(edges), _LEARNT_FROM, replace=False)]
-    coefficients = _log_ratio(random, sample)
+    coefficients = log_density_ratio(random, sample)
     ranked = _ranked(ends, _scores(edges, coefficients), _scores(random, coefficients), count)
     return ranked if all_edges else replace(ranked, ranked=len(ends))
 
@@ -145,29 +146,6 @@ def _ranked(
     at_most = float(np.min(bounds / _share_above(random, limits)))
     surprise = np.exp(scores[order])
     return SuspectEdges(ends[order].astype(np.int64), surprise, min(at_most, 1.0))
-
-
-def _random_pairs(nodes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw pairs of different nodes; one of them may be an edge, as it may in truth."""
-    first = rng.integers(nodes, size=_RANDOM)
-    second = (first + rng.integers(1, nodes, size=_RANDOM)) % nodes
-    return np.stack([first, second], axis=1)
-
-
-def _log_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return coefficients of log p(x | above) / p(x | below), linear in x; the last is constant.
-
-    A logistic regression in which both samples count as much as the smaller.
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    x = np.concatenate([above, below])
-    scale = np.maximum(x.std(0), 1e-9)
-    sizes = [len(above), len(below)]
-    weight = np.repeat(min(sizes) / np.array(sizes), sizes)
-    model = LogisticRegression(solver="newton-cholesky", tol=1e-8)
-    model.fit(x / scale, np.repeat([1, 0], sizes), weight)
-    return np.append(model.coef_[0] / scale, model.intercept_)
 
 
 def _scores(columns: NDArray[np.float64], coefficients: NDArray[np.float64]) -> NDArray[np.float64]:

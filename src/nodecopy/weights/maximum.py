@@ -40,13 +40,13 @@ class MaximumPosterior(Settings):
 
     Args:
         prior_precision: λ, of the Gaussian prior of every weight.
-        class_weight: None, every label counts alike, or "balanced", every class does.
+        class_weight: "balanced", every class counts alike, or None, every label does.
         tolerance: the largest entry of the gradient at which a fit has converged.
         computing: where to compute, and within what bound on memory.
     """
 
     prior_precision: Positive = 0.003
-    class_weight: Literal["balanced"] | None = None
+    class_weight: Literal["balanced"] | None = "balanced"
     tolerance: Positive = 1e-4
     computing: Computing = field(default_factory=Computing)
 
