@@ -49,7 +49,7 @@ from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
 from nodecopy.weights.objective import PADDING
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
-_SKETCH, _TOLERANCE_LABELS = 100, 100
+_SKETCH, _TOLERANCE_LABELS = 50, 100
 
 
 @savable
@@ -237,23 +237,16 @@ def _coordinates(
     def inverse(squares: Tensor) -> Tensor:
         return 1.0 / (precision + squares.clamp(min=0.0) / num_classes).unsqueeze(-1)
 
-    if design.rows is None:
-        squares, directions = _sketched(design, like)
-        rest = inverse(squares.amin(1, keepdim=True))
-        factors = (inverse(squares) - rest).float()
-        return _Coordinates(
-            lambda w: design.times(w.float()).double(),
-            lambda r: design.transposed_times(r.float()).double(),
-            lambda g: rest * g + (directions @ (factors * (directions.mT @ g.float()))).double(),
-        )
-    rows = design.rows.double()
-    if n <= FEW_COORDINATES:
-        reduced, squares = principal_rows(rows)
+    if design.rows is not None and n <= FEW_COORDINATES:
+        reduced, squares = principal_rows(design.rows.double())
         return _Coordinates(reduced.matmul, reduced.mT.matmul, inverse(squares).mul, reduced=True)
-    squares, directions = torch.linalg.eigh(rows.mT @ rows)
-    factors = inverse(squares)
-    return _Coordinates(
-        rows.matmul, rows.mT.matmul, lambda g: directions @ (factors * (directions.mT @ g))
+    squares, directions = _spectrum(design, like)
+    rest = inverse(squares.amin(1, keepdim=True))
+    factors = (inverse(squares) - rest).float()
+    return _Coordinates(  # products in single precision suffice for the tolerance of many labels
+        lambda w: design.times(w.float()).double(),
+        lambda r: design.transposed_times(r.float()).double(),
+        lambda g: rest * g + (directions @ (factors * (directions.mT @ g.float()))).double(),
     )
 
 
@@ -270,8 +263,14 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     return directions * squares.sqrt().unsqueeze(1), squares
 
 
-def _sketched(design: Design, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return about the largest eigenvalues of FᵀF [G, s], and their vectors [G, D, s]."""
+def _spectrum(design: Design, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return about the largest eigenvalues of FᵀF [G, s], and their vectors [G, D, s].
+
+    Where F is formed they are all eigenvalues.
+    """
+    if design.rows is not None:
+        squares, directions = torch.linalg.eigh((design.rows.mT @ design.rows).double())
+        return squares, directions.float()
     normal = stream(0, "sketch").normal(size=(like.shape[1], _SKETCH))
     start = like.new_tensor(normal).expand(len(like), -1, -1)
     basis = torch.linalg.qr(design.transposed_times(design.times(start)))[0]
