@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodecopy.calibration import Component, StackedClassifier, TemperatureScaling
-from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
+from nodecopy.classifiers import (
+    AnnotatedBlocks,
+    ByLabelCount,
+    DiffusedStudent,
+    DiffusionClassifier,
+)
 from nodecopy.data.kernel_map import KernelMap
 from nodecopy.graph_models import HardClass, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
@@ -62,7 +67,8 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     of neighbours' neighbours, each for graphs on which the others mislead. What they say together
     starts an annotated block model, which learns from the unlabelled nodes, too; it is a component
     like them, and so is what it learnt of the features, spread over the graph. Dense numeric
-    columns are seen through a kernel; edge weights may be in any unit.
+    columns are seen through a kernel; edge weights may be in any unit. With more than 50 labels per
+    class no graph is copied (docs/decisions/0041-many-labels.md).
 
     Args:
         n_zeta: V, copied graphs in each round.
@@ -73,9 +79,9 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     return StackedClassifier(
         (
             Component(
-                copied_diffusion(n_zeta),
+                ByLabelCount(copied_diffusion(n_zeta), diffusion()),
                 0.25,
-                in_folds=copied_diffusion(min(n_zeta, 3), rounds=1),
+                in_folds=ByLabelCount(copied_diffusion(min(n_zeta, 3), rounds=1), diffusion()),
                 calibrator=TemperatureScaling(-0.5),
             ),
             Component(features, 0.1, calibrator=TemperatureScaling(-0.7)),
