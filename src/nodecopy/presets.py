@@ -12,6 +12,7 @@ from typing import Any
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
+    ByLabelCount,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
@@ -68,7 +69,8 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     neighbours' neighbours, and roles, each for graphs on which the others mislead. Their pool
     starts those that learn from the unlabelled nodes, too: copied places, an annotated block model,
     and its features spread over the graph, with edges weighted by their reliability and as they
-    are. Dense numeric columns are seen through a kernel; edge weights may be in any unit.
+    are. Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
+    than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md).
 
     Args:
         n_zeta: V, copied graphs in each round.
@@ -77,13 +79,14 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     def component(classifier: NodeClassifier, **settings: Any) -> Component:
         return Component(classifier, COUNT, **settings)
 
-    cheap = copied_diffusion(min(n_zeta, 3), rounds=1)
+    copied = ByLabelCount(copied_diffusion(n_zeta), diffusion())
+    cheap = ByLabelCount(copied_diffusion(min(n_zeta, 3), rounds=1), diffusion())
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(PRECISION))
     return StackedClassifier(
         (
-            component(copied_diffusion(n_zeta), in_folds=cheap, reliable=True),
+            component(copied, in_folds=cheap, reliable=True),
             component(features),
             component(graph),
             component(two_hops, reliable=True),

@@ -19,6 +19,7 @@ from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
     Applicable,
+    ByLabelCount,
     ChebNetClassifier,
     CopiedPlaces,
     DiffusedStudent,
@@ -55,6 +56,7 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "diffusion with copying": BayesianGCN(
         n_zeta=3, network=Diffusion(), weights=MaximumPosterior()
     ),
+    "by label count": ByLabelCount(LabelPropagation(), DiffusionClassifier(), 2),
     "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
     "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
     "best preset": best(),

@@ -63,6 +63,22 @@ def test_rows_and_products_are_those_of_the_dense_formula(
     np.testing.assert_allclose(some.times(w)[0], (expected @ w[0].numpy())[nodes], atol=1e-4)
 
 
+@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
+def test_products_with_many_rows_are_those_of_the_rows(
+    graph: Graph | CopiedGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = [Reading(graph, 1, (np.arange(60),)), Reading(TASK.graph, 1, (np.arange(9, 50),))]
+    (formed,) = laid_out(Diffusion(), *readings)
+    monkeypatch.setattr("nodecopy.nn.diffusion.FEW_COORDINATES", 10)
+    (products,) = laid_out(Diffusion(), *readings)
+    assert products.rows is None
+    w, r = torch.randn(2, TASK.features.shape[1], 3), torch.randn(2, 60, 3)
+    torch.testing.assert_close(products.times(w), formed.times(w), atol=1e-5, rtol=1e-4)
+    if graph is not TASK.graph:  # else one operator serves both
+        expected = formed.transposed_times(r)
+        torch.testing.assert_close(products.transposed_times(r), expected, atol=1e-5, rtol=1e-4)
+
+
 def test_members_on_one_graph_and_on_several_agree() -> None:
     w = torch.randn(3, TASK.features.shape[1], 3)
     network, same = Diffusion(), [Reading(TASK.graph, m, (None,)) for m in range(3)]

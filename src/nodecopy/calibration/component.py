@@ -1,8 +1,9 @@
 """The components of a stack, and their fits: to all labels, and to all but those of each fold.
 
-A component is fitted to the labels, or refines what came before it. Fitting it to all labels is one
-unit of work, and fitting it to all folds, which share most of it, is another. An executor computes
-the units of all components that do not wait for another at the same time.
+A component is fitted to the labels, or refines what came before it. Fitting it to all labels and to
+all folds, which share most of it, is one unit of work; two where the folds have a classifier of
+their own. An executor computes the units of all components that do not wait
+for another at the same time.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from nodecopy.graph import Graph
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 
-# What a component starts from: in the fit to all labels, and in each fold.
-_Start = tuple[Sequence[Fitted], Sequence[Fitted]]
+# Tasks, seeds and fits: that of all labels first, then those of each fold.
+_FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 
 @savable
@@ -56,6 +57,11 @@ class Component:
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
     on: int | Literal["pool"] | None = None
     reliable: bool = False
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it is fitted to all labels and to the folds at once."""
+        return self.in_folds is None
 
     def check_start(self, earlier: Sequence[Component]) -> None:
         """Raise ModelError if it starts from what the earlier components do not have."""
@@ -104,7 +110,7 @@ class ComponentFits:
         self._in_folds: list[Sequence[Fitted]] = []
         self._predictions: list[NDArray[np.float64]] = []
         self._components: list[Component] = []
-        self._labels = _Tasks((task,), (seed,)), _Tasks(folds.tasks, folds.seeds)
+        self._labels = _Tasks((task, *folds.tasks), (seed, *folds.seeds))
         self._folds, self._calibrator, self._executor = folds, calibrator, executor
         self._reliable = reliable
 
@@ -124,51 +130,58 @@ class ComponentFits:
         calibrators = [component.calibrator for component in self._components]
         return held_out, fit_pool(held_out, counts, calibrators, self._calibrator)
 
-    def _fit(self, components: Sequence[Component], start: _Start | None) -> Iterator[Component]:
+    def _fit(
+        self, components: Sequence[Component], start: Sequence[Fitted] | None
+    ) -> Iterator[Component]:
         units = []
         for number, component in enumerate(components, len(self.full)):
+            if component.at_once:
+                units.append(_Unit(component.classifier, number, component.reliable, _ALL))
+                continue
             cheap = component.in_folds or component.classifier
-            units += [
-                _Unit(component.classifier, number, component.reliable, 0),
-                _Unit(cheap, number, component.reliable, 1),
-            ]
+            reliable = component.reliable
+            units.append(_Unit(component.classifier, number, reliable, _FULL))
+            units.append(_Unit(cheap, number, reliable, _FOLDS))
         fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
-        for component, full, in_folds in zip(components, fits, fits, strict=True):
-            self.full += full
+        for component in components:
+            full, *in_folds = next(fits)
+            if not component.at_once:
+                in_folds = list(next(fits))
+            self.full.append(full)
             self._in_folds.append(in_folds)
             self._predictions.append(self._folds.predictions(in_folds))
             self._components.append(component)
             yield component
 
-    def _start(self, on: int | Literal["pool"]) -> _Start:
-        """Return what a component starts from."""
+    def _start(self, on: int | Literal["pool"]) -> list[Fitted]:
+        """Return what a component starts from: in the fit to all labels, and in each fold."""
         if isinstance(on, int):
-            return [self.full[on]], self._in_folds[on]
+            return [self.full[on], *self._in_folds[on]]
         _, nested = self.pool()
         folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
-        return [_pooled(nested.pool, self.full)], [_pooled(pool, fits) for pool, fits in folds]
+        return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
 
 
 class _Tasks(NamedTuple):
-    """Tasks that are fitted at once, with the seed of each: that of all labels, or the folds."""
+    """The task of all labels and those of the folds, with the seed of each."""
 
     tasks: tuple[Task, ...]
     seeds: tuple[int, ...]
 
 
 class _Unit(NamedTuple):
-    """What is fitted at once: a classifier, to all labels (0) or to the folds (1)."""
+    """What is fitted at once: a classifier, to all labels, to the folds, or both."""
 
     classifier: NodeClassifier
     number: int
     reliable: bool
-    which: Literal[0, 1]
+    which: slice
 
 
 def _fit_unit(
-    unit: _Unit, labels: tuple[_Tasks, _Tasks], reliable: Graph, start: _Start | None
+    unit: _Unit, labels: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
 ) -> Sequence[Fitted]:
-    tasks, seeds = labels[unit.which]
+    tasks, seeds = labels.tasks[unit.which], labels.seeds[unit.which]
     if not tasks:
         return []
     if unit.reliable:

@@ -5,7 +5,7 @@ to labels, ``blocks``, ``student`` and ``places`` refine another fit, ``adapters
 is elsewhere.
 """
 
-from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
+from nodecopy.classifiers.adapters import ByLabelCount, FeatureClassifier, GivenProbabilities
 from nodecopy.classifiers.base import (
     HERE,
     Applicable,
@@ -39,6 +39,7 @@ __all__ = [
     "AnnotatedBlocks",
     "Applicable",
     "BatchFit",
+    "ByLabelCount",
     "ChebNetClassifier",
     "CopiedPlaces",
     "DiffusedStudent",

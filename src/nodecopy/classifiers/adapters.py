@@ -1,7 +1,8 @@
-"""Adapters: given probabilities, and scikit-learn classifiers on the features."""
+"""Adapters: given probabilities, a choice by the number of labels, scikit-learn on the features."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Placement
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, fit_many
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
+from nodecopy.typed import Count, Settings
 
 
 @savable
@@ -42,6 +44,33 @@ class GivenProbabilities:
                 f"row sums lie between {sums.min():.4g} and {sums.max():.4g}"
             )
         return self
+
+
+@savable
+@dataclass(frozen=True)
+class ByLabelCount(Settings):
+    """One classifier where labels are few, another where they are many.
+
+    Args:
+        few: fitted to at most ``most`` labels per class, on average.
+        many: fitted to more.
+        most: labels per class.
+    """
+
+    few: NodeClassifier
+    many: NodeClassifier
+    most: Count = 50
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        """Fit the one for this number of labels."""
+        return self._chosen(task).fit(task, seed, progress)
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
+        """Fit the one for the number of labels of the first task."""
+        return fit_many(self._chosen(tasks[0]), tasks, seeds)
+
+    def _chosen(self, task: Task) -> NodeClassifier:
+        return self.few if len(task.train) <= self.most * task.num_classes else self.many
 
 
 @dataclass(frozen=True, eq=False)

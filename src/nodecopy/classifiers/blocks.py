@@ -229,7 +229,7 @@ def softmax_regression(
     diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
     first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
     most = _REGRESSION_ITERATIONS if start is None else _REGRESSION_ITERATIONS // 2
-    return minimise(objective, first, diagonal, 1e-3, most=most).points.view(shape)
+    return minimise(objective, first, diagonal.mul, 1e-3, most=most).points.view(shape)
 
 
 def feature_scores(x: Features, weights: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.features import Features, Identity
-from nodecopy.nn.network import Computing, Reading, Weights, chunks_within
+from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
 from nodecopy.saving import savable
 
@@ -128,10 +128,9 @@ class Diffusion:
         """Return the logits Π X W [M, n, K]; there is no dropout."""
         return inputs.times(weights["w"])
 
-    def design(self, inputs: Diffused) -> Tensor:
-        """Return Π X at the labelled nodes [M, n, D]."""
-        assert inputs.rows is not None
-        return inputs.rows
+    def design(self, inputs: Diffused) -> Diffused:
+        """Return Π X at the nodes of the inputs."""
+        return inputs
 
     def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
         """Move the rows of W that belong to nodes: where X = I, a node is a feature."""
@@ -145,22 +144,46 @@ class Diffusion:
 
 
 class Diffused:
-    """Π X of M members: its rows at some nodes, or all rows as an operator."""
+    """Π X of M members: its rows at some nodes, or an operator for all nodes or many.
 
-    def __init__(self, rows: Tensor | None, operators: Sequence[Propagator]) -> None:
-        self.rows = rows  # [M, n, D]
+    Args:
+        rows: at the nodes of each member, padded with zeros [M, n, D]; None for an operator.
+        operators: one for all members, or one for each.
+        nodes: of each member, whose rows an operator gives; None is all.
+    """
+
+    def __init__(
+        self,
+        rows: Tensor | None,
+        operators: Sequence[Propagator] = (),
+        nodes: Sequence[NDArray[np.int64]] | None = None,
+    ) -> None:
+        self.rows = rows
         self._operators = operators
+        self._nodes = None if nodes is None else [torch.tensor(one) for one in nodes]
 
     def times(self, w: Tensor) -> Tensor:
-        """Return Π X W of every member [M, n, K] for W [M, D, K]."""
+        """Return Π X W of every member [M, n, C] for W [M, D, C]."""
         if self.rows is not None:
             return self.rows @ w
         if len(self._operators) == 1:  # one graph for all: their columns side by side
-            side_by_side = w.permute(1, 0, 2).flatten(1)  # [D, M K]
+            side_by_side = w.permute(1, 0, 2).flatten(1)  # [D, M C]
             scores = self._operators[0].times(side_by_side)
-            return scores.unflatten(1, (w.shape[0], -1)).permute(1, 0, 2)
-        each = zip(self._operators, w, strict=True)
-        return torch.stack([operator.times(matrix) for operator, matrix in each])
+            scores = scores.unflatten(1, (w.shape[0], -1)).permute(1, 0, 2)
+        else:
+            each = zip(self._operators, w, strict=True)
+            scores = torch.stack([operator.times(matrix) for operator, matrix in each])
+        if self._nodes is None:
+            return scores
+        return _padded([member[nodes] for member, nodes in zip(scores, self._nodes, strict=True)])
+
+    def transposed_times(self, r: Tensor) -> Tensor:
+        """Return (Π X)ᵀ R of every member [M, D, C] for R [M, n, C]."""
+        if self.rows is not None:
+            return self.rows.mT @ r
+        assert self._nodes is not None
+        each = zip(self._operators, self._nodes, r, strict=True)
+        return torch.stack([operator.transposed_times(*given) for operator, *given in each])
 
 
 class Propagator:
@@ -182,6 +205,10 @@ class Propagator:
     def times(self, w: Tensor) -> Tensor:
         """Return Π X W [N, K]: X W first, which is narrow."""
         return self.spread(self._x.times(w))
+
+    def transposed_times(self, nodes: Tensor, r: Tensor) -> Tensor:
+        """Return (Π X)ᵀ R [D, C] for R [≥ n, C], zero but for the n given nodes."""
+        return self._x.transposed_times(self._walks(nodes, r[: len(nodes)]))
 
     def rows(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X [n, D] by way of the columns Πᵀ e_i of the nodes, or of those of X.
@@ -207,10 +234,14 @@ class Propagator:
 
     def _columns(self, nodes: NDArray[np.int64]) -> Tensor:
         """Return the columns Πᵀ e_i of some nodes [N, n]."""
-        shape = self._operator.shape[0], len(nodes)
-        starts = torch.zeros(shape, dtype=torch.float32, device=self._device)
-        starts[torch.tensor(nodes), torch.arange(len(nodes))] = 1.0
-        return self.spread(starts, self._operator if self._symmetric else self._operator.flipped)
+        identity = torch.eye(len(nodes), dtype=torch.float32, device=self._device)
+        return self._walks(torch.tensor(nodes), identity)
+
+    def _walks(self, nodes: Tensor, starts: Tensor) -> Tensor:
+        """Return Πᵀ [N, C] times a matrix that is zero but for its rows at some nodes [n, C]."""
+        every = starts.new_zeros(self._operator.shape[0], starts.shape[1])
+        every[nodes] = starts
+        return self.spread(every, self._operator if self._symmetric else self._operator.flipped)
 
     def spread(self, h: Tensor, operator: SparseOperator | None = None) -> Tensor:
         """Return Π h = Σ_t c_t Âᵗ h [N, F]; of another operator, its walks."""
@@ -235,15 +266,15 @@ class _Shared:
     ) -> Diffused:
         """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
         if any(chosen is None for chosen in nodes):
-            alike = all(graph is graphs[0] for graph in graphs)
-            return Diffused(None, [self._of(graph) for graph in (graphs[:1] if alike else graphs)])
+            return Diffused(None, self._operators(graphs))
         outputs = [chosen for chosen in nodes if chosen is not None]
-        longest = max(map(len, outputs))
-        rows = [
-            functional.pad(member, (0, 0, 0, longest - len(member)))  # [n, D]
-            for member in self._rows(graphs, outputs)
-        ]
-        return Diffused(torch.stack(rows), [])
+        if _coordinates(outputs, self._x.num_columns) > FEW_COORDINATES:
+            return Diffused(None, self._operators(graphs), outputs)
+        return Diffused(_padded(list(self._rows(graphs, outputs))))
+
+    def _operators(self, graphs: Sequence[RowGraph]) -> list[Propagator]:
+        alike = all(graph is graphs[0] for graph in graphs)
+        return [self._of(graph) for graph in (graphs[:1] if alike else graphs)]
 
     def _rows(
         self, graphs: Sequence[RowGraph], nodes: Sequence[NDArray[np.int64]]
@@ -262,17 +293,38 @@ class _Shared:
         return self._last[1]
 
 
+def _coordinates(nodes: Sequence[NDArray[np.int64]], d: int) -> int:
+    """Return the number of principal coordinates of the rows of Π X at the nodes of any member."""
+    return min(max(map(len, nodes)), d)
+
+
+def _padded(members: Sequence[Tensor]) -> Tensor:
+    """Stack the rows of members [n, C], with zeros below those of a member that has fewer."""
+    longest = max(map(len, members))
+    return torch.stack([functional.pad(rows, (0, 0, 0, longest - len(rows))) for rows in members])
+
+
 def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return an upper estimate of what one member takes: rows of Π and Π X, or its scores."""
     size = 0
     for nodes in reading.nodes:
-        size += score_bytes(n, k) if nodes is None else row_bytes(len(nodes), n, d)
+        if nodes is None:
+            size += score_bytes(n, k)
+        elif _coordinates([nodes], d) <= FEW_COORDINATES:
+            size += row_bytes(len(nodes), n, d)
+        else:
+            size += score_bytes(n, k) + search_bytes(d, k)
     return size + 4 * d * k
 
 
 def score_bytes(n: int, k: int) -> int:
     """Return what scores of every node take while they spread: a few copies."""
     return 20 * n * k
+
+
+def search_bytes(d: int, k: int) -> int:
+    """Return what searching W takes where rows are not formed: gradients, steps, a sketch."""
+    return (200 * k + 1600) * d
 
 
 def row_bytes(labels: int, n: int, d: int) -> int:

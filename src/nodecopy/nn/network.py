@@ -22,6 +22,10 @@ from nodecopy.graph import RowGraph
 from nodecopy.machine import usable_memory
 from nodecopy.saving import savable
 
+# Rows of a linear network are formed where they have at most so many principal coordinates, the
+# smaller number of nodes and columns; beyond, products with them cost less than forming them.
+FEW_COORDINATES = 512
+
 Weights = dict[str, Tensor]
 Item = TypeVar("Item")
 
@@ -122,12 +126,29 @@ class Network(Protocol):
         ...
 
 
+class Design(Protocol):
+    """F of M members at the n nodes that inputs were laid out for; rows of padding are zero."""
+
+    @property
+    def rows(self) -> Tensor | None:
+        """F itself [M, n, D], where it is small enough to be formed."""
+        ...
+
+    def times(self, w: Tensor) -> Tensor:
+        """Return F W of every member [M, n, C] for W [M, D, C]."""
+        ...
+
+    def transposed_times(self, r: Tensor) -> Tensor:
+        """Return Fᵀ R of every member [M, D, C] for R [M, n, C]."""
+        ...
+
+
 @runtime_checkable
 class LinearNetwork(Network, Protocol):
     """A network with logits F W: a convex loss, and one maximum of the posterior."""
 
-    def design(self, inputs: Any) -> Tensor:
-        """Return F of the nodes that inputs were laid out for, rows of padding zero [M, n, D]."""
+    def design(self, inputs: Any) -> Design:
+        """Return F of inputs that were laid out for some nodes of each member."""
         ...
 
 

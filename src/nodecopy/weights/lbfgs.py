@@ -2,9 +2,9 @@
 
 Liu and Nocedal (1989), "On the limited memory BFGS method for large scale optimization": the
 direction is -H g, with H built from the last steps s and changes y of the gradient by the two-loop
-recursion, beginning with a given diagonal, scaled as the last step was; the step is halved until
-the objective has fallen by a share of what the gradient promises (Armijo). A problem that has
-converged stays where it is.
+recursion, beginning with a given approximation, scaled as the last step was; the step is halved
+until the objective has fallen by a share of what the gradient promises (Armijo). A problem that has
+converged, or that rounding keeps from getting lower, stays where it is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from torch import Tensor
 
 Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Points [M, P] -> (values [M], gradients [M, P])."""
+
+Inverse = Callable[[Tensor], Tensor]
+"""Gradients g [M, P] -> about H g, with H the inverse of the Hessian; symmetric and positive."""
 
 _HISTORY = 10
 _SUFFICIENT = 1e-4
@@ -31,33 +34,37 @@ class Minimum(NamedTuple):
 
 
 def minimise(
-    objective: Objective, start: Tensor, diagonal: Tensor, tolerance: float, most: int = 1000
+    objective: Objective,
+    start: Tensor,
+    inverse: Inverse,
+    tolerance: float,
+    most: int = 1000,
 ) -> Minimum:
     """Minimise M convex functions of P variables.
 
     Args:
         objective: values and gradients of all problems.
         start: where to begin [M, P].
-        diagonal: about the inverse of the Hessian's diagonal, which the recursion starts from.
+        inverse: about the inverse of the Hessian, which the recursion starts from.
         tolerance: the largest entry of a gradient at which its problem has converged.
         most: iterations, at most.
 
     >>> scale = torch.tensor([[1.0, 100.0]])
     >>> bowl = lambda x: ((0.5 * scale * (x - 1) ** 2).sum(1), scale * (x - 1))
-    >>> minimise(bowl, torch.zeros(1, 2), torch.ones(1, 2), 1e-4).points.round(decimals=3)
+    >>> minimise(bowl, torch.zeros(1, 2), torch.clone, 1e-4).points.round(decimals=3)
     tensor([[1., 1.]])
     """
     x, pairs = start, list[tuple[Tensor, Tensor, Tensor]]()
     value, gradient = objective(x)
+    lowest = torch.zeros_like(value, dtype=torch.bool)  # as far as rounding allows
     for _ in range(most):
-        active = gradient.abs().amax(1) > tolerance
+        active = (gradient.abs().amax(1) > tolerance) & ~lowest
         if not bool(active.any()):
             break
-        direction = -_times_inverse(gradient, pairs, diagonal)
+        direction = -_times_inverse(gradient, pairs, inverse)
         direction[~active] = 0.0
         step, new_value, new_gradient = _search(objective, x, value, gradient, direction)
-        if not bool((step > 0).any()):
-            break  # rounding: no problem can get lower
+        lowest |= active & (step == 0)
         moved = step[:, None] * direction
         x, change = x + moved, new_gradient - gradient
         curvature = (moved * change).sum(1)
@@ -67,7 +74,7 @@ def minimise(
 
 
 def _times_inverse(
-    gradient: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]], diagonal: Tensor
+    gradient: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]], inverse: Inverse
 ) -> Tensor:
     """Return H g by the two-loop recursion; a problem that did not move skips that pair."""
     q, factors = gradient.clone(), []
@@ -76,10 +83,10 @@ def _times_inverse(
         factor = rho * (s * q).sum(1)
         q -= factor[:, None] * y
         factors.append((factor, rho))
-    q = q * diagonal
-    if pairs:  # the scale of the last step corrects that of the diagonal
+    q = inverse(q)
+    if pairs:  # the scale of the last step corrects that of the approximation
         _, y, curvature = pairs[-1]
-        scale = curvature / (y * y * diagonal).sum(1)
+        scale = curvature / (y * inverse(y)).sum(1)
         q *= torch.where(curvature > 0, scale, 1.0)[:, None]
     for (s, y, _), (factor, rho) in zip(pairs, reversed(factors), strict=True):
         q += (factor - rho * (y * q).sum(1))[:, None] * s

@@ -4,33 +4,52 @@ With logits F W, F [n, D] the rows of the labelled nodes, and a Gaussian prior o
 
     Ŵ = argmin  Σ_i -v_i log softmax(F_i W)_{y_i}  +  λ/2 ‖W‖²
 
-is convex and has one answer. It lies in the span of the labelled rows, W = Fᵀ v (Y - P) / λ at the
-maximum, so the search needs only the principal coordinates of those rows, min(n, D) of them: the
-dual where labels are few, the primal where they are many. Every label counts alike, v_i = 1, or
-every class does, v_i = n / (classes · n_{y_i}), however many labels it has.
+is convex and has one answer. With few labels it is searched in the min(n, D) principal coordinates
+of F, in which the Hessian at W = 0 is diagonal; W = Fᵀ v (Y - P) / λ there. With many labels W
+itself is searched, and members on one graph share F. It is formed where it has few columns;
+otherwise there are only products with it, whose cost does not grow with the labels, and a random
+sketch of FᵀF preconditions (Frangella, Tropp and Udell 2021, "Randomized Nyström preconditioning").
+
+Every label counts alike, v_i = 1, or every class does, v_i = n / (classes · n_{y_i}), however many
+labels it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, TrainingError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.network import Computing, LinearNetwork, Network
+from nodecopy.nn.network import (
+    FEW_COORDINATES,
+    Computing,
+    Design,
+    LinearNetwork,
+    Network,
+    Reading,
+)
 from nodecopy.progress import Progress
+from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Positive, Settings
 from nodecopy.weights.base import WeightSamples
-from nodecopy.weights.descent import each_task, supervised
-from nodecopy.weights.lbfgs import Minimum, minimise
-from nodecopy.weights.objective import CrossEntropy
+from nodecopy.weights.descent import each_task
+from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
+from nodecopy.weights.objective import PADDING
+
+# Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
+_SKETCH, _TOLERANCE_LABELS = 50, 100
 
 
 @savable
@@ -41,7 +60,8 @@ class MaximumPosterior(Settings):
     Args:
         prior_precision: λ, of the Gaussian prior of every weight.
         class_weight: "balanced", every class counts alike, or None, every label does.
-        tolerance: the largest entry of the gradient at which a fit has converged.
+        tolerance: the largest entry of the gradient at which a fit has converged; for each hundred
+            labels where they are many (more than `nodecopy.nn.network.FEW_COORDINATES`).
         computing: where to compute, and within what bound on memory.
     """
 
@@ -66,23 +86,27 @@ class MaximumPosterior(Settings):
                 f"got {type(network).__name__}"
             )
         members = each_task(tasks, graphs, seeds)
-        sets = [(task.train,) for task in members]
-        layout = supervised(network, members, graphs, seeds, sets, self.computing, CrossEntropy())
-        parts = []
-        for chosen, (supervision,) in layout:
-            parts.append(
-                softmax_weights(
-                    network.design(supervision.inputs),
-                    supervision.targets,
-                    members[0].num_classes,
-                    self.prior_precision,
-                    self.tolerance,
-                    balanced=self.class_weight is not None,
-                ).cpu()
-            )
+        num_classes, features = members[0].num_classes, members[0].features
+        groups = list[_Group]()
+        w = network.initial_weights(features.shape[1], num_classes, stream(0, "size"))
+        computing = self.computing.within(members[0].memory)
+        readings = _readings(members, graphs, groups)
+        parts = list[Tensor]()
+        for chosen, (inputs,) in network.lay_out(readings, features, w, computing):
+            solved = softmax_weights(
+                network.design(inputs),
+                torch.as_tensor(_targets(groups[chosen]), device=torch.device(computing.device)),
+                num_classes,
+                self.prior_precision,
+                self.tolerance,
+                balanced=self.class_weight is not None,
+            ).cpu()
+            parts += [
+                w[: len(group.tasks)] for w, group in zip(solved, groups[chosen], strict=True)
+            ]
             if progress is not None:
-                progress(chosen.stop, len(graphs))
-            del supervision
+                progress(sum(map(len, parts)), len(members))
+            del inputs
         return WeightSamples(network, {"w": torch.cat(parts)}, tuple(seeds))
 
     def point(self) -> MaximumPosterior:
@@ -90,8 +114,41 @@ class MaximumPosterior(Settings):
         return self
 
 
+class _Group(NamedTuple):
+    """Members that share F, and the nodes that any of them has a label of."""
+
+    tasks: list[Task]
+    nodes: NDArray[np.int64]
+
+
+def _readings(
+    members: Sequence[Task], graphs: Sequence[RowGraph], groups: list[_Group]
+) -> Iterator[Reading]:
+    """Yield what to lay out; consecutive members on one graph with many labels share it."""
+    for graph, together in groupby(zip(graphs, members, strict=True), itemgetter(0)):
+        tasks = [task for _, task in together]
+        union = np.unique(np.concatenate([task.train for task in tasks]))
+        shared = [_Group(tasks, union)]
+        if len(union) <= FEW_COORDINATES:
+            shared = [_Group([task], task.train) for task in tasks]
+        for group in shared:
+            groups.append(group)
+            yield Reading(graph, 0, (group.nodes,))
+
+
+def _targets(groups: Sequence[_Group]) -> NDArray[np.int64]:
+    """Return the class of each node of each member, or padding [G, m, n]."""
+    shape = max(len(group.tasks) for group in groups), max(len(group.nodes) for group in groups)
+    targets = np.full((len(groups), *shape), PADDING, np.int64)
+    for group, rows in zip(groups, targets, strict=True):
+        for task, row in zip(group.tasks, rows, strict=False):
+            shown = np.isin(group.nodes, task.train)
+            row[: len(shown)][shown] = task.labels[group.nodes[shown]]
+    return targets
+
+
 def softmax_weights(
-    rows: Tensor,
+    design: Design,
     targets: Tensor,
     num_classes: int,
     prior_precision: float,
@@ -99,51 +156,98 @@ def softmax_weights(
     *,
     balanced: bool = False,
 ) -> Tensor:
-    """Return the maximum Ŵ of every member [M, D, K].
+    """Return the maximum Ŵ of every member [G, m, D, K].
 
     Args:
-        rows: F, padded with zeros where a member has fewer rows [M, n, D].
-        targets: the class of each row, negative where padded [M, n].
+        design: F of G graphs, each with m members.
+        targets: the class of each row, negative where a member does not have it [G, m, n].
         num_classes: K.
         prior_precision: λ.
         tolerance: of the gradient.
         balanced: whether every class counts alike.
     """
-    if not bool(torch.isfinite(rows).all()):
-        raise TrainingError("the diffused features are not finite; check the scale of the features")
+    members = targets.shape[1]
     onehot = functional.one_hot(targets.clamp(min=0), num_classes).double()
-    onehot *= (targets >= 0).unsqueeze(-1)  # [M, n, K]
+    onehot *= (targets >= 0).unsqueeze(-1)  # [G, m, n, K]
     v = label_weights(onehot) if balanced else onehot.sum(-1, keepdim=True)
-    reduced, squares = principal_rows(rows.double())
-    shape = (len(rows), reduced.shape[2], num_classes)
+    v, onehot = v.transpose(1, 2), (v * onehot).transpose(1, 2)  # [G, n, m, …]
+
+    def together(z: Tensor) -> Tensor:
+        """[G m, P K] -> [G, P, m K]: columns of members on one graph side by side."""
+        return z.view(len(targets), members, -1, num_classes).transpose(1, 2).flatten(2)
+
+    def each(columns: Tensor) -> Tensor:
+        """[G, P, m K] -> [G m, P K]."""
+        return columns.unflatten(2, (members, -1)).transpose(1, 2).flatten(2).flatten(0, 1)
+
+    first = design.transposed_times((onehot - v / num_classes).flatten(2).float())
+    if not bool(torch.isfinite(first).all()):
+        raise TrainingError("the diffused features are not finite; check the scale of the features")
+    f = _coordinates(design, first, prior_precision, num_classes, targets.shape[2])
 
     def residuals(z: Tensor) -> tuple[Tensor, Tensor]:
-        logarithms = torch.log_softmax(reduced @ z.view(shape), -1)
-        return -(v * onehot * logarithms).sum((1, 2)), v * (onehot - logarithms.exp())
+        logits = f.times(together(z)).unflatten(2, (members, -1))  # [G, n, m, K]
+        logarithms = torch.log_softmax(logits, -1)
+        loss = -(onehot * logarithms).sum((1, 3)).flatten()
+        return loss, (onehot - v * logarithms.exp_()).flatten(2)
 
     def objective(z: Tensor) -> tuple[Tensor, Tensor]:
         loss, rest = residuals(z)
-        gradient = prior_precision * z - (reduced.mT @ rest).flatten(1)
+        gradient = prior_precision * z - each(f.transposed_times(rest))
         return loss + 0.5 * prior_precision * (z * z).sum(1), gradient
 
-    # At W = 0 the Hessian is diagonal in these coordinates, but for the coupling of the classes.
-    diagonal = 1.0 / (prior_precision + squares / num_classes)
-    diagonal = diagonal.unsqueeze(-1).expand(shape).flatten(1)
-    solution = minimise(objective, torch.zeros_like(diagonal), diagonal, tolerance)
+    start = torch.zeros_like(each(f.transposed_times(onehot.flatten(2))))
+    if not f.reduced:
+        tolerance *= targets.shape[2] / _TOLERANCE_LABELS
+    solution = minimise(objective, start, lambda g: each(f.inverse(together(g))), tolerance)
     _check_converged(solution, tolerance)
-    rest = residuals(solution.points)[1] / prior_precision
-    return rows.mT @ rest.to(rows.dtype)
+    w = together(solution.points)
+    if f.reduced:
+        w = design.transposed_times((residuals(solution.points)[1] / prior_precision).float())
+    return w.unflatten(2, (members, -1)).transpose(1, 2).float()
 
 
 def label_weights(onehot: Tensor) -> Tensor:
-    """Return v_i = n / (classes · n_{y_i}) of each label [M, n, 1], zero where padded.
+    """Return v_i = n / (classes · n_{y_i}) of each label [..., n, 1], zero where padded.
 
     >>> label_weights(torch.eye(2)[None, [0, 1, 1, 1, 1]]).flatten().tolist()
     [2.5, 0.625, 0.625, 0.625, 0.625]
     """
-    counts = onehot.sum(1, keepdim=True)  # [M, 1, K]
-    of_class = counts.sum(2, keepdim=True) / (counts > 0).sum(2, keepdim=True) / counts.clamp(min=1)
+    counts = onehot.sum(-2, keepdim=True)  # [..., 1, K]
+    of_class = (
+        counts.sum(-1, keepdim=True) / (counts > 0).sum(-1, keepdim=True) / counts.clamp(min=1)
+    )
     return (onehot * of_class).sum(-1, keepdim=True)
+
+
+class _Coordinates(NamedTuple):
+    """The coordinates of the search, P of them: products with F, and a preconditioner."""
+
+    times: Inverse  # F z [G, n, C] for z [G, P, C]
+    transposed_times: Inverse  # Fᵀ r [G, P, C] for r [G, n, C]
+    inverse: Inverse  # about the inverse of the Hessian at W = 0, but for the coupling of classes
+    reduced: bool = False
+
+
+def _coordinates(
+    design: Design, like: Tensor, precision: float, num_classes: int, n: int
+) -> _Coordinates:
+    """Return the principal coordinates of few rows; of many, those of W."""
+
+    def inverse(squares: Tensor) -> Tensor:
+        return 1.0 / (precision + squares.clamp(min=0.0) / num_classes).unsqueeze(-1)
+
+    if design.rows is not None and n <= FEW_COORDINATES:
+        reduced, squares = principal_rows(design.rows.double())
+        return _Coordinates(reduced.matmul, reduced.mT.matmul, inverse(squares).mul, reduced=True)
+    squares, directions = _spectrum(design, like)
+    rest = inverse(squares.amin(1, keepdim=True))
+    factors = (inverse(squares) - rest).float()
+    return _Coordinates(  # products in single precision suffice for the tolerance of many labels
+        lambda w: design.times(w.float()).double(),
+        lambda r: design.transposed_times(r.float()).double(),
+        lambda g: rest * g + (directions @ (factors * (directions.mT @ g.float()))).double(),
+    )
 
 
 def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,6 +261,22 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     squares, directions = torch.linalg.eigh(rows @ rows.mT)
     squares = squares.clamp(min=0.0)
     return directions * squares.sqrt().unsqueeze(1), squares
+
+
+def _spectrum(design: Design, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Return about the largest eigenvalues of FᵀF [G, s], and their vectors [G, D, s].
+
+    Where F is formed they are all eigenvalues.
+    """
+    if design.rows is not None:
+        squares, directions = torch.linalg.eigh((design.rows.mT @ design.rows).double())
+        return squares, directions.float()
+    normal = stream(0, "sketch").normal(size=(like.shape[1], _SKETCH))
+    start = like.new_tensor(normal).expand(len(like), -1, -1)
+    basis = torch.linalg.qr(design.transposed_times(design.times(start)))[0]
+    spread = design.times(basis)
+    squares, directions = torch.linalg.eigh(spread.mT @ spread)
+    return squares.double(), basis @ directions
 
 
 def _check_converged(solution: Minimum, tolerance: float) -> None:

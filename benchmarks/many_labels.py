@@ -1,0 +1,153 @@
+"""Many labels: what a default fit costs as they grow, and its accuracy beside other methods.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.many_labels [--trials 3] [--only cora]
+    python -m benchmarks.many_labels --show
+
+Labels are drawn at random, 20 times the number of classes up to half of all nodes; all other nodes
+are tested. Times are CPU seconds on one thread; a ratio is to the fewest labels of the dataset, of
+the same trial. Gradient boosting reads 64 principal components of the features, themselves and
+after one and two propagations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from benchmarks.compared import (
+    DEFAULT,
+    Comparison,
+    Problem,
+    Row,
+    add_row,
+    arguments,
+    measured,
+    publish,
+    read_rows,
+)
+from benchmarks.markdown import markdown_rows
+from benchmarks.measure import keep_freed_memory
+from nodecopy.classifiers import (
+    DiffusionClassifier,
+    FeatureClassifier,
+    Fitted,
+    GCNClassifier,
+)
+from nodecopy.data import Task, load_dataset
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.propagation import whole_adjacency
+from nodecopy.paper.geometric import appnp
+from nodecopy.presets import best
+from nodecopy.rng import stream
+
+COUNTS = {
+    "cora": (140, 1354),
+    "citeseer": (120, 1663),
+    "pubmed": (60, 600, 6000, 9858),
+}
+COMPONENTS = 64
+
+
+@dataclass(frozen=True)
+class DiffusedBoosting:
+    """Gradient boosting on [X, ÂX, Â²X], X reduced to its principal components."""
+
+    def fit(self, task: Task, seed: int = 0) -> Fitted:
+        n, (indptr, columns, values) = task.graph.num_nodes, whole_adjacency(task.graph)
+        adjacency = sp.csr_array((values, columns, indptr), shape=(n, n))
+        hops = [TruncatedSVD(COMPONENTS, random_state=0).fit_transform(task.features)]
+        for _ in range(2):
+            hops.append(adjacency @ hops[-1])
+        several = np.bincount(task.labels[task.train]).min() >= 10  # for a stratified validation
+        boosting = HistGradientBoostingClassifier(max_iter=200, early_stopping=bool(several))
+        features = np.hstack(hops).astype(np.float32)
+        return FeatureClassifier(boosting).fit(replace(task, features=features), seed)
+
+
+COMPARISON = Comparison(
+    cases={},
+    methods={
+        DEFAULT: lambda _: best(),
+        "GCN": lambda _: GCNClassifier(),
+        "SGC": lambda _: DiffusionClassifier(Diffusion(0.0, 2)),
+        "APPNP": lambda _: appnp(),
+        "boosting": lambda _: DiffusedBoosting(),
+    },
+    labels=(),
+    rows=Path("results", "many-labels.jsonl"),
+)
+
+
+def random_labels(name: str, count: int, trial: int) -> Problem:
+    """Draw labels at random; those of fewer are among those of more."""
+    data = load_dataset(name)
+    order = stream(trial, "many labels", name).permutation(np.flatnonzero(data.labels >= 0))
+    train, test = np.sort(order[:count]), np.sort(order[count:])
+    task = Task.of(data.graph, data.features, data.labels, train, num_classes=data.num_classes)
+    return Problem(task, data.labels, test)
+
+
+def table(rows: dict[tuple[str, int, int, str], Row]) -> str:
+    """Return accuracies of every method, and the cost of the default."""
+    lines = []
+    for name, counts in COUNTS.items():
+        for count in counts:
+            cell = {(t, m): row for (c, n, t, m), row in rows.items() if (c, n) == (name, count)}
+            few = {
+                t: row
+                for (c, n, t, m), row in rows.items()
+                if (c, n, m) == (name, counts[0], DEFAULT)
+            }
+            ours = {t: row["seconds"] for (t, m), row in cell.items() if m == DEFAULT and t in few}
+            if not ours:
+                continue
+            ratio = np.mean([seconds / few[t]["seconds"] for t, seconds in ours.items()])
+            means = {
+                method: 100
+                * np.mean([row["accuracy"] for (_, m), row in cell.items() if m == method])
+                for method in COMPARISON.methods
+                if any(m == method for _, m in cell)
+            }
+            others = [mean for method, mean in means.items() if method != DEFAULT]
+            away = f"{means[DEFAULT] - max(others):+.1f}" if others else ""
+            accuracies = [f"{means[m]:.1f}" if m in means else "" for m in COMPARISON.methods]
+            cost = f"{np.mean(list(ours.values())):.1f}"
+            lines.append([f"{name}, {count}", *accuracies, away, cost, f"{ratio:.2f}"])
+    heads = ["labels", *COMPARISON.methods, "minus the best other", "CPU s", "ratio"]
+    return markdown_rows(heads, lines)
+
+
+def main() -> None:
+    parser = arguments(COMPARISON, str(__doc__))
+    parser.set_defaults(trials=3)
+    chosen = parser.parse_args()
+    keep_freed_memory()
+    torch.set_num_threads(1)
+    rows = read_rows(chosen.rows)
+    best().fit(random_labels("cora", 35, 0).task)  # what is loaded once does not count
+    grid = [
+        (name, count, trial, method)
+        for trial in range(chosen.first_trial, 0 if chosen.show else chosen.trials)
+        for name in COUNTS
+        if name.startswith(tuple(chosen.only))
+        for count in chosen.labels or COUNTS[name]
+        for method in chosen.methods or COMPARISON.methods
+    ]
+    for key in grid:
+        if chosen.again or key not in rows:
+            name, count, trial, method = key
+            problem = random_labels(name, count, trial)
+            add_row(
+                chosen.rows, rows, key, measured(problem, COMPARISON.methods[method](count), trial)
+            )
+    publish(table(rows), chosen.page)
+
+
+if __name__ == "__main__":
+    main()
