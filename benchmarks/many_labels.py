@@ -23,13 +23,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from benchmarks.compared import (
     DEFAULT,
     Comparison,
+    Key,
     Problem,
     Row,
     add_row,
     arguments,
+    distance,
     measured,
     publish,
     read_rows,
+    scores,
 )
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
@@ -70,18 +73,14 @@ class DiffusedBoosting:
         return FeatureClassifier(boosting).fit(replace(task, features=features), seed)
 
 
-COMPARISON = Comparison(
-    cases={},
-    methods={
-        DEFAULT: lambda _: best(),
-        "GCN": lambda _: GCNClassifier(),
-        "SGC": lambda _: DiffusionClassifier(Diffusion(0.0, 2)),
-        "APPNP": lambda _: appnp(),
-        "boosting": lambda _: DiffusedBoosting(),
-    },
-    labels=(),
-    rows=Path("results", "many-labels.jsonl"),
-)
+METHODS = {
+    DEFAULT: lambda _: best(),
+    "GCN": lambda _: GCNClassifier(),
+    "SGC": lambda _: DiffusionClassifier(Diffusion(0.0, 2)),
+    "APPNP": lambda _: appnp(),
+    "boosting": lambda _: DiffusedBoosting(),
+}
+COMPARISON = Comparison({}, METHODS, (), Path("results", "many-labels.jsonl"))
 
 
 def random_labels(name: str, count: int, trial: int) -> Problem:
@@ -93,33 +92,22 @@ def random_labels(name: str, count: int, trial: int) -> Problem:
     return Problem(task, data.labels, test)
 
 
-def table(rows: dict[tuple[str, int, int, str], Row]) -> str:
-    """Return accuracies of every method, and the cost of the default."""
+def table(rows: dict[Key, Row]) -> str:
+    """Return accuracies in the trials that all methods have, and the cost of the default."""
     lines = []
     for name, counts in COUNTS.items():
+        few = scores(COMPARISON, rows, name, counts[0], "seconds").get(DEFAULT, np.zeros(0))
         for count in counts:
-            cell = {(t, m): row for (c, n, t, m), row in rows.items() if (c, n) == (name, count)}
-            few = {
-                t: row
-                for (c, n, t, m), row in rows.items()
-                if (c, n, m) == (name, counts[0], DEFAULT)
-            }
-            ours = {t: row["seconds"] for (t, m), row in cell.items() if m == DEFAULT and t in few}
-            if not ours:
+            accuracy = scores(COMPARISON, rows, name, count, "accuracy")
+            if DEFAULT not in accuracy:
                 continue
-            ratio = np.mean([seconds / few[t]["seconds"] for t, seconds in ours.items()])
-            means = {
-                method: 100
-                * np.mean([row["accuracy"] for (_, m), row in cell.items() if m == method])
-                for method in COMPARISON.methods
-                if any(m == method for _, m in cell)
-            }
-            others = [mean for method, mean in means.items() if method != DEFAULT]
-            away = f"{means[DEFAULT] - max(others):+.1f}" if others else ""
-            accuracies = [f"{means[m]:.1f}" if m in means else "" for m in COMPARISON.methods]
-            cost = f"{np.mean(list(ours.values())):.1f}"
-            lines.append([f"{name}, {count}", *accuracies, away, cost, f"{ratio:.2f}"])
-    heads = ["labels", *COMPARISON.methods, "minus the best other", "CPU s", "ratio"]
+            seconds = scores(COMPARISON, rows, name, count, "seconds")[DEFAULT]
+            means = [f"{100 * accuracy[m].mean():.1f}" if m in accuracy else "" for m in METHODS]
+            away = f"{100 * distance(accuracy)[0]:+.1f}" if len(accuracy) > 1 else ""
+            ratio = f"{np.max(seconds / few):.2f}" if len(few) == len(seconds) else ""
+            label, trials = f"{name}, {count}", str(len(seconds))
+            lines.append([label, trials, *means, away, f"{seconds.mean():.1f}", ratio])
+    heads = ["labels", "trials", *METHODS, "minus the best other", "CPU s", "largest ratio"]
     return markdown_rows(heads, lines)
 
 
