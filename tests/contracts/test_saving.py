@@ -59,7 +59,14 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedPart": (no_nodes, 0.5, Posterior.undivided(p)),
         "FittedPlaces": (20, p, p),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
-        "FittedStack": ((given,), held_out, Pool((1.0,), (one,), one)),
+        "FittedReliability": (p[0],),
+        "FittedStack": (
+            (given,),
+            held_out,
+            Pool((1.0,), (one,), one),
+            p[:0],
+            ReliableEdges(None, (False,)),
+        ),
         FittedTables.__name__: (
             {"ids": no_nodes},
             no_nodes,
@@ -75,6 +82,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
+        "ReliableEdges": (None, (True, False)),
         "SavedClassifier": (state, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),

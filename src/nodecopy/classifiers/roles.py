@@ -57,7 +57,8 @@ class RoleClassifier:
         """Fit to several tasks that differ in their labels only."""
         columns = tasks[0].roles if tasks[0].roles is not None else role_columns(tasks[0].graph)
         kernel = self.kernel.fit(columns, 0)
-        mapped = [replace(task, features=_mapped(kernel, columns)) for task in tasks]
+        features = np.asarray(_mapped(kernel, columns))
+        mapped = [replace(task, features=features) for task in tasks]
         linear = DiffusionClassifier(Diffusion(1.0, 0), self.weights)
         return [FittedRoles(kernel, fitted) for fitted in linear.fit_many(mapped, seeds)]
 
