@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from nodecopy import saving
-from nodecopy.calibration import Component, HeldOut, Pool, Temperature
+from nodecopy.calibration import Component, HeldOut, Pool, ReliableEdges, Temperature
 from nodecopy.classifiers import (
     DiffusionClassifier,
     FittedNetwork,

@@ -12,9 +12,14 @@ from nodecopy.calibration.class_prior import ClassPrior
 from nodecopy.calibration.component import Component
 from nodecopy.calibration.held_out import HeldOut, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
-from nodecopy.calibration.pool import Pool, fit_pool
+from nodecopy.calibration.pool import NestedPool, Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
-from nodecopy.calibration.stacked import FittedPart, FittedStack, StackedClassifier
+from nodecopy.calibration.stacked import (
+    FittedPart,
+    FittedStack,
+    ReliableEdges,
+    StackedClassifier,
+)
 from nodecopy.calibration.temperature import Temperature, TemperatureScaling
 
 __all__ = [
@@ -26,8 +31,10 @@ __all__ = [
     "FittedPart",
     "FittedStack",
     "HeldOut",
+    "NestedPool",
     "Pool",
     "PredictionSets",
+    "ReliableEdges",
     "StackedClassifier",
     "SuspectLabels",
     "Temperature",

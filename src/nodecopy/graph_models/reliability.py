@@ -140,12 +140,16 @@ def log_density_ratio(
     from sklearn.linear_model import LogisticRegression
 
     x = np.concatenate([above, below])
-    scale = np.maximum(x.std(0), 1e-9)
+    centre, scale = x.mean(0), x.std(0)
+    scale = np.where(scale > 1e-9, scale, np.inf)  # a constant column says nothing
+    if not np.any(np.isfinite(scale)):
+        return np.zeros(x.shape[1] + 1)
     sizes = [len(above), len(below)]
     weight = np.repeat(min(sizes) / np.array(sizes), sizes)
     model = LogisticRegression(solver="newton-cholesky", tol=1e-8)
-    model.fit(x / scale, np.repeat([1, 0], sizes), weight)
-    return np.append(model.coef_[0] / scale, model.intercept_)
+    model.fit((x - centre) / scale, np.repeat([1, 0], sizes), weight)
+    coefficients = model.coef_[0] / scale
+    return np.append(coefficients, model.intercept_ - coefficients @ centre)
 
 
 def _evidence(similarity: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,71 @@
+"""Edge reliability: evidence from features, and none where they say nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy.data import planted_partition
+from nodecopy.data.kernel_map import KernelMap
+from nodecopy.graph import Graph
+from nodecopy.graph_models import EdgeReliability
+from nodecopy.rng import stream
+
+NODES = 300
+
+
+def words(topic: np.ndarray) -> sp.csr_array:
+    """Return a row with two words of its topic, and one that all nodes have."""
+    x = np.zeros((len(topic), 21), np.float32)
+    for word in (2 * topic, 2 * topic + 1, 20):
+        x[np.arange(len(topic)), word] = 1.0
+    return sp.csr_array(x)
+
+
+@pytest.fixture
+def topics() -> np.ndarray:
+    return stream(0, "topics").integers(10, size=NODES)
+
+
+def edges_between(topics: np.ndarray, same: bool) -> np.ndarray:
+    pairs = stream(1, "pairs").integers(NODES, size=(8000, 2))
+    pairs = pairs[(pairs[:, 0] != pairs[:, 1])]
+    return pairs[(topics[pairs[:, 0]] == topics[pairs[:, 1]]) == same][:600]
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("dense", [True, False])
+def test_edges_unlike_the_others_count_less(topics: np.ndarray, same: bool, dense: bool) -> None:
+    usual, odd = edges_between(topics, same), edges_between(topics, not same)[:60]
+    graph = Graph.from_edges(NODES, np.concatenate([usual, odd]))
+    x = words(topics).toarray() if dense else words(topics)
+    fitted = EdgeReliability().fit(graph, x)
+    weights = fitted.weighted(graph, x).weights
+    assert weights is not None
+    alike = topics[graph.row_of_entry()] == topics[graph.indices]
+    assert weights[alike == same].min() > weights[alike != same].max() + 0.01
+    assert weights.mean() == pytest.approx(1)
+
+
+def test_features_that_say_nothing_leave_the_graph_as_it_is() -> None:
+    data = planted_partition(200, 2, seed=0)
+    same = np.ones((200, 3), np.float32)
+    weighted = EdgeReliability().fit(data.graph, same).weighted(data.graph, same)
+    np.testing.assert_allclose(weighted.weights, 1.0)
+    none = Graph.from_edges(4, np.zeros((0, 2), int))
+    assert EdgeReliability().fit(none, same[:4]).weighted(none, same[:4]).num_edges == 0
+
+
+def test_weights_are_multiplied_and_numeric_columns_compared_by_their_kernel() -> None:
+    rng = stream(2, "columns")
+    place = rng.normal(size=(NODES, 2))
+    near = ((place[:, None] - place) ** 2).sum(2).argsort(1)[:, 1:4]
+    pairs = np.stack([np.repeat(np.arange(NODES), 3), near.ravel()], axis=1)
+    graph = Graph.from_edges(NODES, pairs, rng.uniform(1, 2, len(pairs)))
+    x = place.astype(np.float32)
+    kernel = KernelMap().fit(x)
+    fitted = EdgeReliability().fit(graph, x, kernel)
+    assert fitted.coefficients[0] > 0
+    plain = fitted.weighted(Graph(graph.indptr, graph.indices), x).weights
+    np.testing.assert_allclose(fitted.weighted(graph, x).weights, graph.weights * plain)
