@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph
@@ -32,6 +33,7 @@ class FittedState:
         num_features: D.
         scaling: of the features.
         hubs: the nodes that the columns stand for, where no features were given [D].
+        encoder: how features were made of columns, where they were.
         model: the fitted model.
     """
 
@@ -39,6 +41,7 @@ class FittedState:
     num_features: int
     scaling: Scaling
     hubs: NDArray[np.int64] | None
+    encoder: ColumnEncoder | None
     model: Fitted
 
     def __post_init__(self) -> None:

@@ -53,6 +53,7 @@ def page_data(
         "facts": _facts(result),
         "summary": _summary(result),
         "warnings": [f"{text[:1].upper()}{text[1:]}." for text in result.warnings],
+        "columns": [] if (made := result.table.encoder) is None else list(made.made.items()),
         "notes": list(result.table.notes),
         "leftOut": _left_out(len(nodes), len(labels)),
         "total": len(labels),

@@ -94,6 +94,7 @@ class LabelledGraph:
             self.sets,
             self.settings.coverage,
             self.posterior,
+            self.table.names,
         )
 
     @cached_property
