@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest

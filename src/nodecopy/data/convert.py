@@ -120,10 +120,11 @@ def read_features(
     """
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     given = read_graph(graph, rows)
-    features = given.features if X is None else X
-    if features is None:
+    if X is not None:
+        given = given._replace(features=X, checked=False, encoder=None)
+    if (features := given.features) is None:
         return given
-    if not (X is None and given.checked):
+    if not given.checked:
         order = _row_order(features, given.graph.num_nodes, given.names)
         if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
             frame, order = features if order is None else features.iloc[order], None

@@ -393,8 +393,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ):
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
-        parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, nodes.encoder
-        state = FittedState(*parts, model)
+        parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
+        state = FittedState(*parts)
         self.fit_ = Fit(state, nodes)
         return self
 

@@ -33,16 +33,16 @@ class FittedState:
         num_features: D.
         scaling: of the features.
         hubs: the nodes that the columns stand for, where no features were given [D].
-        encoder: how features were made of columns, where they were.
         model: the fitted model.
+        encoder: how features were made of columns, where they were.
     """
 
     classes: NDArray[Any]
     num_features: int
     scaling: Scaling
     hubs: NDArray[np.int64] | None
-    encoder: ColumnEncoder | None
     model: Fitted
+    encoder: ColumnEncoder | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""

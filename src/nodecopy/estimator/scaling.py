@@ -19,8 +19,9 @@ from nodecopy.saving import savable
 
 Normalise = Literal["auto", "rows", "columns", "none"]
 
-# Labels that are compared, and how often they are permuted.
-_COMPARED, _PERMUTATIONS = 1000, 200
+# Labels that are compared, how often they are permuted, and from how many deviations on it is clear
+# that a block of columns tells something of them.
+_COMPARED, _PERMUTATIONS, _CLEAR = 500, 200, 5.0
 # Rows that are scaled at a time.
 _BLOCK = 2**16
 
@@ -102,9 +103,9 @@ def weighted_blocks(
     """Return weights of blocks of columns, by how much their likeness tells of the labels.
 
     For each block, z is how much more alike nodes with the same label are than if the labels were
-    permuted, in standard deviations; the squares of the weights are in the ratio of 1 + z², and of
-    1 where z is negative. A block that tells nothing hardly counts, and without labels to tell,
-    all blocks count the same.
+    permuted, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
+    1 + z⁴. A block that tells nothing hardly counts; those that clearly tell something count the
+    same, and so do all where none does (docs/decisions/0042-columns-and-blocks.md).
 
     Args:
         features: blocks of columns side by side [N, D].
@@ -119,7 +120,7 @@ def weighted_blocks(
         block = sp.csr_array(features[known][:, start : start + width])
         start += width
         z = _z_score((block @ block.T).toarray(), labels[known], rng)
-        shares.append(1 + max(z, 0.0) ** 2)
+        shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
     weights = np.sqrt(np.array(shares) / np.sum(shares))
     return Scaling(scale=np.repeat(1 / weights, widths))
 

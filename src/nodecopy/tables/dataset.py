@@ -25,6 +25,8 @@ from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
 _STAGES = 4
+# Of more nodes, ids that differ only by case are not looked for.
+_MOST_HINTED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,7 @@ def read_tables(
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         notes += _isolation(db, sources, ids) + unseen
-        notes += case_hint(db) if ids.dtype.kind == "O" else []
+        notes += case_hint(db) if ids.dtype.kind == "O" and len(ids) <= _MOST_HINTED else []
         edge_path = db.loaded["edges"][0].path
     done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)

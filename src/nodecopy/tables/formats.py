@@ -241,7 +241,8 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     if header is None:
         header = kind.is_header(first) or not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         # Above a column of numbers or dates, a first row of words is one of names.
-        in_doubt = not (header or chosen or any(map(_is_number, first)))
+        numbered = not set(numbers).isdisjoint(chosen or ())
+        in_doubt = not (header or numbered or any(map(_is_number, first)))
         if in_doubt:
             # A label may be anything, so only ids that are all numbers tell.
             header = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")

@@ -153,7 +153,7 @@ function drawnNode(node, { x, y, angle }, size, named) {
       show: named,
       position: middle ? "bottom" : outwards(angle),
       distance: nodes.known[node] >= 0 ? 9 : 6,
-      formatter: () => abridged(nodes.names[node]),
+      formatter: () => drawnName(node),
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",
