@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import DatasetError
 from nodecopy.tables import open_graph, read_tables, write_graph
 
@@ -100,6 +101,12 @@ def test_an_id_is_preferred_to_a_name(read):
     assert table.dataset.labels.tolist() == [1, 0, -1]
     assert table.names.tolist() == ["a b", "b c", ""]
     assert table.shown(2) == "3"
+
+
+def test_names_alone_are_shown_and_tell_nothing(read):
+    table = read("1,2\n2,3\n", nodes="id,name\n1,-x-\n2,+y+\n3,=z=\n")
+    assert table.names.tolist() == ["-x-", "+y+", "=z="]
+    assert NO_FEATURES in table.notes
 
 
 def test_labels_and_ids_that_may_be_misspelt_get_a_hint(read, put):

@@ -75,7 +75,7 @@ class NodeColumns:
         """Return the columns with a kind for each of strings, as given or by a look at its values.
 
         The first column that is called a name or title and mostly has different values is the name;
-        without one, the first whose values are all different, short, and of several words.
+        without one, the first whose values are all different, and of a few words.
         """
         kinds, reasons = dict(self.kinds), dict(self.reasons)
         looked: dict[str, Kind] = {}
@@ -201,7 +201,8 @@ def _may_be_name(values: Strings) -> bool:
 
 def _is_name(values: Strings) -> bool:
     known = [value for value in values.tolist() if value is not None]
-    return _may_be_name(values) and len(set(known)) == len(known)
+    distinct = len(set(known)) == len(known)
+    return distinct and _mean_words(known) <= _SENTENCE and _may_be_name(values)
 
 
 def _mean_words(values: list[str]) -> float:

@@ -128,10 +128,20 @@ class ColumnEncoder:
         widths = numbers, values, len(self.words), len(self.listed)
         return tuple(width for width in widths if width)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether X is numbers or listed features as they are, which any encoder gives alike."""
-        return len(self.widths) == 1 and not self.words and not self.categories
+    def agrees_with(self, other: ColumnEncoder) -> bool:
+        """Tell whether a feature means the same to both, where it has the same name.
+
+        So it is where X is numbers or listed features as they are, or both were fitted to the same
+        columns.
+        """
+        plain = [
+            len(one.widths) == 1 and not one.words and not one.categories for one in (self, other)
+        ]
+        mine, others = (
+            (one.kinds, one.means, one.categories, one.words, one.listed, one.idf.tolist())
+            for one in (self, other)
+        )
+        return all(plain) or mine == others
 
     def _blocks(self, columns: NodeColumns) -> Iterator[Any]:
         if self.means:

@@ -174,7 +174,7 @@ class ModelFolder:
         """
         names, values = self.tables.feature_names, table.dataset.features
         model, own = self.classifier.encoder_, table.encoder
-        if model is not own and model is not None and not model.is_plain:
+        if model is not None and own is not None and not model.agrees_with(own):
             raise DatasetError(
                 "the columns of this graph were encoded when it was imported; predict from the "
                 "tables, with --edges and --nodes"

@@ -111,6 +111,7 @@ def read_tables(
         raise DatasetError("columns are named, but no file of nodes is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
     kinds: dict[str, Any] = dict(settings.column_kinds)
+    fitted = encoder is not None
     if encoder is not None:
         kinds |= encoder.kinds | {"*": "skip"}
     sources: list[NodeTable] = []
@@ -125,7 +126,7 @@ def read_tables(
         with db.collected():
             load_edges(db, edges, most)
         if nodes is not None:
-            sources = open_nodes(db, nodes, kinds, fitted=encoder is not None)
+            sources = open_nodes(db, nodes, kinds, fitted=fitted)
         load_labels(db, labels)
         done(1)
         db.raise_problems()
@@ -136,7 +137,7 @@ def read_tables(
             with db.collected():
                 columns = read_nodes(db, sources, ids, kinds)
                 unseen = [] if encoder is None else _unseen(sources, columns, encoder)
-                encoder = encoder or ColumnEncoder.fit(columns)
+                encoder = encoder or _fitted(columns)
         db.raise_problems()
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
@@ -146,14 +147,15 @@ def read_tables(
     done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
     of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
-    of_nodes, names = [NO_FEATURES], None
+    of_nodes, names = [NO_FEATURES], None if columns is None else columns.names
     features: Features
     if columns is None or encoder is None:
         features, hubs = structural_features(graph)
         feature_names = tuple(str(ids[hub]) for hub in hubs)
     else:
         features, feature_names = encoder.apply(columns), encoder.feature_names
-        of_nodes, names = _column_notes(sources, columns, encoder), columns.names
+        of_nodes = _column_notes(sources, columns, encoder)
+        of_nodes += [] if fitted else _left_out(encoder)
     done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
@@ -162,9 +164,19 @@ def read_tables(
         feature_names,
         (*of_edges, *notes, *known.notes, *of_nodes),
         settings.repeated_edges,
-        encoder if sources else None,
+        None if columns is None else encoder,
         names,
     )
+
+
+def _fitted(columns: NodeColumns) -> ColumnEncoder | None:
+    """Return an encoder of columns; None where they have nothing but names to show."""
+    try:
+        return ColumnEncoder.fit(columns)
+    except DatasetError:
+        if columns.names is None:
+            raise
+        return None
 
 
 def _isolation(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
@@ -175,6 +187,16 @@ def _isolation(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str
     file = sources[0].table.path.name
     first = listed([repr(str(ids[node])) for node in isolated[:SHOWN]], len(isolated))
     return [f"{file}: {counted(len(isolated), 'id')} in no edge, kept as isolated nodes: {first}"]
+
+
+def _left_out(encoder: ColumnEncoder) -> list[str]:
+    """Return notes on columns that were left out."""
+    made = [(name, made) for name, made in encoder.made.items() if made.startswith("left out")]
+    notes = [
+        f"column {name!r} was {why}; --columns {name}=KIND settles it" for name, why in made[:SHOWN]
+    ]
+    more = len(made) - SHOWN
+    return [*notes, f"{counted(more, 'more column')} left out"] if more > 0 else notes
 
 
 def _unseen(
@@ -193,13 +215,8 @@ def _unseen(
 def _column_notes(
     sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder
 ) -> list[str]:
-    """Return what was left out of the columns of nodes, and what replaced missing values."""
+    """Return what replaced missing values."""
     notes, files = [], ", ".join(source.table.path.name for source in sources)
-    left_out = [name for name, made in encoder.made.items() if made.startswith("left out")]
-    for name in left_out[:SHOWN]:
-        notes.append(f"column {name!r} was {encoder.made[name]}; --columns {name}=KIND settles it")
-    if len(left_out) > SHOWN:
-        notes.append(f"{len(left_out) - SHOWN:,} more columns were left out")
     present = slice(None) if columns.absent is None else ~columns.absent
     gaps = sum(int(columns.missing(name)[present].sum()) for name in encoder.marked)
     if gaps:
