@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from nodecopy.data.columns import Kind
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import DatasetError
 from nodecopy.tables import open_graph, read_tables, write_graph
+from nodecopy.tables.options import COLUMN_KINDS
 
 EXPORT = """Artikel;Bezeichnung;Gruppe;Preis;Gewicht;Datum;Lieferbar;Text;EAN
 a1;Löffel groß;Küche;1.234,50;0,250;31.12.2020;ja;ein Löffel aus Holz;x1
@@ -92,6 +95,10 @@ def test_a_stored_graph_keeps_names_and_columns(read, tmp_path: Path):
     assert opened.names.tolist() == table.names.tolist()
     assert opened.encoder.made == table.encoder.made
     assert opened.encoder.widths == table.encoder.widths
+
+
+def test_options_and_columns_know_the_same_kinds():
+    assert {*get_args(Kind), "id", "feature", "value"} == set(COLUMN_KINDS)
 
 
 def test_an_id_is_preferred_to_a_name(read):

@@ -201,7 +201,7 @@ def quoted(value: str) -> str:
 
 # A reader returns SQL for the value in a cell, given the cell, its DuckDB type, and the options.
 Reader = Callable[[str, str, TableOptions], str]
-_YES, _NO = ("true", "yes", "y", "ja", "j"), ("false", "no", "n", "nein")
+YES, NO = ("true", "yes", "y", "ja", "j"), ("false", "no", "n", "nein")
 # Formats of dates beside ISO; of two that fit all cells, the first is taken.
 DATE_FORMS = ("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
@@ -230,8 +230,8 @@ def read_boolean(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for 1 or 0: NULL where it is missing, infinity where it cannot be read."""
     text = f"lower({read_text(cell, type, options)})"
     return (
-        f"CASE WHEN {text} IS NULL THEN NULL WHEN {_is_word(text, _YES)} THEN 1.0::DOUBLE "
-        f"WHEN {_is_word(text, _NO)} THEN 0.0 ELSE 'inf'::DOUBLE END"
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN {_is_word(text, YES)} THEN 1.0::DOUBLE "
+        f"WHEN {_is_word(text, NO)} THEN 0.0 ELSE 'inf'::DOUBLE END"
     )
 
 

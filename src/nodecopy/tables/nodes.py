@@ -8,9 +8,10 @@ cell is one; of strings see `NodeColumns.detected`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,8 +22,10 @@ from nodecopy.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.tables.columns import (
     DATE_FORMS,
     DECIMALS,
+    NO,
     NODES,
     NUMBER_HINT,
+    YES,
     Column,
     is_number,
     node_places,
@@ -40,8 +43,17 @@ from nodecopy.tables.options import TableOptions
 _LARGEST = float(np.finfo(np.float32).max)
 # Columns that are converted, and looked at, at a time: SQL takes memory for each of them.
 _BLOCK, _LOOKED_AT = 256, 32
-# Rows that tell in which ways a column of strings may be read.
+# Rows that tell in which ways a column of strings may be read, and what cells look like then. With
+# cells that group thousands, or have three decimals, a column is not read as strings.
 _SAMPLE = 1000
+_FORMS = {
+    "boolean": re.compile("(?i)" + "|".join((*YES, *NO))),
+    "number": re.compile(
+        r"[-+]?[\d.,'’\s]*\d[\d.,'’\s]*(e[-+]?\d+)?|[-+]?inf|true|false", re.IGNORECASE
+    ),
+    "date": re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*"),
+}
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
 # An error: more nodes than this share without a row; at least this share of a column, but not all
 # of it, numbers or dates.
 _MOST_WITHOUT = _MOSTLY = 0.5
@@ -55,14 +67,11 @@ class Reading:
         column: what to read.
         kind: what it is then; "text" stands for all strings.
         sql: the value in a cell, in seconds for a date; infinite where it cannot be read.
-        evidence: a regular expression that some cell of the table must match, where this is not the
-            usual way.
     """
 
     column: Column
     kind: Kind
     sql: str
-    evidence: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,25 +163,37 @@ class NodeTable:
         types, settled, unsure = db.types(self.name), {}, {}
         for column in self.cells:
             asked = self.kinds.get(self.title(column), self.kinds.get("*"))
-            ways = list(_ways(column, types[column.name], db.options))
+            type, sniffed = types[column.name], self.table.types[column.place]
             if asked in ("category", "text", "name"):
-                settled[column] = ways[-1]
-            elif is_number(types[column.name]) and asked in (None, "number"):
-                settled[column] = next(way for way in ways if way.kind == "number")
+                settled[column] = _as_text(column, db.options)
+            elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
+                number = read_number(column.name, type, db.options)
+                settled[column] = Reading(column, "number", number)
             else:
-                unsure[column] = [way for way in ways if asked in (None, way.kind)]
+                unsure[column] = asked
+        cells = self._sampled(db, list(unsure))
+        marks = _decimal_marks(cells.values(), db.options)
+        ways = {
+            column: list(_ways(column, types[column.name], db.options, marks, asked, cells[column]))
+            for column, asked in unsure.items()
+        }
         for start in range(0, len(unsure), _LOOKED_AT):
-            block = dict(list(unsure.items())[start : start + _LOOKED_AT])
-            # Most ways are out of the question after a look at some rows.
-            some = _shares(db, f"(FROM {self.name} ORDER BY id LIMIT {_SAMPLE})", block)
-            likely = {
-                column: [way for way in block[column] if way.kind in _kinds_of(shares)]
-                or block[column]
-                for column, shares in some.items()
-            }
-            for column, shares in _shares(db, self.name, likely).items():
+            block = dict(list(ways.items())[start : start + _LOOKED_AT])
+            for column, shares in _shares(db, self.name, block).items():
                 settled[column] = self._chosen(db, shares)
         yield from (settled[column] for column in self.cells)
+
+    def _sampled(self, db: Database, columns: Sequence[Column]) -> dict[Column, list[str]]:
+        """Return the cells of columns in some rows that are not missing."""
+        if not columns:
+            return {}
+        picked = ", ".join(f"CAST({column.name} AS VARCHAR)" for column in columns)
+        rows = db.rows(f"SELECT {picked} FROM {self.name} ORDER BY id LIMIT {_SAMPLE}")
+        missing = set(db.options.na_words)
+        return {
+            column: [cell.strip() for cell in cells if cell and cell.strip().lower() not in missing]
+            for column, cells in zip(columns, zip(*rows, strict=True), strict=True)
+        }
 
     def _chosen(self, db: Database, shares: Sequence[tuple[Reading, float]]) -> Reading:
         """Return the first way in which all cells can be read, where such shares of them can.
@@ -271,37 +292,63 @@ def read_nodes(
     return columns.detected(settled)
 
 
-def _ways(column: Column, type: str, options: TableOptions) -> Iterator[Reading]:
-    """Yield the ways to read a column; the last is as strings, in which every cell can be."""
-    cell = column.name, type
-    yield Reading(column, "boolean", read_boolean(*cell, options))
-    yield Reading(column, "number", read_number(*cell, options))
-    for mark, evidence in DECIMALS.items() if options.decimal is None else ():
-        marked = replace(options, decimal=mark)
-        yield Reading(column, "number", read_number(*cell, marked), evidence)
-    for form in DATE_FORMS:
+def _ways(
+    column: Column,
+    type: str,
+    options: TableOptions,
+    marks: Sequence[Literal[",", "."]],
+    asked: str | None,
+    cells: Sequence[str],
+) -> Iterator[Reading]:
+    """Yield the ways to read a column that are asked for, or that half of some cells allow.
+
+    Unless one is asked for, the last is as strings, in which every cell can be read.
+    """
+    if cells and not marks and asked is None and _look_like(_GROUPED, cells):
+        asked = "number"
+    likely = {kind for kind, form in _FORMS.items() if _look_like(form, cells)}
+    cell, likely = (column.name, type), likely if asked is None else {asked}
+    if "boolean" in likely:
+        yield Reading(column, "boolean", read_boolean(*cell, options))
+    if "number" in likely:
+        yield Reading(column, "number", read_number(*cell, options))
+        for mark in marks:
+            marked = replace(options, decimal=mark)
+            yield Reading(column, "number", read_number(*cell, marked))
+    for form in DATE_FORMS if "date" in likely else ():
         yield Reading(column, "date", read_date(*cell, options, form))
-    yield Reading(column, "text", read_text(*cell, options))
+    if asked is None:
+        yield _as_text(column, options)
 
 
-def _kinds_of(shares: Sequence[tuple[Reading, float]]) -> set[str]:
-    return {way.kind for way, share in shares if share >= _MOSTLY}
+def _look_like(form: re.Pattern[str], cells: Sequence[str]) -> bool:
+    return sum(form.fullmatch(cell) is not None for cell in cells) >= _MOSTLY * len(cells)
+
+
+def _as_text(column: Column, options: TableOptions) -> Reading:
+    return Reading(column, "text", read_text(column.name, "", options))
+
+
+def _decimal_marks(
+    columns: Iterable[Sequence[str]], options: TableOptions
+) -> list[Literal[",", "."]]:
+    """Return the decimal marks that cells of a table give evidence of, unless one was named."""
+    if options.decimal is not None:
+        return []
+    cells = [cell for column in columns for cell in column if cell[-1:].isdecimal()]
+    return [mark for mark, form in DECIMALS.items() if any(re.fullmatch(form, c) for c in cells)]
 
 
 def _shares(
     db: Database, source: str, ways: Mapping[Column, Sequence[Reading]]
 ) -> dict[Column, list[tuple[Reading, float]]]:
     """Return which share of the cells can be read in each way; 1 where there are none."""
-    shares, texts = [], [f"({read_text(column.name, '', db.options)})" for column in ways]
-    for text, each in zip(texts, ways.values(), strict=True):
+    shares = []
+    for column, each in ways.items():
+        known = f"({read_text(column.name, '', db.options)}) IS NOT NULL"
         for way in each:
             readable = "true" if way.kind == "text" else f"abs({way.sql}) <= {_LARGEST!r}"
-            share = f"avg(CAST({readable} AS INTEGER)) FILTER ({text} IS NOT NULL)"
-            if way.evidence:
-                cells = (f"regexp_full_match({cell}, {quoted(way.evidence)})" for cell in texts)
-                evidence = f"bool_or({' OR '.join(cells)})"
-                share = f"CASE WHEN {evidence} THEN {share} ELSE {share} / 2 END"
-            shares.append(f"coalesce({share}, 1)")
+            shares.append(f"coalesce(avg(CAST({readable} AS INTEGER)) FILTER ({known}), 1)")
     values = iter(db.rows(f"SELECT {', '.join(shares)} FROM {source}")[0])
     return {column: [(way, next(values)) for way in each] for column, each in ways.items()}
 
