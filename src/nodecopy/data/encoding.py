@@ -137,11 +137,11 @@ class ColumnEncoder:
         plain = [
             len(one.widths) == 1 and not one.words and not one.categories for one in (self, other)
         ]
-        mine, others = (
+        first, second = (
             (one.kinds, one.means, one.categories, one.words, one.listed, one.idf.tolist())
             for one in (self, other)
         )
-        return all(plain) or mine == others
+        return all(plain) or first == second
 
     def _blocks(self, columns: NodeColumns) -> Iterator[Any]:
         if self.means:

@@ -100,12 +100,12 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
 def weighted_blocks(
     features: FeatureMatrix, widths: tuple[int, ...], labels: NDArray[np.int64]
 ) -> Scaling:
-    """Return weights of blocks of columns, by how much their likeness tells of the labels.
+    """Return weights of blocks of columns, by how much more similar nodes of a class are in them.
 
-    For each block, z is how much more alike nodes with the same label are than if the labels were
-    permuted, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
-    1 + z⁴. A block that tells nothing hardly counts; those that clearly tell something count the
-    same, and so do all where none does (docs/decisions/0042-columns-and-blocks.md).
+    For each block, z is how much more similar nodes with the same label are than with permuted
+    labels, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
+    1 + z⁴. An uninformative block hardly counts; clearly informative ones count the same, and so do
+    all where none is (docs/decisions/0042-columns-and-blocks.md).
 
     Args:
         features: blocks of columns side by side [N, D].

@@ -8,10 +8,9 @@ cell is one; of strings see `NodeColumns.detected`.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,58 +19,32 @@ from numpy.typing import NDArray
 from nodecopy.data.columns import Kind, NodeColumns, missing_in
 from nodecopy.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.tables.columns import (
-    DATE_FORMS,
-    DECIMALS,
-    NO,
     NODES,
     NUMBER_HINT,
-    YES,
     Column,
     is_number,
     node_places,
     quoted,
-    read_boolean,
-    read_date,
     read_number,
-    read_text,
 )
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.formats import PathLike, Table, open_table
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
-from nodecopy.tables.options import TableOptions
+from nodecopy.tables.readings import (
+    LARGEST,
+    MOSTLY,
+    SAMPLE,
+    Reading,
+    as_text,
+    decimal_marks,
+    readable_shares,
+    ways_to_read,
+)
 
-_LARGEST = float(np.finfo(np.float32).max)
 # Columns that are converted, and looked at, at a time: SQL takes memory for each of them.
 _BLOCK, _LOOKED_AT = 256, 32
-# Rows that tell in which ways a column of strings may be read, and what cells look like then. With
-# cells that group thousands, or have three decimals, a column is not read as strings.
-_SAMPLE = 1000
-_FORMS = {
-    "boolean": re.compile("(?i)" + "|".join((*YES, *NO))),
-    "number": re.compile(
-        r"[-+]?[\d.,'’\s]*\d[\d.,'’\s]*(e[-+]?\d+)?|[-+]?inf|true|false", re.IGNORECASE
-    ),
-    "date": re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*"),
-}
-_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
-# An error: more nodes than this share without a row; at least this share of a column, but not all
-# of it, numbers or dates.
-_MOST_WITHOUT = _MOSTLY = 0.5
-
-
-@dataclass(frozen=True)
-class Reading:
-    """One way to read a column.
-
-    Attributes:
-        column: what to read.
-        kind: what it is then; "text" stands for all strings.
-        sql: the value in a cell, in seconds for a date; infinite where it cannot be read.
-    """
-
-    column: Column
-    kind: Kind
-    sql: str
+# More nodes than this share without a row are an error.
+_MOST_WITHOUT = 0.5
 
 
 @dataclass(frozen=True)
@@ -144,14 +117,14 @@ class NodeTable:
 
     def check_readable(self, db: Database, one: Reading, cells: NDArray[np.float64]) -> None:
         """Refuse cells that are not of the kind of their column; a number must be a float32."""
-        if np.any(np.abs(cells) > _LARGEST):
+        if np.any(np.abs(cells) > LARGEST):
             self._refuse(db, one)
 
     def _refuse(self, db: Database, one: Reading) -> None:
         others = f"; --columns {self.title(one.column)}=text, category or skip"
         db.refuse(
             self.name,
-            f"abs({one.sql}) > {_LARGEST!r}",
+            f"abs({one.sql}) > {LARGEST!r}",
             "cell",
             f"of {self.table.column_name(one.column.place)} that cannot be read as a {one.kind}",
             show=(one.column.name,),
@@ -165,21 +138,23 @@ class NodeTable:
             asked = self.kinds.get(self.title(column), self.kinds.get("*"))
             type, sniffed = types[column.name], self.table.types[column.place]
             if asked in ("category", "text", "name"):
-                settled[column] = _as_text(column, db.options)
+                settled[column] = as_text(column, db.options)
             elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
                 number = read_number(column.name, type, db.options)
                 settled[column] = Reading(column, "number", number)
             else:
                 unsure[column] = asked
         cells = self._sampled(db, list(unsure))
-        marks = _decimal_marks(cells.values(), db.options)
+        marks = decimal_marks(cells.values(), db.options)
         ways = {
-            column: list(_ways(column, types[column.name], db.options, marks, asked, cells[column]))
+            column: list(
+                ways_to_read(column, types[column.name], db.options, marks, asked, cells[column])
+            )
             for column, asked in unsure.items()
         }
         for start in range(0, len(unsure), _LOOKED_AT):
             block = dict(list(ways.items())[start : start + _LOOKED_AT])
-            for column, shares in _shares(db, self.name, block).items():
+            for column, shares in readable_shares(db, self.name, block).items():
                 settled[column] = self._chosen(db, shares)
         yield from (settled[column] for column in self.cells)
 
@@ -188,7 +163,7 @@ class NodeTable:
         if not columns:
             return {}
         picked = ", ".join(f"CAST({column.name} AS VARCHAR)" for column in columns)
-        rows = db.rows(f"SELECT {picked} FROM {self.name} ORDER BY id LIMIT {_SAMPLE}")
+        rows = db.rows(f"SELECT {picked} FROM {self.name} ORDER BY id LIMIT {SAMPLE}")
         missing = set(db.options.na_words)
         return {
             column: [cell.strip() for cell in cells if cell and cell.strip().lower() not in missing]
@@ -206,7 +181,7 @@ class NodeTable:
             if share == 1 and way.kind != "text":
                 return way
         best, share = max(shares, key=lambda one: (one[0].kind != "text", one[1]))
-        if best.kind != "text" and (share >= _MOSTLY or shares[-1][0].kind != "text"):
+        if best.kind != "text" and (share >= MOSTLY or shares[-1][0].kind != "text"):
             for way, _ in shares:
                 if way.kind == best.kind:
                     self._refuse(db, way)
@@ -290,67 +265,6 @@ def read_nodes(
         columns = replace(columns, listed=values, listed_names=names)
     settled = {name: kind for name, kind in kinds.items() if name in columns.strings}
     return columns.detected(settled)
-
-
-def _ways(
-    column: Column,
-    type: str,
-    options: TableOptions,
-    marks: Sequence[Literal[",", "."]],
-    asked: str | None,
-    cells: Sequence[str],
-) -> Iterator[Reading]:
-    """Yield the ways to read a column that are asked for, or that half of some cells allow.
-
-    Unless one is asked for, the last is as strings, in which every cell can be read.
-    """
-    if cells and not marks and asked is None and _look_like(_GROUPED, cells):
-        asked = "number"
-    likely = {kind for kind, form in _FORMS.items() if _look_like(form, cells)}
-    cell, likely = (column.name, type), likely if asked is None else {asked}
-    if "boolean" in likely:
-        yield Reading(column, "boolean", read_boolean(*cell, options))
-    if "number" in likely:
-        yield Reading(column, "number", read_number(*cell, options))
-        for mark in marks:
-            marked = replace(options, decimal=mark)
-            yield Reading(column, "number", read_number(*cell, marked))
-    for form in DATE_FORMS if "date" in likely else ():
-        yield Reading(column, "date", read_date(*cell, options, form))
-    if asked is None:
-        yield _as_text(column, options)
-
-
-def _look_like(form: re.Pattern[str], cells: Sequence[str]) -> bool:
-    return sum(form.fullmatch(cell) is not None for cell in cells) >= _MOSTLY * len(cells)
-
-
-def _as_text(column: Column, options: TableOptions) -> Reading:
-    return Reading(column, "text", read_text(column.name, "", options))
-
-
-def _decimal_marks(
-    columns: Iterable[Sequence[str]], options: TableOptions
-) -> list[Literal[",", "."]]:
-    """Return the decimal marks that cells of a table give evidence of, unless one was named."""
-    if options.decimal is not None:
-        return []
-    cells = [cell for column in columns for cell in column if cell[-1:].isdecimal()]
-    return [mark for mark, form in DECIMALS.items() if any(re.fullmatch(form, c) for c in cells)]
-
-
-def _shares(
-    db: Database, source: str, ways: Mapping[Column, Sequence[Reading]]
-) -> dict[Column, list[tuple[Reading, float]]]:
-    """Return which share of the cells can be read in each way; 1 where there are none."""
-    shares = []
-    for column, each in ways.items():
-        known = f"({read_text(column.name, '', db.options)}) IS NOT NULL"
-        for way in each:
-            readable = "true" if way.kind == "text" else f"abs({way.sql}) <= {_LARGEST!r}"
-            shares.append(f"coalesce(avg(CAST({readable} AS INTEGER)) FILTER ({known}), 1)")
-    values = iter(db.rows(f"SELECT {', '.join(shares)} FROM {source}")[0])
-    return {column: [(way, next(values)) for way in each] for column, each in ways.items()}
 
 
 def _merged(first: NodeColumns, second: NodeColumns, table: NodeTable, ids: Ids) -> NodeColumns:
