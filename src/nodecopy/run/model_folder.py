@@ -106,13 +106,16 @@ class ModelFolder:
         if settings.edges is None:
             table = read_source(settings, progress)
         else:
+            reading = fitted.reading | _given(settings)
+            if settings.nodes is None:
+                reading.pop("columns", None)
             table = read_tables(
                 settings.edges,
                 nodes=settings.nodes,
                 encoder=self.classifier.encoder_,
                 max_memory=settings.max_memory,
                 progress=progress,
-                **fitted.reading | _given(settings),
+                **reading,
             )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
         if described == fitted.structural:
