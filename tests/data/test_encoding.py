@@ -131,7 +131,7 @@ def test_a_classifier_takes_mixed_columns_and_remembers_them(tmp_path: Path):
     )
     y = np.where(np.arange(120) < 20, truth, -1)
     clf = NodeCopyClassifier("fast", random_state=0).fit(data.graph, frame, y)
-    assert np.mean(clf.predict() == truth) > 0.95
+    assert np.mean(clf.predict() == truth) > 0.9
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
     same = loaded.posterior_on(data.graph, frame).probabilities
