@@ -56,12 +56,12 @@ def whole_files(folder: Path) -> None:
     _write_rows(folder / "features.csv", [("id", "f1", "f2"), *rows])
     (folder / "edges.csv.gz").write_bytes(gzip.compress((folder / "edges.csv").read_bytes()))
     _parquet(folder)
-    for features, out in ((["--features", str(folder / "features.csv")], "run"), ([], "bare")):
+    for features, out in ((["--nodes", str(folder / "features.csv")], "run"), ([], "bare")):
         words = ["fit", "--edges", str(folder / "edges.csv"), "--labels"]
         words += [str(folder / "labels.csv"), *features, *CHEAP, "--out", str(folder / out)]
         with contextlib.redirect_stdout(io.StringIO()):
             assert cli.main(words) == 0
-    words = ["import", str(folder / "edges.csv"), f"--features={folder / 'features.csv'}"]
+    words = ["import", str(folder / "edges.csv"), f"--nodes={folder / 'features.csv'}"]
     words += [f"--labels={folder / 'labels.csv'}", f"--out={folder / 'graph'}"]
     with contextlib.redirect_stdout(io.StringIO()):
         assert cli.main(words) == 0
@@ -310,7 +310,7 @@ def model(rng: random.Random, folder: Path) -> Case:
         with contextlib.suppress(SafetensorError):
             write_model(home / "model.safetensors", dumped(settings), arrays)
     words = ["predict", f"--model={home}", f"--edges={folder / 'edges.csv'}"]
-    words += [f"--features={folder / 'features.csv'}"] if features else []
+    words += [f"--nodes={folder / 'features.csv'}"] if features else []
     return Case([*words, f"--out={folder / 'new.csv'}"], ("new.csv",))
 
 

@@ -109,10 +109,10 @@ def test_training_that_diverges_is_one_line_and_exit_code_2(tmp_path, capsys):
     for name, text in (
         ("edges", "source,target\na,b\nb,c\n"),
         ("labels", "id,label\na,x\nb,y\n"),
-        ("features", "id,f\na,3e38\nb,-3e38\nc,3e38\n"),
+        ("nodes", "id,f\na,3e38\nb,-3e38\nc,3e38\n"),
     ):
         (tmp_path / f"{name}.csv").write_text(text)
-    files = [f"--{name}={tmp_path}/{name}.csv" for name in ("edges", "labels", "features")]
+    files = [f"--{name}={tmp_path}/{name}.csv" for name in ("edges", "labels", "nodes")]
     words = ["fit", *files, "--normalise=none", f"--out={tmp_path}/run"]
     assert cli.main([*words, "--method=paper"]) == 2
     err = capsys.readouterr().err

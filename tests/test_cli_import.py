@@ -10,7 +10,7 @@ from nodecopy import cli
 from nodecopy.data import planted_partition
 from tests.csv_files import write_csv
 
-TABLES = ["--edges=e.csv", "--features=f.csv"]
+TABLES = ["--edges=e.csv", "--nodes=f.csv"]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def run(*words: str) -> int:
     return cli.main(list(words))
 
 
-IMPORT = ["import", "e.csv", "--edge-columns=a,b", "--features=f.csv", "--out=graph"]
+IMPORT = ["import", "e.csv", "--edge-columns=a,b", "--nodes=f.csv", "--out=graph"]
 
 
 def test_commands_on_the_graph_say_the_same_as_on_the_tables(folder, capsys):
@@ -41,7 +41,7 @@ def test_commands_on_the_graph_say_the_same_as_on_the_tables(folder, capsys):
     assert ", 9 labels: graph (" in last
     assert len(notes) == 1
     assert "edges are listed in one direction" in notes[0]
-    tables = ["--edges=e.csv", "--features=f.csv", "--edge-columns=a,b"]
+    tables = ["--edges=e.csv", "--nodes=f.csv", "--edge-columns=a,b"]
     shown = []
     for given in ([*tables, "--labels=l.csv"], ["--graph=graph"]):
         assert run("inspect", *given) == 0
@@ -49,7 +49,7 @@ def test_commands_on_the_graph_say_the_same_as_on_the_tables(folder, capsys):
         model = Path("run").rename(f"run {len(shown)}") / "model"
         given = tables if given != ["--graph=graph"] else given
         assert run("predict", f"--model={model}", *given, "--out=p.csv") == 0
-        files = ("predictions.csv", "suspect_edges.csv", "summary.json", "model/tables.safetensors")
+        files = ("predictions.csv", "suspect_edges.csv", "summary.json")
         written = [(model.parent / name).read_bytes() for name in files]
         shown.append((capsys.readouterr().out, written, Path("p.csv").read_bytes()))
     assert shown[0][1:] == shown[1][1:]
@@ -90,8 +90,8 @@ def test_no_features_are_known_to_be_none_from_the_graph_as_well(folder, capsys)
         (["inspect", "--graph=."], "error: . holds no graph"),
         (["inspect", "--graph=graph", "--edges=e.csv"], "error: edges is for tables"),
         (
-            ["fit", "--graph=graph", "--features=f.csv", "--out=run"],
-            "error: features is for tables",
+            ["fit", "--graph=graph", "--nodes=f.csv", "--out=run"],
+            "error: nodes is for tables",
         ),
         (["fit", "--graph=graph", "--label-columns=a,b", "--out=run"], "error: label_columns are"),
         (["predict", "--model=m", "--out=p.csv"], "error: edges is missing"),

@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_everything_is_shown(folder, capsys):
-    assert cli.main(["inspect", "--edges=e.csv", "--labels=l.csv", "--features=f.csv"]) == 0
+    assert cli.main(["inspect", "--edges=e.csv", "--labels=l.csv", "--nodes=f.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     lines = captured.out.splitlines()

@@ -69,7 +69,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         "fit --config=pipe.toml --out=new",
         "fit --edges=pipe.csv --labels=labels.csv --out=new",
-        "fit --edges=edges.csv --labels=labels.csv --features=pipe.parquet --out=new",
+        "fit --edges=edges.csv --labels=labels.csv --nodes=pipe.parquet --out=new",
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "fit --graph=run/model --labels=labels.csv --out=new",
         "predict --model=run/model --edges=edges.csv --out=p.csv",

@@ -29,7 +29,7 @@ class Tables:
     def settings(self, labels: str | None = None, **changes: Any) -> FitSettings:
         """Return settings with labels of a file, or of the run folder."""
         named = str(self.folder / labels) if labels else str(self.run / "labels.csv")
-        files = {"edges": "edges.csv", "features": "features.csv"}
+        files = {"edges": "edges.csv", "nodes": "features.csv"}
         paths = {key: str(self.folder / name) for key, name in files.items()}
         return FitSettings(**(paths | {"labels": named, "method": "fast"} | changes))
 

@@ -18,7 +18,7 @@ from tests.waiting import LIMIT
 
 
 def words(tables: Tables, *more: str) -> list[str]:
-    files = {"edges": "edges", "features": "features", "labels": "given"}
+    files = {"edges": "edges", "nodes": "features", "labels": "given"}
     named = [f"--{key}={tables.folder / name}.csv" for key, name in files.items()]
     return [*named, f"--out={tables.run}", *more]
 

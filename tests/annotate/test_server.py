@@ -81,7 +81,7 @@ def test_a_page_labels_undoes_and_finishes(client: Client, tables: Tables) -> No
     status, content, _ = client("api/undo", {})
     assert (status, "nothing to undo" in content["error"]) == (409, True)
     assert client("api/class", {"name": "dogwood"})[1]["added"] == "dogwood"
-    assert client("api/search?q=p0")[1]["ids"][0] == "p00"
+    assert client("api/search?q=p0")[1]["nodes"][0] == ["p00", "p00"]
     assert client("report")[0] == 404
     assert client("api/finish", {})[0] == 200
     assert wait_until(lambda: client("api/state")[1]["finish"]["state"] == "written")

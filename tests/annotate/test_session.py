@@ -150,7 +150,7 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
         frozenset(line.split(",")) for line in (tables.folder / "edges.csv").read_text().split()
     }
     assert all({"p00", near["ids"][at]} in edges for at in near["targets"][:degree])
-    assert session.search("P0")[:2] == ["p00", "p01"]
+    assert session.search("P0")[:2] == [("p00", "p00"), ("p01", "p01")]
     assert session.search(" ") == []
 
 
@@ -249,7 +249,7 @@ def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened)
     )
     session = opened(tables.settings("given.csv"))
     suspects = settled(session)["suspects"]
-    assert [wrong, "cedar"] in [row[:2] for row in suspects]
+    assert [wrong, wrong, "cedar"] in [row[:3] for row in suspects]
     session.put_aside(wrong, "confirm")
     assert wrong not in [row[0] for row in session.state()["suspects"]]
     session.undo()

@@ -311,6 +311,28 @@ def test_long_names_keep_their_end_and_fit_into_the_page(driver, written, width)
         assert max(page.run(f"[...document.querySelectorAll('main .scroll, .grid')]{wider}")) <= 1
 
 
+def test_names_are_shown_in_place_of_ids_and_searched(driver, written):
+    result = make_result(60)
+    names = ["Ελένη", "عائشة", "👩‍👩‍👧 family", "long name " * 30, SCRIPT, ""]
+    padded = np.array([*names, *(f"person {i}" for i in range(54))], object)
+    named = replace(result, table=replace(result.table, names=padded))
+    page = Page(driver, written("named", named))
+    page.errors()
+    page.open("#node=n0")
+    assert "Ελένη" in page.one("#panel-title").text
+    assert "n0" in page.one("#panel").text
+    neighbours = page.one("#panel").text
+    assert "عائشة" in neighbours
+    page.open()
+    for sought, shown in (("ελέν", "Ελένη"), ("n1", "عائشة"), ("n5", "n5")):
+        page.one("#query").clear()
+        page.one("#query").send_keys(sought)
+        page.until(lambda text=shown: text in page.all(ROWS)[0].text)
+    assert page.run("document.documentElement.scrollWidth <= innerWidth")
+    assert page.errors() == []
+    assert page.run("window.alerted") == 0
+
+
 def test_a_search_for_a_node_that_the_page_does_not_hold_says_so(driver, written, monkeypatch):
     monkeypatch.setattr("nodecopy.report.page.MAX_NODES", 60)
     page = Page(driver, written("part", make_result(500)))

@@ -22,7 +22,7 @@ FILES = {
     *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
     *("report.html", "summary.json", "suspect_edges.csv", "suspect_labels.csv"),
 }
-TABLES = ["--edges=edges.csv", "--features=features.csv"]
+TABLES = ["--edges=edges.csv", "--nodes=features.csv"]
 PREDICT = ["predict", "--model=run/model", *TABLES]
 
 
@@ -332,10 +332,11 @@ def test_named_columns_go_all_the_way(ran, capsys):
 
     edges = [f"--edges={wider('edges.csv', 'who,whom')}", "--edge-columns=who,whom"]
     labels = wider("labels.csv", '"his, her",kind')
-    features = [f"--features={wider('features.csv', 'who,a,b')}", "--feature-columns=who,a,b"]
+    features = [f"--nodes={wider('features.csv', 'who,a,b')}", "--columns=who=id,row=skip"]
     tables = [*edges, f"--labels={labels}", '--label-columns="his, her", kind', *features]
     assert cli.main(["fit", *tables, "--out=wide"]) == 0
-    assert cli.main(["predict", "--model=wide/model", *edges, *features, "--out=same.csv"]) == 0
+    again = ["predict", "--model=wide", edges[0], features[0], "--out=same.csv"]
+    assert cli.main(again) == 0  # the model knows how the tables are read
     for name in ("wide/predictions.csv", "same.csv"):
         assert Path(name).read_bytes() == Path("run/predictions.csv").read_bytes()
     Path("truth.csv").write_text("row,who,what\n1,b3,blue\n", "utf-8")

@@ -38,11 +38,11 @@ def read(path: str | Path) -> list[tuple[str, ...]]:
 
 
 def predict(folder: ModelFolder, edges: str, features: str | None = None):
-    return folder.predict(FitSettings(edges, features=features))
+    return folder.predict(FitSettings(edges, nodes=features))
 
 
 def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
-    table, posterior = predict(ModelFolder.load(saved), settings.edges, settings.features)
+    table, posterior = predict(ModelFolder.load(saved), settings.edges, settings.nodes)
     assert table.ids.tolist() == labelled.table.ids.tolist()
     expected = labelled.posterior.probabilities
     np.testing.assert_array_equal(posterior.probabilities, expected)
@@ -53,17 +53,17 @@ def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
 
 def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, settings, rows_file):
     edges = rows_file("edges.csv", [*read(settings.edges), ("new", "b3")])
-    head, *rows = read(settings.features)
+    head, *rows = read(settings.nodes)
     wider = [("id", "second", "third", "first"), *((i, b, "9", a) for i, a, b in rows)]
     features = rows_file("features.csv", [*wider, ("new", "0.5", "9", "-1.0")])
     folder = ModelFolder.load(saved)
     table, posterior = predict(folder, edges, features)
     assert table.feature_names == head[1:]
-    assert "'third'" in table.notes[-1]
-    straight = [*read(settings.features), ("new", "-1.0", "0.5")]
+    assert [note for note in table.notes if "not seen" in note and "'third'" in note]
+    straight = [*read(settings.nodes), ("new", "-1.0", "0.5")]
     _, same = predict(folder, edges, rows_file("straight.csv", straight))
     np.testing.assert_array_equal(posterior.probabilities, same.probabilities)
-    few = rows_file("few.csv", [row[:2] for row in read(settings.features)])
+    few = rows_file("few.csv", [row[:2] for row in read(settings.nodes)])
     with pytest.raises(DatasetError, match="missing: 'second'"):
         predict(folder, settings.edges, few)
 
@@ -74,16 +74,16 @@ def test_repeated_edges_are_read_as_they_were_for_the_fit(settings, rows_file, t
     for way in ("largest", "sum"):
         fitted = label_tables(replace(settings, method="fast", repeated_edges=way, edges=edges))
         ModelFolder.of(fitted).save(tmp_path)
-        _, results[way] = predict(ModelFolder.load(tmp_path), edges, settings.features)
+        _, results[way] = predict(ModelFolder.load(tmp_path), edges, settings.nodes)
         np.testing.assert_array_equal(results[way].probabilities, fitted.posterior.probabilities)
     assert not np.allclose(results["sum"].probabilities, results["largest"].probabilities)
 
 
 def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_path: Path):
-    head, *rows = read(settings.features)
+    head, *rows = read(settings.nodes)
     gaps = [(id, "NA" if n in (3, 7) else x, y) for n, (id, x, y) in enumerate(rows)]
     features = rows_file("gaps.csv", [head, *gaps])
-    fitted = label_tables(replace(settings, method="fast", features=features))
+    fitted = label_tables(replace(settings, method="fast", nodes=features))
     ModelFolder.of(fitted).save(tmp_path)
     folder = ModelFolder.load(tmp_path)
     _, again = predict(folder, settings.edges, features)
@@ -91,19 +91,19 @@ def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_pat
     other = [head, *((id, "1000" if n else "", y) for n, (id, _, y) in enumerate(rows))]
     table, _ = predict(folder, settings.edges, rows_file("other.csv", other))
     first = np.asarray(table.dataset.features)[[str(id) == rows[0][0] for id in table.ids], 0]
-    assert first == np.float32(fitted.table.filled["first"])
+    assert first == np.float32(fitted.table.encoder.means["first"])
     # Where nothing is missing, the column that marks missing values is zero.
-    table, _ = predict(folder, settings.edges, settings.features)
+    table, _ = predict(folder, settings.edges, settings.nodes)
     assert np.asarray(table.dataset.features)[:, 2].tolist() == [0] * 20
 
 
 def test_a_missing_sparse_feature_is_zero(settings, rows_file):
-    head, *rows = read(settings.features)
+    head, *rows = read(settings.nodes)
     title = ("id", "feature", "value")
     triples = [(i, name, x) for i, *xs in rows for name, x in zip(head[1:], xs, strict=True)]
     sparse = rows_file("triples.csv", [title, *triples])
     folder = ModelFolder.of(
-        label_tables(replace(settings, method="fast", features=sparse), progress=False)
+        label_tables(replace(settings, method="fast", nodes=sparse), progress=False)
     )
     less = rows_file("a.csv", [title, *(row for row in triples if row[1] == "second")])
     zeros = [(i, name, x if name == "second" else "0") for i, name, x in triples]
@@ -127,7 +127,7 @@ def test_features_where_there_were_none_and_the_other_way_round(saved, structura
     with pytest.raises(DatasetError, match="missing: a file"):
         predict(ModelFolder.load(saved), settings.edges)
     with pytest.raises(DatasetError, match="fitted without features"):
-        predict(structural, settings.edges, settings.features)
+        predict(structural, settings.edges, settings.nodes)
 
 
 @pytest.mark.parametrize("described", [True, False])
@@ -138,7 +138,7 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
     before = folder.classifier.posterior_.probabilities
     if described:
         new = [(id, "1", "-1") for id in ("!0", "~~", "m0")]
-        features = rows_file("more.csv", [*read(settings.features), *new])
+        features = rows_file("more.csv", [*read(settings.nodes), *new])
     edges = [*read(settings.edges), ("!0", "~~"), ("~~", "m0")]
     table, posterior = predict(folder, rows_file("more_edges.csv", edges), features)
     place = {str(id): n for n, id in enumerate(table.ids)}
@@ -152,7 +152,7 @@ def test_a_node_that_is_gone_changes_nothing_elsewhere(settings, rows_file, shor
     labelled = label_tables(replace(settings, method="paper"), progress=False)
     graph, ids = labelled.table.dataset.graph, [str(id) for id in labelled.table.ids]
     edges = [row for row in read(settings.edges) if ids[3] not in row]
-    features = [row for row in read(settings.features) if row[0] != ids[3]]
+    features = [row for row in read(settings.nodes) if row[0] != ids[3]]
     table, posterior = predict(
         ModelFolder.of(labelled),
         rows_file("fewer_edges.csv", edges),

@@ -44,12 +44,12 @@ def read(put) -> Callable[..., TableDataset]:
     def read(
         edges: Content = "a,b\nb,c\n",
         labels: Content = None,
-        features: Content = None,
+        nodes: Content = None,
         *,
         names: tuple[str, str, str] = ("edges.csv", "labels.csv", "features.csv"),
         **reading: Any,
     ) -> TableDataset:
-        contents = (edges, labels, features)
+        contents = (edges, labels, nodes)
         paths = [
             put(name, content) if isinstance(content, (str, bytes)) else content
             for name, content in zip(names, contents, strict=True)

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import threading
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,7 +113,7 @@ def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
     width = 6000
     names = [f"a long name of a feature {n}" for n in range(width)]
     rows = [",".join([node, *(str(n % 7) for n in range(width))]) for node in "abc"]
-    table = read(features="\n".join([",".join(["id", *names]), *rows]))
+    table = read(nodes="\n".join([",".join(["id", *names]), *rows]))
     assert table.feature_names == tuple(names)
     assert np.array_equal(table.dataset.features[1], np.arange(width) % 7)
     assert len(counts) < width / 100
@@ -217,7 +216,7 @@ def test_all_problems_of_all_files_are_found(tmp_path, monkeypatch, capsys, read
         "edges.csv: 1 row without two ids: 'b', '' (line 3)",
         "edges.csv: 2 weights missing, or not a number",
         "features.csv: 1 row without an id: '' (line 3)",
-        "features.csv: 1 id given more than once, with different numbers: 'b', '1', '2' (line 4)",
+        "features.csv: 1 id given more than once, with different values: 'b', '1', '2' (line 4)",
         "labels.csv cannot be read: line 3: Expected Number of Columns",
     ]
     problems = [problem.rpartition("/")[2] for problem in raised.value.problems]
@@ -226,7 +225,7 @@ def test_all_problems_of_all_files_are_found(tmp_path, monkeypatch, capsys, read
     assert "4 more problems" in str(raised.value)
     assert pickle.loads(pickle.dumps(raised.value)).problems == raised.value.problems
     monkeypatch.chdir(tmp_path)
-    files = [f"--{Path(name).stem}={name}" for name in contents]
+    files = ["--edges=edges.csv", "--labels=labels.csv", "--nodes=features.csv"]
     assert cli.main(["inspect", *files]) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == len(expected)

@@ -1,4 +1,4 @@
-"""What the page shows of one node: its row of the feature table, and a small graph around it."""
+"""What the page shows of one node: its rows in tables of nodes, and a small graph around it."""
 
 from __future__ import annotations
 
@@ -16,76 +16,78 @@ from nodecopy.errors import DatasetError, FormatError
 from nodecopy.graph import Graph
 from nodecopy.run import FitSettings
 from nodecopy.tables import TableDataset
-from nodecopy.tables.columns import FEATURES, Column, feature_columns
+from nodecopy.tables.columns import NODES, Column, node_places
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import open_table
 
 # Neighbours, and nodes two hops away, that are sent to the page; it draws fewer.
 _NEIGHBOURS, _SECOND_NEIGHBOURS = 200, 200
 _PER_NEIGHBOUR = 500
-# Larger feature tables than these are shown as numbers, and so many columns of a node.
+# Larger tables than these are shown as numbers, and so many columns of a node.
 _MAX_BYTES, _MAX_COLUMNS = 256 * 1024**2, 200
 _SHOWN = 40
 Cells = list[tuple[str, str]]
 
 
-class FeatureRows:
-    """The columns of the feature table, for one node at a time.
+class NodeRows:
+    """The columns of tables of nodes, for one node at a time.
 
-    A table with a column for each feature is shown as it is written, other columns of it included:
-    a title may be no feature, and yet be what the class is known by. Of features that are words or
-    counts, those that the node has are shown, the largest first.
+    A table with columns is shown as it is written, those that were left out by themselves included:
+    they may be what the class is known by. Of listed features, those that the node has are shown,
+    the largest first.
 
     Args:
-        settings: where the features are.
+        settings: where the tables are.
         table: what was read there.
     """
 
     def __init__(self, settings: FitSettings, table: TableDataset) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._db: Database | None = None
-        self._names: list[str] = []
-        if settings.features is not None:
-            self._load(Path(settings.features), settings)
+        self._db: Database | None = Database(settings, threads=1).__enter__()
+        self._names: dict[str, list[str]] = {}  # of the columns of each table in the database
+        files = settings.nodes if isinstance(settings.nodes, tuple) else (settings.nodes,)
+        for number, file in enumerate(files):
+            if file is not None:
+                self._load(f"own{number}", Path(file), settings.column_kinds)
 
     def of(self, node: int) -> tuple[Cells, int]:
         """Return names and values of columns of a node, and how many more it has."""
-        cells = self._written(str(self._table.ids[node])) if self._db else self._numbers(node)
+        cells = self._written(str(self._table.ids[node])) if self._names else self._numbers(node)
         return cells[:_SHOWN], max(len(cells) - _SHOWN, 0)
 
     def close(self) -> None:
-        """Close the table."""
+        """Close the tables."""
         with self._lock:
             if self._db is not None:
                 self._db.__exit__()
                 self._db = None
 
-    def _load(self, path: Path, settings: FitSettings) -> None:
-        """Keep the table as it is written, if it has a column for each feature."""
-        if path.stat().st_size > _MAX_BYTES:
+    def _load(self, name: str, path: Path, kinds: Mapping[str, str]) -> None:
+        """Keep a table as it is written, if it has names of columns."""
+        if self._db is None or path.stat().st_size > _MAX_BYTES:
             return
-        db = Database(settings, threads=1).__enter__()
         try:
-            table = open_table(db, path, FEATURES, settings.feature_columns)
-            columns = feature_columns(table, settings.feature_columns)
-            if columns.triples or not table.header or len(table.names) > _MAX_COLUMNS:
-                raise DatasetError("its features are shown as numbers")
-            others = [place for place in range(len(table.names)) if place != columns.id]
-            columns_shown = [Column(f"w{at}", at) for at in others]
-            db.load("own", table, [Column("id", columns.id), *columns_shown])
-        except (DatasetError, FormatError):  # a column of dates, for instance
-            db.__exit__()
+            table = open_table(self._db, path, NODES, list(kinds))
+            id, _, triples = node_places(table, kinds)
+            if triples or not table.header or len(table.names) > _MAX_COLUMNS:
+                return
+            titles = {at: title.strip() for at, title in enumerate(table.names)}
+            others = [at for at in titles if at != id and kinds.get(titles[at]) != "skip"]
+            self._db.load(name, table, [Column("id", id), *(Column(f"w{at}", at) for at in others)])
+        except (DatasetError, FormatError):
             return
-        self._db, self._names = db, [table.names[at].strip() for at in others]
+        self._names[name] = [titles[at] for at in others]
 
     def _written(self, id: str) -> Cells:
+        cells: Cells = []
         with self._lock:
-            if self._db is None:
-                return []
-            rows = self._db.rows("SELECT * EXCLUDE (id) FROM own WHERE id = ? LIMIT 1", [id])
-        pairs = zip(self._names, rows[0], strict=True) if rows else ()
-        return [(name, str(value)) for name, value in pairs if value is not None]
+            for name, titles in self._names.items() if self._db is not None else ():
+                query = f"SELECT * EXCLUDE (id) FROM {name} WHERE id = ? LIMIT 1"
+                for row in self._db.rows(query, [id]) if self._db is not None else ():
+                    pairs = zip(titles, row, strict=True)
+                    cells += [(title, str(value)) for title, value in pairs if value is not None]
+        return cells
 
     def _numbers(self, node: int) -> Cells:
         if NO_FEATURES in self._table.notes:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
-from nodecopy.data import NodeDataset
 from nodecopy.estimator.assessment import SuspectLabel
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.posterior import Posterior
 from nodecopy.run import FitSettings
+from nodecopy.tables import TableDataset
 
 _SUGGESTIONS = 30
 
@@ -71,14 +71,14 @@ class Refitter:
 
     Args:
         settings: how to fit.
-        dataset: graph and features; its labels are not used.
+        table: graph and features; its labels are not used.
         publish: called with every fit, in the thread.
     """
 
     def __init__(
-        self, settings: FitSettings, dataset: NodeDataset, publish: Callable[[Fit], None]
+        self, settings: FitSettings, table: TableDataset, publish: Callable[[Fit], None]
     ) -> None:
-        self._dataset, self._settings, self._publish = dataset, settings, publish
+        self._table, self._settings, self._publish = table, settings, publish
         self._classifier = settings.classifier(False)
         self._fitted: NDArray[np.int64] | None = None
         self._changed = threading.Condition()
@@ -122,7 +122,7 @@ class Refitter:
     def _refit(self, labels: Labels) -> Fit:
         classifier = self._classifier
         if self._fitted is None:
-            classifier.fit(self._dataset.graph, self._dataset.features, labels.classes)
+            classifier.fit(self._table, y=labels.classes)
         elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
             classifier.add_labels({int(n): int(labels.classes[n]) for n in changed})
         self._fitted = labels.classes
@@ -138,7 +138,7 @@ class Refitter:
 
     def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:
         """Suggest typical and diverse nodes while nothing can be fitted: all are in doubt."""
-        graph, features = self._dataset.graph, self._dataset.features
+        graph, features = self._table.dataset.graph, self._table.dataset.features
         n = graph.num_nodes
         doubt = Posterior(np.full((n, 2), 0.5), np.ones(n), np.zeros(n), np.zeros(n), 1, 1)
         allowed = np.ones(n, bool)

@@ -126,7 +126,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
         return JSONResponse(session.view(request.query_params.get("id", "")))
 
     def search(request: Request) -> Response:
-        return JSONResponse({"ids": session.search(request.query_params.get("q", ""))})
+        return JSONResponse({"nodes": session.search(request.query_params.get("q", ""))})
 
     async def change(request: Request) -> Response:
         body = await _json_body(request)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nodecopy.annotate.answers import Answers, Estimate
-from nodecopy.annotate.node_view import FeatureRows, neighbourhood
+from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.errors import InputError, NodecopyError, shown
 from nodecopy.estimator.progress import progress_bar
@@ -84,11 +84,11 @@ class Session:
             self.answers.sync()
             if self.answers.problem:
                 raise InputError(self.answers.problem)
-            self._rows = FeatureRows(settings, table)
+            self._rows = NodeRows(settings, table)
         except BaseException:
             self.answers.close()
             raise
-        self._refitter = Refitter(settings, table.dataset, self._publish)
+        self._refitter = Refitter(settings, table, self._publish)
         self._refit()
 
     def close(self) -> None:
@@ -164,13 +164,16 @@ class Session:
             ids = (str(self.table.ids[node]) for node in self._fit.suggestions)
             return [id for id in ids if id not in aside][:count]
 
-    def search(self, text: str) -> list[str]:
-        """Return ids that contain a text, whatever its case; those that begin with it first."""
+    def search(self, text: str) -> list[tuple[str, str]]:
+        """Return ids and names that contain a text, whatever its case; first those it begins."""
         text = text.strip().lower()
         if not text:
             return []
-        matches = [id for id in self._number if text in id.lower()]
-        return sorted(matches, key=lambda id: not id.lower().startswith(text))[:_MATCHES]
+        rows = ((id, self.table.shown(node)) for id, node in self._number.items())
+        matches = [row for row in rows if any(text in word.lower() for word in row)]
+        begins = [any(word.lower().startswith(text) for word in row) for row in matches]
+        order = sorted(range(len(matches)), key=lambda at: not begins[at])
+        return [matches[at] for at in order[:_MATCHES]]
 
     def state(self) -> dict[str, Any]:
         """Return everything that the page shows beside the node in question."""
@@ -212,11 +215,16 @@ class Session:
         nodes, around = neighbourhood(self.table.dataset.graph, node, known, fit)
         return {
             "id": id,
+            "name": self.table.shown(node),
             "label": label,
             "probabilities": probabilities,
             "columns": cells,
             "moreColumns": more,
-            "around": {"ids": [str(self.table.ids[one]) for one in nodes], **around},
+            "around": {
+                "ids": [str(self.table.ids[one]) for one in nodes],
+                "names": [self.table.shown(one) for one in nodes],
+                **around,
+            },
         }
 
     def finish(self, progress: bool = False) -> str:
@@ -311,13 +319,14 @@ class Session:
                 self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
 
     def _suspect_rows(self) -> list[list[Any]]:
-        """Return the labels to look at again: node, label, suggestion, probability of an error."""
+        """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
         rows = []
         for one in self._fit.suspects if self._fit else ():
             id, given = str(self.table.ids[one.node]), names[one.given]
             if self.answers.labels.get(id) == given and confirmed.get(id) != given:
-                rows.append([id, given, names[one.suggested], round(one.probability, 4)])
+                name, suggested = self.table.shown(one.node), names[one.suggested]
+                rows.append([id, name, given, suggested, round(one.probability, 4)])
         return rows[:_SUSPECTS]
 
 

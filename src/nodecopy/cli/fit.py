@@ -74,7 +74,7 @@ def fit(
     ] = None,
     edges: reading.Edges = None,
     labels: reading.Labels = None,
-    features: reading.Features = None,
+    nodes: reading.Nodes = None,
     graph: reading.GraphFolder = None,
     labels_per_class: Annotated[
         int | None, _built_in("Known labels of each class. (default: 20)", min=1)

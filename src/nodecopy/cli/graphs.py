@@ -14,12 +14,12 @@ from nodecopy.errors import TablesError
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options(without=("label_columns", "repeated_edges"))
+@reading.table_options(without=("label_columns", "repeated_edges", "columns"))
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
     edges: reading.Edges = None,
-    features: reading.Features = None,
+    nodes: reading.Nodes = None,
     graph: reading.GraphFolder = None,
     coverage: reading.Coverage = None,
     max_memory: reading.MaxMemory = None,
@@ -72,7 +72,7 @@ def evaluate(
 def inspect(
     edges: reading.Edges = None,
     labels: reading.Labels = None,
-    features: reading.Features = None,
+    nodes: reading.Nodes = None,
     graph: reading.GraphFolder = None,
     max_memory: reading.MaxMemory = None,
     **options: Any,
@@ -101,13 +101,13 @@ def import_tables(
     ],
     out: Annotated[str, typer.Option(help="Folder to write the graph to.")],
     labels: reading.Labels = None,
-    features: reading.Features = None,
+    nodes: reading.Nodes = None,
     max_memory: reading.MaxMemory = None,
     **options: Any,
 ) -> None:
     """Read tables once and write the graph to a folder, from which it opens quickly.
 
-    nodecopy import edges.parquet --features features.parquet --out graph
+    nodecopy import edges.parquet --nodes nodes.parquet --out graph
     """
     asked = reading.asked_for(locals())
     from nodecopy.estimator.progress import progress_bar

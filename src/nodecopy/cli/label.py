@@ -27,7 +27,7 @@ def label(
     ] = None,
     edges: reading.Edges = None,
     labels: reading.Labels = None,
-    features: reading.Features = None,
+    nodes: reading.Nodes = None,
     graph: reading.GraphFolder = None,
     out: Annotated[
         str | None, reading.of_tables("The folder to label in, a new one for instance.")
@@ -54,7 +54,7 @@ def label(
 
     nodecopy label run
 
-    nodecopy label --edges edges.csv --features features.csv --classes red,blue --out run
+    nodecopy label --edges edges.csv --nodes nodes.csv --classes red,blue --out run
 
     Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
     writes the results.

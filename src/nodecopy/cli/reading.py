@@ -35,11 +35,12 @@ Edges = Annotated[str | None, of_tables("CSV, TSV or Parquet: two ids, perhaps a
 Labels = Annotated[
     list[str] | None, of_tables("CSV, TSV or Parquet: id, label. May be given again.")
 ]
-Features = Annotated[
-    str | None, of_tables("CSV, TSV or Parquet: id and numbers, or id, feature, value.")
+Nodes = Annotated[
+    list[str] | None,
+    of_tables("CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again."),
 ]
 GraphFolder = Annotated[
-    str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --features.")
+    str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --nodes.")
 ]
 MaxMemory = Annotated[
     str | None,
@@ -111,8 +112,8 @@ def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
         from nodecopy.machine import memory_size
 
         asked["max_memory"] = memory_size(asked["max_memory"])
-    if "labels" in asked:
-        asked["labels"] = tuple(asked["labels"])
+    for name in asked.keys() & {"labels", "nodes"}:
+        asked[name] = tuple(asked[name])
     return asked
 
 

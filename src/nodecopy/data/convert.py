@@ -15,7 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.columns import columns_of_frame, is_plain_frame
 from nodecopy.data.dataset import NodeDataset, stored_by_density
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import Graph
@@ -33,7 +35,8 @@ class GraphInput(NamedTuple):
 
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
-    the labels stand for, where they are numbers of classes [K].
+    the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
+    made of columns.
     """
 
     graph: Graph
@@ -43,6 +46,7 @@ class GraphInput(NamedTuple):
     names: Sequence[Hashable] | None = None
     checked: bool = False
     classes: Sequence[Any] | None = None
+    encoder: ColumnEncoder | None = None
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -76,7 +80,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
-        return _from_dataset(source.dataset)._replace(names=source.ids)
+        given = _from_dataset(source.dataset)
+        return given._replace(names=source.ids, encoder=source.encoder)
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
@@ -100,24 +105,39 @@ def is_graph(value: Any) -> bool:
     return isinstance(value, Graph) or any(hasattr(value, name) for name in attributes)
 
 
-def read_features(graph: Any, X: Any, num_nodes: int | None = None) -> GraphInput:
+def read_features(
+    graph: Any, X: Any, num_nodes: int | None = None, encoder: ColumnEncoder | None = None
+) -> GraphInput:
     """Return a graph with the features given beside it, or inside it, or None.
 
     Args:
         graph: see `read_graph`.
-        X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas DataFrame, whose rows
-            are matched by its index.
+        X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas or polars DataFrame,
+            whose columns may be of any kind (`nodecopy.data.columns`). Rows of pandas are matched
+            by its index.
         num_nodes: N, where neither graph nor features say it.
+        encoder: of the columns of a DataFrame; None fits one, unless all are finite numbers.
     """
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     given = read_graph(graph, rows)
-    features = given.features if X is None else X
-    if features is None:
+    if X is not None:
+        given = given._replace(features=X, checked=False, encoder=None)
+    if (features := given.features) is None:
         return given
-    if not (X is None and given.checked):
-        features = to_matrix(aligned_rows(features, given.graph.num_nodes, given.names))
-        features = check_features(given.graph, features).features
-    return given._replace(features=stored_by_density(features))
+    if not given.checked:
+        order = _row_order(features, given.graph.num_nodes, given.names)
+        if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
+            frame, order = features if order is None else features.iloc[order], None
+            columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
+            encoder = encoder or ColumnEncoder.fit(columns)
+            features, given = encoder.apply(columns), given._replace(encoder=encoder)
+        matrix = to_matrix(features)
+        features = check_features(given.graph, matrix if order is None else matrix[order]).features
+    blocks = encoder or given.encoder
+    # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
+    if blocks is None or len(blocks.widths) < 2:
+        features = stored_by_density(features)
+    return given._replace(features=features)
 
 
 def check_features(graph: Graph, X: Any) -> NodeDataset:
@@ -187,26 +207,6 @@ def aligned_labels(labels: Any, num_nodes: int, names: Sequence[Hashable] | None
     aligned = np.full((num_nodes, *values.shape[1:]), None, object)
     aligned[rows] = values
     return aligned
-
-
-def aligned_rows(rows: Any, num_nodes: int, names: Sequence[Hashable] | None) -> Any:
-    """Return features in the order of the nodes; an index must name every node.
-
-    Args:
-        rows: any; only a pandas object has an index to go by.
-        num_nodes: N.
-        names: of the nodes, where they have others than their numbers [N].
-    """
-    if not _has_index(rows):
-        return rows
-    values, places = rows.to_numpy(), _rows_by_index("X", rows.index, num_nodes, names)
-    if places is None:
-        return values
-    if len(places) < num_nodes:
-        missing = np.setdiff1d(np.arange(num_nodes), places)
-        which = _listed([node if names is None else names[node] for node in missing])
-        raise DatasetError(f"X has no row for {len(missing)} of {num_nodes} nodes: {which}")
-    return values[np.argsort(places)]
 
 
 def node_places(
@@ -292,6 +292,23 @@ def _from_pyg(data: Any) -> GraphInput:
 def _has_index(values: Any) -> bool:
     """Tell whether these are a pandas Series or DataFrame."""
     return hasattr(values, "index") and hasattr(values, "iloc")
+
+
+def _row_order(
+    rows: Any, num_nodes: int, names: Sequence[Hashable] | None
+) -> NDArray[np.int64] | None:
+    """Return which row belongs to each node; None where rows are in their order.
+
+    Only a pandas object has an index to go by, which must name every node.
+    """
+    places = _rows_by_index("X", rows.index, num_nodes, names) if _has_index(rows) else None
+    if places is None:
+        return None
+    if len(places) < num_nodes:
+        missing = np.setdiff1d(np.arange(num_nodes), places)
+        which = _listed([node if names is None else names[node] for node in missing])
+        raise DatasetError(f"X has no row for {len(missing)} of {num_nodes} nodes: {which}")
+    return np.argsort(places)
 
 
 def _rows_by_index(

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
 from nodecopy.data.convert import read_features
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.structural import ties_to
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
@@ -115,7 +116,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             graph: see `nodecopy.data.convert.read_graph`.
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
-                quarter of them are non-zero, and dense otherwise. Nodes of a networkx graph are in
+                quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
+                DataFrame may be numbers with gaps, booleans, dates, categories and texts
+                (`nodecopy.data.encoding`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
                 where there are none, `structural_features` of the graph, with a warning.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
@@ -262,7 +265,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
         """
         state, nodes = self._fitted()
-        given = read_features(graph, X)
+        given = read_features(graph, X, encoder=state.encoder)
         if numbers is None:
             numbers = numbers_by_name(given, nodes)
         graph, features = given.graph, given.features
@@ -324,6 +327,11 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def scaling_(self) -> Scaling:
         """How features are scaled."""
         return self._fitted().state.scaling
+
+    @property
+    def encoder_(self) -> ColumnEncoder | None:
+        """How features were made of the columns of a table or DataFrame; None for a matrix."""
+        return self._fitted().state.encoder
 
     @property
     def hubs_(self) -> NDArray[np.int64] | None:
@@ -391,7 +399,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ):
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
-        state = FittedState(nodes.labels.classes, width, nodes.scaling, nodes.hubs, model)
+        parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
+        state = FittedState(*parts)
         self.fit_ = Fit(state, nodes)
         return self
 

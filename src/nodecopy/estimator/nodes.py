@@ -21,11 +21,12 @@ from nodecopy.data.convert import (
     to_matrix,
     training_labels,
 )
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown
-from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of
+from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
 
@@ -40,12 +41,14 @@ class LabelledNodes:
     Attributes:
         graph: the observed graph.
         features: X as models see it, scaled [N, D].
-        compared: X as nodes are compared to suggest labels: as given where rows are scaled [N, D].
+        compared: X as nodes are compared to suggest labels: as given, unless columns were shifted
+            [N, D].
         hubs: the node of each column of `structural_features`; None where features were given [D].
         scaling: how the features were scaled.
         labels: the class of each node, where it is known.
         held: labelled nodes that are held out for early stopping.
         names: of the nodes, where they have others than their numbers [N].
+        encoder: how features were made of columns, where they were.
     """
 
     graph: Graph
@@ -56,6 +59,7 @@ class LabelledNodes:
     labels: EncodedLabels
     held: NDArray[np.int64]
     names: Sequence[Hashable] | None = None
+    encoder: ColumnEncoder | None = None
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -75,7 +79,9 @@ class LabelledNodes:
         scaled = scaling.apply(given.graph, features)
         compared = features if scaling.shift is None else scaled
         held = node_numbers(validation, given.graph.num_nodes, "validation")
-        return cls(given.graph, scaled, compared, hubs, scaling, labels, held, given.names)
+        parts = given.graph, scaled, compared, hubs, scaling, labels, held, given.names
+        nodes = cls(*parts, encoder=given.encoder)
+        return nodes._with_block_weights() if normalise == "auto" else nodes
 
     def task(self, memory: int | None) -> Task:
         """Return what a method learns from; ``memory`` bounds what is computed at a time."""
@@ -93,7 +99,16 @@ class LabelledNodes:
         labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
-        return replace(self, labels=encode_labels(labels))
+        relabelled = replace(self, labels=encode_labels(labels))
+        return relabelled._with_block_weights() if self.scaling.blocks else relabelled
+
+    def _with_block_weights(self) -> LabelledNodes:
+        """Return the nodes with blocks of columns weighted by how much they tell of the labels."""
+        widths = () if self.encoder is None else self.encoder.widths
+        if len(widths) < 2:
+            return self
+        scaling = weighted_blocks(self.compared, widths, self.labels.numbers)
+        return replace(self, scaling=scaling, features=scaling.apply(self.graph, self.compared))
 
     def embedding(self, seed: int) -> NDArray[np.float32] | None:
         """Return `nodecopy.active.embedding` of the nodes, computed once [N, 64].

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph
@@ -33,6 +34,7 @@ class FittedState:
         scaling: of the features.
         hubs: the nodes that the columns stand for, where no features were given [D].
         model: the fitted model.
+        encoder: how features were made of columns, where they were.
     """
 
     classes: NDArray[Any]
@@ -40,6 +42,7 @@ class FittedState:
     scaling: Scaling
     hubs: NDArray[np.int64] | None
     model: Fitted
+    encoder: ColumnEncoder | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""

@@ -1,4 +1,4 @@
-"""Scaling of features, as fitted: by rows, by columns, or none."""
+"""Scaling of features, as fitted: by rows, by columns, by blocks of columns, or none."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.convert import check_features
@@ -13,10 +14,14 @@ from nodecopy.data.kernel_map import has_units
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import Graph
+from nodecopy.rng import stream
 from nodecopy.saving import savable
 
 Normalise = Literal["auto", "rows", "columns", "none"]
 
+# Labels that are compared, how often they are permuted, and from how many deviations on it is clear
+# that a block of columns tells something of them.
+_COMPARED, _PERMUTATIONS, _CLEAR = 500, 200, 5.0
 # Rows that are scaled at a time.
 _BLOCK = 2**16
 
@@ -29,7 +34,7 @@ class Scaling:
     Attributes:
         rows: whether each row is divided by the sum of its absolute values.
         shift: what is taken from each column [D], or None.
-        scale: what each column is then divided by [D], or None.
+        scale: what each column is then divided by [D], or None; alone, it weights blocks.
     """
 
     rows: bool = False
@@ -38,17 +43,25 @@ class Scaling:
 
     def __post_init__(self) -> None:
         """Check that columns are divided by positive numbers."""
-        if (self.shift is None) != (self.scale is None) or (
+        if (self.shift is not None and self.scale is None) or (
             self.scale is not None and not np.all(self.scale > 0)
         ):
-            raise ModelError("shift and scale belong together, and scale must be positive")
+            raise ModelError("shift needs a scale, and scale must be positive")
+
+    @property
+    def blocks(self) -> bool:
+        """Whether blocks of columns are weighted."""
+        return self.scale is not None and self.shift is None
 
     def apply(self, graph: Graph, features: FeatureMatrix) -> FeatureMatrix:
         """Return features on the scale that a model was fitted to [N, D]."""
         if self.rows:
             return check_features(graph, features).row_normalised()
-        if self.shift is None or self.scale is None:
+        if self.scale is None:
             return features
+        if self.shift is None:
+            weights = sp.diags_array((1 / self.scale).astype(np.float32))
+            return sp.csr_array(sp.csr_array(features) @ weights)
         values = features if isinstance(features, np.ndarray) else features.toarray()
         scaled = np.empty(values.shape, np.float32)
         for block in _blocks(values):
@@ -82,6 +95,54 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         stored = features if isinstance(features, np.ndarray) else features.data
         return Scaling(rows=not bool(np.any(stored < 0)))
     return Scaling(rows=normalise == "rows")
+
+
+def weighted_blocks(
+    features: FeatureMatrix, widths: tuple[int, ...], labels: NDArray[np.int64]
+) -> Scaling:
+    """Return weights of blocks of columns, by how much more similar nodes of a class are in them.
+
+    For each block, z is how much more similar nodes with the same label are than with permuted
+    labels, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
+    1 + z⁴. An uninformative block hardly counts; clearly informative ones count the same, and so do
+    all where none is (docs/decisions/0042-columns-and-blocks.md).
+
+    Args:
+        features: blocks of columns side by side [N, D].
+        widths: of the blocks.
+        labels: class of each node, -1 where it is unknown [N].
+    """
+    known = np.flatnonzero(labels >= 0)
+    rng = stream(0, "block weights")
+    known = np.sort(rng.permutation(known)[:_COMPARED])
+    shares, start = [], 0
+    for width in widths:
+        block = sp.csr_array(features[known][:, start : start + width])
+        start += width
+        z = _z_score((block @ block.T).toarray(), labels[known], rng)
+        shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
+    weights = np.sqrt(np.array(shares) / np.sum(shares))
+    return Scaling(scale=np.repeat(1 / weights, widths))
+
+
+def _z_score(
+    alike: NDArray[np.floating], labels: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """Return how far same-label similarity is above that of permuted labels, in deviations."""
+    np.fill_diagonal(alike, 0.0)
+    alike = alike.astype(np.float64) - alike.sum() / max(alike.size - len(alike), 1)
+    np.fill_diagonal(alike, 0.0)
+    same = np.eye(labels.max(initial=0) + 1)[labels]  # [n, K]
+    same /= np.sqrt(np.maximum(same.sum(0) - 1, 1))  # every label counts the same
+
+    def statistic(order: NDArray[np.int64]) -> float:
+        return float(np.sum(same[order] * (alike @ same[order])))
+
+    null = [statistic(rng.permutation(len(labels))) for _ in range(_PERMUTATIONS)]
+    deviation = np.std(null)
+    if deviation == 0:
+        return 0.0
+    return (statistic(np.arange(len(labels))) - float(np.mean(null))) / float(deviation)
 
 
 def _blocks(values: NDArray[np.floating]) -> list[slice]:

@@ -16,6 +16,7 @@ from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, pac
 from nodecopy.run import LabelledGraph
 
 _BINS = 20
+_COLUMNS = 40  # that are listed
 
 
 def page_data(
@@ -53,6 +54,7 @@ def page_data(
         "facts": _facts(result),
         "summary": _summary(result),
         "warnings": [f"{text[:1].upper()}{text[1:]}." for text in result.warnings],
+        "columns": _columns(result),
         "notes": list(result.table.notes),
         "leftOut": _left_out(len(nodes), len(labels)),
         "total": len(labels),
@@ -67,6 +69,14 @@ def page_data(
         "links": page_nodes.link_columns(graph, nodes),
         "donors": page_nodes.donor_columns(result, nodes),
     }
+
+
+def _columns(result: LabelledGraph) -> list[str]:
+    """Say what was made of each column of the nodes, of the first ones where there are many."""
+    encoder = result.table.encoder
+    made = [] if encoder is None else [f"{name}: {what}" for name, what in encoder.made.items()]
+    more = [f"and {len(made) - _COLUMNS:,} more"] if len(made) > _COLUMNS else []
+    return [*made[:_COLUMNS], *more]
 
 
 def _files(result: LabelledGraph) -> str:

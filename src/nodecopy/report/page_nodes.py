@@ -93,6 +93,7 @@ def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, A
     kind = np.int16 if len(result.class_names) < 2**15 else np.int32
     return {
         "ids": [str(id) for id in result.table.ids[nodes]],
+        "names": None if result.table.names is None else result.table.names[nodes].tolist(),
         "known": packed(labels[nodes], kind),
         "predicted": packed(posterior.probabilities.argmax(1), kind),
         # In ten-thousandths; a reader cannot tell finer ones apart.

@@ -38,7 +38,7 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
         name = f"{100 * result.settings.coverage:.10g}% sets"
         rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
-    nodes = [printable(str(result.table.ids[n])) for n in result.next_labels.nodes[:_SHOWN]]
+    nodes = [printable(result.table.shown(n)) for n in result.next_labels.nodes[:_SHOWN]]
     more = ", …" if len(result.next_labels.nodes) > _SHOWN else ""
     suggested = f"{', '.join(nodes)}{more}" or "nothing"
     rows.append(("label next", f"{suggested}  ({folder / NEXT_LABELS})"))

@@ -15,7 +15,7 @@ from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.progress import Progress, stages
 from nodecopy.run.figures import SUMMARY, change_line, figures, read_figures
 from nodecopy.run.model_folder import ModelFolder
-from nodecopy.run.predictions import CONFIDENCE, ID, PREDICTED
+from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED
 from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 from nodecopy.run.source import true_labels
@@ -99,7 +99,7 @@ def _tables(result: LabelledGraph) -> dict[str, Columns]:
     tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
     if (suspects := result.suspect_labels) is not None:
         tables[SUSPECT_LABELS] = {
-            ID: result.table.ids[suspects.nodes],
+            **_identity(result, suspects.nodes),
             "given": _names(result)[suspects.given],
             "suggested": _names(result)[suspects.suggested],
             "probability": suspects.probability,
@@ -118,7 +118,7 @@ def _next_labels(result: LabelledGraph) -> Columns:
     nodes, p = result.next_labels.nodes, result.posterior.probabilities
     return {
         "rank": np.arange(1, len(nodes) + 1),
-        ID: result.table.ids[nodes],
+        **_identity(result, nodes),
         PREDICTED: _names(result)[p[nodes].argmax(1)],
         CONFIDENCE: p[nodes].max(1),
         "gain": result.next_labels.gain,
@@ -133,8 +133,8 @@ def _suspect_edges(result: LabelledGraph) -> Columns:
     graph = result.table.dataset.graph.symmetrise().without_self_loops()
     shared = shared_neighbours(graph, result.suspect_edges.nodes)
     return {
-        "source": result.table.ids[source],
-        "target": result.table.ids[target],
+        **_identity(result, source, "source", "source_name"),
+        **_identity(result, target, "target", "target_name"),
         "source_label": names[p[source].argmax(1)],
         "target_label": names[p[target].argmax(1)],
         "source_confidence": p[source].max(1),
@@ -142,6 +142,14 @@ def _suspect_edges(result: LabelledGraph) -> Columns:
         "shared_neighbours": shared.round().astype(np.int64),
         "surprise": result.suspect_edges.surprise,
     }
+
+
+def _identity(
+    result: LabelledGraph, nodes: NDArray[np.int64], id: str = ID, name: str = NAME
+) -> Columns:
+    """Return the ids of nodes, and their names if there are any."""
+    ids, names = result.table.ids[nodes], result.table.names
+    return {id: ids} if names is None else {id: ids, name: names[nodes]}
 
 
 def _names(result: LabelledGraph) -> NDArray[np.object_]:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.encoding import MISSING
 from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import DatasetError, FormatError, listed
@@ -24,9 +25,8 @@ from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
-from nodecopy.tables.features import MISSING_SUFFIX
 from nodecopy.tables.ids import id_arrays, ids_from, places_in
-from nodecopy.tables.options import RepeatedEdges
+from nodecopy.tables.options import TableOptions
 
 TABLES_FILE = "tables.safetensors"
 _SHOWN = 5
@@ -42,16 +42,14 @@ class FittedTables:
         labels: numbers of the known classes, -1 where there was none [N].
         structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
-        repeated_edges: the weight of an edge with several rows, see `read_tables`.
-        filled: the value that replaced missing ones, by the name of the feature.
+        reading: how the files were read: options of `read_tables` that were given.
     """
 
     ids: dict[str, NDArray[Any]]
     labels: NDArray[np.int64]
     structural: bool
     feature_names: tuple[str, ...]
-    repeated_edges: RepeatedEdges
-    filled: dict[str, float]
+    reading: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +68,7 @@ class ModelFolder:
             table.dataset.labels,
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
-            table.repeated_edges,
-            dict(table.filled),
+            _given(result.settings) | {"repeated_edges": table.repeated_edges},
         )
         return cls(result.classifier, tables)
 
@@ -95,11 +92,10 @@ class ModelFolder:
     ) -> tuple[TableDataset, Posterior]:
         """Apply the model to another graph, e.g. the same one with new nodes.
 
-        Repeated edges and missing features are treated as they were for the fit.
-
-        Features are matched by name: columns may come in another order, and one that the model has
-        not seen is left out, with a note. One that it needs must be there, unless the features are
-        sparse, where what is not listed is zero. The labels returned are those that the model was
+        Files are read, and columns encoded, as they were for the fit, unless the settings say
+        otherwise. Columns are matched by name: they may come in another order, and one that the
+        model has not seen is left out, with a note. One that it needs must be there; listed
+        features that are not there are zero. The labels returned are those that the model was
         fitted to. A note says how many nodes are new.
 
         Args:
@@ -110,19 +106,21 @@ class ModelFolder:
         if settings.edges is None:
             table = read_source(settings, progress)
         else:
-            ways = {"repeated_edges": fitted.repeated_edges}
+            reading = fitted.reading | _given(settings)
+            if settings.nodes is None:
+                reading.pop("columns", None)
             table = read_tables(
                 settings.edges,
-                features=settings.features,
-                means=fitted.filled,
+                nodes=settings.nodes,
+                encoder=self.classifier.encoder_,
                 max_memory=settings.max_memory,
                 progress=progress,
-                **settings.reading | ways,
+                **reading,
             )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
         if described == fitted.structural:
             way, got = ("without", "got") if described else ("to", "missing:")
-            raise DatasetError(f"the model was fitted {way} features; {got} a file of features")
+            raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
         places = places_in(table.ids, ids_from(self.tables.ids))
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
@@ -131,12 +129,15 @@ class ModelFolder:
             notes.append(_named("features that the model has not seen were left out", unknown))
         dataset = replace(
             table.dataset,
-            features=self._picked(table, settings.files[-1]) if described else self._ties(table),
+            features=self._picked(table) if described else self._ties(table),
             labels=np.where(places < 0, -1, self.tables.labels[places]),
             class_names=tuple(str(value) for value in self.classifier.classes_),
         )
         names = self.tables.feature_names
-        named = replace(table, dataset=dataset, feature_names=names, notes=tuple(notes))
+        encoder = self.classifier.encoder_
+        named = replace(
+            table, dataset=dataset, feature_names=names, notes=tuple(notes), encoder=encoder
+        )
         return named, self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
 
     def predictions(
@@ -150,7 +151,8 @@ class ModelFolder:
             coverage: of the sets; None takes 0.9, and makes none where no label was held out.
         """
         p, data = posterior.probabilities, table.dataset
-        rows = Predictions(table.ids, data.class_names, p, data.labels, posterior=posterior)
+        parts = table.ids, data.class_names, p, data.labels
+        rows = Predictions(*parts, posterior=posterior, names=table.names)
         if coverage is None and self.classifier.held_out_ is None:
             return rows
         asked = FitSettings.coverage if coverage is None else coverage
@@ -167,21 +169,41 @@ class ModelFolder:
             )
         return ties_to(table.dataset.graph, hubs)
 
-    def _picked(self, table: TableDataset, source: str) -> FeatureMatrix:
-        """Return the columns that the model was fitted to, by name; absent ones are zero."""
+    def _picked(self, table: TableDataset) -> FeatureMatrix:
+        """Return the columns that the model was fitted to, by name; absent ones are zero.
+
+        Tables are read with the encoder of the model. A graph has its own, and only what is the
+        same whoever encodes it can be picked from it.
+        """
         names, values = self.tables.feature_names, table.dataset.features
+        model, own = self.classifier.encoder_, table.encoder
+        if model is not None and own is not None and not model.agrees_with(own):
+            raise DatasetError(
+                "the columns of this graph were encoded when it was imported; predict from the "
+                "tables, with --edges and --nodes"
+            )
         if names == tuple(table.feature_names):
             return values
         place = {name: i for i, name in enumerate(table.feature_names)}
         # A value that is missing nowhere in this file needs no column that marks it.
-        absent = {name for name in names if not name.endswith(MISSING_SUFFIX)} - place.keys()
+        absent = {name for name in names if not name.endswith(MISSING)} - place.keys()
         if absent and not sp.issparse(values):
-            raise DatasetError(_named(f"{source}: features of the model are missing", absent))
+            raise DatasetError(_named("features of the model are missing", absent))
         columns = [k for k, name in enumerate(names) if name in place]
         rows = [place[names[k]] for k in columns]
         ones = np.ones(len(rows), values.dtype)
         picked = values @ sp.csr_array((ones, (rows, columns)), (values.shape[1], len(names)))
         return sp.csr_array(picked) if sp.issparse(picked) else picked
+
+
+def _given(settings: FitSettings) -> dict[str, Any]:
+    """Return the options for reading edges and nodes that were given."""
+    default = TableOptions()
+    return {
+        key: value
+        for key, value in settings.reading.items()
+        if value != getattr(default, key) and key != "label_columns"
+    }
 
 
 def _named(what: str, names: set[str]) -> str:

@@ -24,7 +24,7 @@ from nodecopy.posterior import Posterior
 from nodecopy.progress import Progress
 from nodecopy.run.table_file import BLOCK_ROWS, Columns, write_table
 
-ID, KNOWN, PREDICTED, CONFIDENCE = "id", "known", "predicted", "confidence"
+ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 _PROBABILITY, _SET = "p_", "set_"
 _FORMATS = (".csv", ".parquet")
 _ROUNDING = 0.01
@@ -43,6 +43,7 @@ class Predictions:
         sets: which classes the prediction set of each node holds [N, K]; None without sets.
         coverage: that the sets were made for.
         posterior: the uncertainty of the nodes; None where predictions were read from a file.
+        names: what people call the nodes [N]; None without such a column, or from a file.
     """
 
     ids: Any
@@ -52,6 +53,7 @@ class Predictions:
     sets: NDArray[np.bool_] | None = None
     coverage: float | None = None
     posterior: Posterior | None = None
+    names: NDArray[np.object_] | None = None
 
     def blocks(self) -> Iterator[Columns]:
         """Yield the columns of the table, some rows at a time."""
@@ -64,6 +66,7 @@ class Predictions:
         names = np.array([*self.class_names, ""], object)
         columns: dict[str, NDArray[Any]] = {
             ID: self.ids[nodes],
+            **({} if self.names is None else {NAME: self.names[nodes]}),
             KNOWN: names[self.known[nodes]],
             PREDICTED: names[p.argmax(1)],
             CONFIDENCE: p.max(1),

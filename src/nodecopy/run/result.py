@@ -92,6 +92,7 @@ class LabelledGraph:
             self.sets,
             self.settings.coverage,
             self.posterior,
+            self.table.names,
         )
 
     @cached_property

@@ -29,10 +29,10 @@ from nodecopy.typed import fits
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
 
-_FILES = ("edges", "labels", "features", "graph")
+_FILES = ("edges", "labels", "nodes", "graph")
 _READING = tuple(declared.name for declared in fields(TableOptions))
 # Settled already in a graph that was imported, and in a built-in dataset.
-_OF_TABLES = ("edges", "features", *(key for key in _READING if key != "label_columns"))
+_OF_TABLES = ("edges", "nodes", *(key for key in _READING if key != "label_columns"))
 _OF_BUILT_IN = ("labels_per_class", "split")
 _LARGEST = 2**62
 
@@ -52,7 +52,8 @@ class FitSettings(TableOptions):
         edges: file of the edges; None where there is a graph, or a built-in dataset.
         labels: file of the known labels, or several of them; None takes those of the graph, or of
             the split of a built-in dataset. A fit to tables needs them.
-        features: file of the features; None describes nodes by their links.
+        nodes: file of the columns of the nodes, or several of them; None describes nodes by their
+            links.
         random_state: random seed.
         method: "best", "fast" or "paper", see `nodecopy.presets`.
         calibrate: hold out known labels to calibrate probabilities and to estimate accuracy; None
@@ -70,15 +71,15 @@ class FitSettings(TableOptions):
         max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
-        graph: folder that `nodecopy import` wrote, instead of edges and features.
-        dataset: name of a built-in dataset, instead of edges and features.
+        graph: folder that `nodecopy import` wrote, instead of edges and nodes.
+        dataset: name of a built-in dataset, instead of edges and nodes.
         labels_per_class: how many labels of each of its classes are known; None is 20.
         split: which: "fixed" (the public ones) or "random"; None is "fixed".
     """
 
     edges: str | None = None
     labels: str | tuple[str, ...] | None = None
-    features: str | None = None
+    nodes: str | tuple[str, ...] | None = None
     method: MethodName = "best"
     calibrate: bool | None = None
     folds: int | None = _at_least(2)
@@ -103,7 +104,11 @@ class FitSettings(TableOptions):
             value = getattr(self, declared.name)
             if isinstance(value, list):
                 value = tuple(value)
-            if declared.name == "labels" and isinstance(value, tuple) and len(value) == 1:
+            if (
+                declared.name in ("labels", "nodes")
+                and isinstance(value, tuple)
+                and len(value) == 1
+            ):
                 value = value[0]
             object.__setattr__(self, declared.name, value)
             check_type(declared.name, value, hints[declared.name])
@@ -143,12 +148,16 @@ class FitSettings(TableOptions):
                 raise SpecError(f"{key} {why}")
         if self.label_columns is not None and self.labels is None:
             raise SpecError("label_columns are named, but no file of labels is given")
+        if self.columns is not None and self.nodes is None:
+            raise SpecError("columns are named, but no file of nodes is given")
 
     @property
     def files(self) -> tuple[str, ...]:
         """The names of what is read, the graph or its edges first."""
-        labels = self.labels if isinstance(self.labels, tuple) else (self.labels,)
-        names = (self.graph, self.edges, *labels, self.features)
+        labels, nodes = (
+            files if isinstance(files, tuple) else (files,) for files in (self.labels, self.nodes)
+        )
+        names = (self.graph, self.edges, *labels, *nodes)
         return tuple(name for name in names if name is not None)
 
     @property

@@ -30,7 +30,7 @@ def read_source(settings: FitSettings, progress: Progress | None = None) -> Tabl
     return read_tables(
         settings.edges,
         settings.labels,
-        settings.features,
+        settings.nodes,
         **settings.reading,
         max_memory=settings.max_memory,
         progress=progress,

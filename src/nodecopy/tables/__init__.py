@@ -2,8 +2,8 @@
 
 Reading order: ``options`` (how tables are read), ``formats`` (files as DuckDB scans them),
 ``columns`` (which column is what, and its SQL), ``database`` (loads tables, and finds the lines of
-what is wrong), ``ids`` (nodes), ``edges``, ``labels``, ``features``, ``dataset`` (all of it
-together), ``stored`` (a graph on disk), ``inspection``.
+what is wrong), ``ids`` (nodes), ``edges``, ``labels``, ``readings`` (what the cells of a column can
+be), ``nodes``, ``dataset`` (all of it together), ``stored`` (a graph on disk), ``inspection``.
 
 Names are imported when they are first used: the command line needs the options, but not NumPy.
 """

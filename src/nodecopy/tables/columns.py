@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from nodecopy.data.label_values import UNKNOWN_TEXTS
 from nodecopy.errors import DatasetError
@@ -40,10 +40,18 @@ class Kind:
         return next((role for role, words in self.roles.items() if plain in words.split()), None)
 
     def roles_of(self, names: Sequence[str]) -> list[str | None]:
-        """Return the role of each column; a first column without a name is the id."""
+        """Return the role of each column; a first column without a name is the id.
+
+        A name is the id only where there is no other.
+        """
         roles = [self.role(name) for name in names]
         if "id" in self.roles and names and not names[0].strip():
             roles[0] = "id"
+        if roles.count("id") > 1:
+            roles = [
+                None if role == "id" and name.strip().casefold() == "name" else role
+                for name, role in zip(names, roles, strict=True)
+            ]
         return roles
 
     def is_header(self, cells: Sequence[str]) -> bool:
@@ -64,8 +72,8 @@ EDGES = Kind(
     },
 )
 LABELS = Kind("label", {"id": _ID, "label": "label labels class classname category y"})
-FEATURES = Kind(
-    "feature",
+NODES = Kind(
+    "node",
     {
         "id": _ID,
         "feature": "feature featureid featurename attribute word term",
@@ -109,48 +117,53 @@ def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
     return [place[role] for role in roles if role in place]
 
 
-class FeatureColumns(NamedTuple):
-    """Where a feature table has its id and its features.
+class NodePlaces(NamedTuple):
+    """Where a table of nodes has its id and its columns.
 
     Attributes:
         id: place of the id.
-        features: places of the numbers; of triples, of the feature's name and of its value.
-        triples: whether a row is (id, feature, value) rather than an id and all its features.
+        columns: places of the others; of triples, of the feature's name and of its value.
+        triples: whether a row is (id, feature, value) rather than an id and all its columns.
     """
 
     id: int
-    features: tuple[int, ...]
+    columns: tuple[int, ...]
     triples: bool
 
 
-def feature_columns(table: Table, chosen: Sequence[str] | None) -> FeatureColumns:
-    """Tell an id with its features from triples (id, feature, value).
+def node_places(table: Table, kinds: Mapping[str, str]) -> NodePlaces:
+    """Tell an id with its columns from triples (id, feature, value).
 
-    They are triples if the header says so, or if there are three columns, without a header or
-    chosen by the user, of which the second holds strings. Three columns of numbers without a header
-    might be either, which is an error.
+    They are triples if the header or the user says so, or if there are three columns without a
+    header of which the second holds strings and the third numbers. Three columns of numbers without
+    a header might be either, which is an error.
+
+    Args:
+        table: a table of nodes.
+        kinds: of columns, by name, as the user settled them.
     """
-    if chosen:
-        id, *others = choose(table, chosen)
-    else:
-        roles = FEATURES.roles_of(table.names) if table.header else []
-        if {"id", "feature", "value"} == set(roles) and len(roles) == 3:
-            places = (roles.index("feature"), roles.index("value"))
-            return FeatureColumns(roles.index("id"), places, triples=True)
-        id, others = roles.index("id") if "id" in roles else 0, []
-    others = others or [place for place in table.named_places if place != id]
-    _refuse_repeats(table, [table.names[place].strip() for place in others])
+    asked = {
+        kinds[name.strip()]: at for at, name in enumerate(table.names) if name.strip() in kinds
+    }
+    roles = NODES.roles_of(table.names) if table.header else []
+    id = asked.get("id", roles.index("id") if "id" in roles else 0)
+    others = [place for place in table.named_places if place != id]
     if not others:
-        raise DatasetError(f"{table.path} has an id in each row, but no feature")
-    undecided = len(others) == 2 and (bool(chosen) or not table.header)
-    triples = undecided and table.types[others[0]].startswith("VARCHAR")
-    if undecided and not triples and not chosen:
+        raise DatasetError(f"{table.path} has an id in each row, but no other column")
+    if {"feature", "value"} <= asked.keys():
+        return NodePlaces(id, (asked["feature"], asked["value"]), triples=True)
+    if {"id", "feature", "value"} == set(roles) and len(roles) == 3 and not asked:
+        places = (roles.index("feature"), roles.index("value"))
+        return NodePlaces(id, places, triples=True)
+    _refuse_repeats(table, [table.names[place].strip() for place in others])
+    undecided = len(others) == 2 and not table.header and not asked
+    triples = undecided and not is_number(table.types[others[0]])
+    if undecided and not triples:
         raise DatasetError(
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
-            "value, or an id and two features; add a header row: id,feature,value or id,NAME,NAME"
+            "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
         )
-    triples = triples and not (chosen and table.types[others[1]].startswith("VARCHAR"))
-    return FeatureColumns(id, tuple(others), triples)
+    return NodePlaces(id, tuple(others), triples and is_number(table.types[others[1]]))
 
 
 def choose(table: Table, columns: Sequence[str]) -> list[int]:
@@ -188,6 +201,9 @@ def quoted(value: str) -> str:
 
 # A reader returns SQL for the value in a cell, given the cell, its DuckDB type, and the options.
 Reader = Callable[[str, str, TableOptions], str]
+YES, NO = ("true", "yes", "y", "ja", "j"), ("false", "no", "n", "nein")
+# Formats of dates beside ISO; of two that fit all cells, the first is taken.
+DATE_FORMS = ("", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y")
 _SPACES = r" '’\x{a0}\x{202f}\x{2009}"  # may group thousands, whatever the decimal mark
 
 
@@ -201,6 +217,37 @@ def read_label(cell: str, type: str, options: TableOptions) -> str:
     text = read_string(cell, type, options)
     unknown = _is_word(f"lower({text})", (*options.na_words, *UNKNOWN_TEXTS))
     return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
+
+
+def read_text(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for a category or text: a string, NULL where it is missing."""
+    text = read_string(cell, type, options)
+    missing = _is_word(f"lower({text})", options.na_words)
+    return f"CASE WHEN {missing} THEN NULL ELSE {text} END"
+
+
+def read_boolean(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for 1 or 0: NULL where it is missing, infinity where it cannot be read."""
+    text = f"lower({read_text(cell, type, options)})"
+    return (
+        f"CASE WHEN {text} IS NULL THEN NULL WHEN {_is_word(text, YES)} THEN 1.0::DOUBLE "
+        f"WHEN {_is_word(text, NO)} THEN 0.0 ELSE 'inf'::DOUBLE END"
+    )
+
+
+def read_date(cell: str, type: str, options: TableOptions, form: str = "") -> str:
+    """Return SQL for seconds since 1970: NULL where missing, infinity where it cannot be read.
+
+    Args:
+        cell: the cell.
+        type: its type.
+        options: how tables are read.
+        form: one of `DATE_FORMS`; empty is the ISO format.
+    """
+    text = read_text(cell, type, options)
+    times = ", ".join(quoted(form + time) for time in ("", " %H:%M", " %H:%M:%S"))
+    date = f"try_strptime({text}, [{times}])" if form else f"TRY_CAST({text} AS TIMESTAMP)"
+    return f"CASE WHEN {text} IS NULL THEN NULL ELSE coalesce(epoch({date}), 'inf'::DOUBLE) END"
 
 
 def read_number(cell: str, type: str, options: TableOptions) -> str:
@@ -228,6 +275,12 @@ NUMBER_HINT = (
     "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
     "--na-values"
 )
+# Cells that tell the decimal mark of a table: 1,5 and 1.234,5 have a comma, 1,234.5 and 1'234 a
+# point; 1,234 may have either.
+DECIMALS: dict[Literal[",", "."], str] = {
+    ",": r"[+-]?(\d+,(\d|\d\d|\d{4,})|0,\d+|\d{1,3}(\.\d{3})+,\d+)",
+    ".": r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d{1,3}(['’]\d{3})+(\.\d+)?)",
+}
 
 
 def is_number(type: str) -> bool:

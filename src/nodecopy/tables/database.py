@@ -46,12 +46,14 @@ class Database:
         folder: a temporary folder, while the database is open.
         loaded: the file and the columns of each table that was loaded, by name.
         problems: input errors that `collected` kept.
+        known_ids: SQL for ids of nodes that are known already; empty where none are.
     """
 
     def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
         self.options = TableOptions() if options is None else options
         self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
         self.problems: list[InputError] = []
+        self.known_ids = ""
         self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
         self._threads = threads
 
@@ -213,12 +215,16 @@ class Database:
         return self.rows(sql)[0][0]
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of an answer as arrays; NULL is NaN in a column of real numbers."""
+        """Return the columns of an answer as arrays.
+
+        NULL is NaN in a column of real numbers, and None in one of strings.
+        """
         with self._translated():
             columns = self._connection.execute(sql).fetchnumpy()
+        gaps = {"f": np.nan, "O": None}
         return {
-            name: np.ma.filled(column, np.nan)
-            if column.dtype.kind == "f"
+            name: np.ma.filled(column, gaps[column.dtype.kind])
+            if column.dtype.kind in gaps
             else np.ma.getdata(column)
             for name, column in columns.items()
         }

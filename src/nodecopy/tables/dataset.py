@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from nodecopy.data.dataset import NodeDataset
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.data.columns import NodeColumns
+from nodecopy.data.dataset import Features, NodeDataset
+from nodecopy.data.encoding import MISSING, NO_ROW, ColumnEncoder
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.features import FeatureMatrix, FeatureTable, open_features
 from nodecopy.tables.formats import PathLike
-from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
+from nodecopy.tables.ids import Ids, case_hint, isolated_nodes, number_nodes
 from nodecopy.tables.labels import load_labels, number_labels
+from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
 _STAGES = 4
+# Of more nodes, ids that differ only by case are not looked for.
+_MOST_HINTED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,8 @@ class TableDataset:
         feature_names: of the columns [D]; without features, the ids of the nodes they stand for.
         notes: what was changed or assumed, in sentences.
         repeated_edges: weight of an edge with several rows, see `TableOptions`.
-        filled: what replaced missing numbers, by the name of the feature.
+        encoder: how features were made of the columns of nodes; None without them.
+        names: what people call each node, empty where unknown [N]; None without such a column.
     """
 
     dataset: NodeDataset
@@ -41,34 +49,38 @@ class TableDataset:
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]
     repeated_edges: RepeatedEdges = "largest"
-    filled: Mapping[str, float] = field(default_factory=dict)
+    encoder: ColumnEncoder | None = None
+    names: NDArray[np.object_] | None = None
+
+    def shown(self, node: int) -> str:
+        """Return the name of a node, or its id where it has none."""
+        return str((self.names is not None and self.names[node]) or self.ids[node])
 
 
 def read_tables(
     edges: PathLike,
     labels: PathLike | Sequence[PathLike] | None = None,
-    features: PathLike | None = None,
+    nodes: PathLike | Sequence[PathLike] | None = None,
     *,
-    means: Mapping[str, float] | None = None,
+    encoder: ColumnEncoder | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> TableDataset:
-    r"""Read a graph, labels and features from CSV, TSV or Parquet files.
+    r"""Read a graph, labels and columns of nodes from CSV, TSV or Parquet files.
 
     Ids are compared as they are written: ``007`` is not ``7``. The nodes are the ids of the edges
-    and of the features. docs/tables.md has examples.
+    and of the tables of nodes. docs/tables.md has examples.
 
     Args:
         edges: two ids in each row, and perhaps a weight. The graph is undirected and simple:
             an edge counts in both directions and once, self-loops are dropped.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
-        features: an id and its numbers in each row; or id, feature and value. None takes
-            `structural_features`.
-        means: replacements for missing features, by the name of the feature, where a model was
-            fitted with some; other columns are replaced by their means.
+        nodes: an id and columns of any kind in each row, or id, feature and value; one file or
+            several that describe the same nodes. None takes `structural_features`.
+        encoder: how a model was fitted to columns; None fits a new one to these.
         threads: how many DuckDB may use; None for one per core.
         max_memory: bytes that the arrays may take; more is refused. None is half of what this
             process may use.
@@ -93,15 +105,18 @@ def read_tables(
     'edges.csv: dropped 1 self-loop'
     """
     settings = TableOptions(**options)
-    for kind, columns, files in (
-        ("label", settings.label_columns, labels),
-        ("feature", settings.feature_columns, features),
-    ):
-        if columns is not None and not files:
-            raise DatasetError(f"{kind}_columns are named, but no file of {kind}s is given")
+    if settings.label_columns is not None and not labels:
+        raise DatasetError("label_columns are named, but no file of labels is given")
+    if settings.columns is not None and not nodes:
+        raise DatasetError("columns are named, but no file of nodes is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
-    source: FeatureTable | None = None
-    matrix: FeatureMatrix | None = None
+    kinds: dict[str, Any] = dict(settings.column_kinds)
+    fitted = encoder is not None
+    if encoder is not None:
+        kinds |= encoder.kinds | {"*": "skip"}
+    sources: list[NodeTable] = []
+    unseen: list[str] = []
+    columns: NodeColumns | None = None
 
     def done(stage: int) -> None:
         if progress is not None:
@@ -110,47 +125,106 @@ def read_tables(
     with Database(settings, threads=threads) as db:
         with db.collected():
             load_edges(db, edges, most)
-        if features is not None:
-            with db.collected():
-                source = open_features(db, features)
-                source.load(db)
+        if nodes is not None:
+            sources = open_nodes(db, nodes, kinds, fitted=fitted)
         load_labels(db, labels)
         done(1)
         db.raise_problems()
-        ids = number_nodes(db)
+        ids = number_nodes(db, [source.name for source in sources])
         done(2)
         known = number_labels(db, len(ids))
-        if source is not None:
+        if sources:
             with db.collected():
-                matrix = source.fetch(db, ids, means or {})
+                columns = read_nodes(db, sources, ids, kinds)
+                unseen = [] if encoder is None else _unseen(sources, columns, encoder)
+                encoder = encoder or _fitted(columns)
         db.raise_problems()
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
-        notes += _isolation(db, ids) if source is not None else []
+        notes += _isolation(db, sources, ids) + unseen
+        notes += case_hint(db) if ids.dtype.kind == "O" and len(ids) <= _MOST_HINTED else []
         edge_path = db.loaded["edges"][0].path
     done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
     of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
-    if matrix is None:
-        values, hubs = structural_features(graph)
-        matrix = FeatureMatrix(values, tuple(str(ids[hub]) for hub in hubs), (NO_FEATURES,))
+    of_nodes, names = [NO_FEATURES], None if columns is None else columns.names
+    features: Features
+    if columns is None or encoder is None:
+        features, hubs = structural_features(graph)
+        feature_names = tuple(str(ids[hub]) for hub in hubs)
+    else:
+        features, feature_names = encoder.apply(columns), encoder.feature_names
+        of_nodes = _column_notes(sources, columns, encoder)
+        of_nodes += [] if fitted else _left_out(encoder)
     done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
-        NodeDataset(name, graph, matrix.values, known.labels, known.class_names),
+        NodeDataset(name, graph, features, known.labels, known.class_names),
         ids,
-        matrix.names,
-        (*of_edges, *notes, *known.notes, *matrix.notes),
+        feature_names,
+        (*of_edges, *notes, *known.notes, *of_nodes),
         settings.repeated_edges,
-        matrix.filled,
+        None if columns is None else encoder,
+        names,
     )
 
 
-def _isolation(db: Database, ids: Ids) -> list[str]:
+def _fitted(columns: NodeColumns) -> ColumnEncoder | None:
+    """Return an encoder of columns; None where they have nothing but names to show."""
+    try:
+        return ColumnEncoder.fit(columns)
+    except DatasetError:
+        if columns.names is None:
+            raise
+        return None
+
+
+def _isolation(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
     """Return a note on nodes that are in no edge."""
-    isolated = isolated_nodes(db)
+    isolated = isolated_nodes(db) if sources else ()
     if not len(isolated):
         return []
-    file = db.loaded["features"][0].path.name
+    file = sources[0].table.path.name
     first = listed([repr(str(ids[node])) for node in isolated[:SHOWN]], len(isolated))
     return [f"{file}: {counted(len(isolated), 'id')} in no edge, kept as isolated nodes: {first}"]
+
+
+def _left_out(encoder: ColumnEncoder) -> list[str]:
+    """Return notes on columns that were left out."""
+    made = [(name, made) for name, made in encoder.made.items() if made.startswith("left out")]
+    notes = [
+        f"column {name!r} was {why}; --columns {name}=KIND settles it" for name, why in made[:SHOWN]
+    ]
+    more = len(made) - SHOWN
+    return [*notes, f"{counted(more, 'more column')} left out"] if more > 0 else notes
+
+
+def _unseen(
+    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder
+) -> list[str]:
+    """Return a note on columns that a model has not seen."""
+    names = {source.table.names[at].strip() for source in sources for at in source.others}
+    names |= set(columns.listed_names)
+    new = sorted(names - encoder.kinds.keys() - set(encoder.listed))
+    if not new:
+        return []
+    first = listed([repr(name) for name in new[:SHOWN]], len(new))
+    return [f"columns that the model has not seen were left out: {first}"]
+
+
+def _column_notes(
+    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder
+) -> list[str]:
+    """Return what replaced missing values."""
+    notes, files = [], ", ".join(source.table.path.name for source in sources)
+    present = slice(None) if columns.absent is None else ~columns.absent
+    gaps = sum(int(columns.missing(name)[present].sum()) for name in encoder.marked)
+    if gaps:
+        marks = [repr(name + MISSING) for name in encoder.marked]
+        what = "became the mean of the column, marked in new columns"
+        some = listed(marks[:SHOWN], len(marks))
+        notes.append(f"{counted(gaps, 'missing value')} {what}: {some}")
+    if encoder.marks_rows and columns.absent is not None:
+        count = counted(int(columns.absent.sum()), "node")
+        notes.append(f"{count} without a row got the means, marked in a new column: {NO_ROW!r}")
+    return [f"{files}: {note}" for note in notes]

@@ -12,6 +12,7 @@ from nodecopy.machine import size_text
 from nodecopy.tables.columns import EDGES, NUMBER_HINT, Column, assign, read_number
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, open_table
+from nodecopy.tables.ids import IN_EDGES
 from nodecopy.tables.options import RepeatedEdges
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
@@ -35,6 +36,7 @@ def load_edges(db: Database, path: PathLike, max_memory: int) -> None:
     source, target, *weight = assign(table, EDGES, chosen)
     columns = [Column("source", source), Column("target", target)]
     db.load("edges", table, [*columns, *(Column("weight", place, read_number) for place in weight)])
+    db.known_ids = IN_EDGES
     rows = db.value("SELECT count(*) FROM edges")
     if rows * _ROW_BYTES > max_memory:
         raise DatasetError(

@@ -241,10 +241,12 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     if header is None:
         header = kind.is_header(first) or not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         # Above a column of numbers or dates, a first row of words is one of names.
-        in_doubt = not (header or chosen or any(map(_is_number, first)))
+        numbered = not set(numbers).isdisjoint(chosen or ())
+        in_doubt = not (header or numbered or any(map(_is_number, first)))
         if in_doubt:
             # A label may be anything, so only ids that are all numbers tell.
             header = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")
+            header = header or _is_above_ids(db, table)
             what = ("taken for a header row", "--no-header if it is data")
             what = what if header else ("read as data", "--header if it names the columns")
             row = f"{table.path.name}: the first row, {table.first_row_text}, was {what[0]}"
@@ -255,6 +257,18 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     names = (table.first_row[0].lstrip("#"), *table.first_row[1:])
     skip = int(line.split()[1])
     return replace(table, names=names, header=True, skip=skip, notes=notes)
+
+
+def _is_above_ids(db: Database, table: TextTable) -> bool:
+    """Tell whether the cell below one of the first row is an id that is known, and it is not."""
+    rows = db.attempt(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
+    if not rows or len(rows) < 2:
+        return False
+    cells = [str(cell or "").strip() for row in rows for cell in row]
+    listed = ", ".join(map(quoted, cells))
+    known = {row[0] for row in db.rows(f"SELECT id FROM ({db.known_ids}) WHERE id IN ({listed})")}
+    pairs = zip(cells[: len(cells) // 2], cells[len(cells) // 2 :], strict=True)
+    return any(above not in known and below in known for above, below in pairs)
 
 
 def _is_number(cell: str) -> bool:

@@ -1,4 +1,4 @@
-"""Ids and nodes: every id in the edges and the features is a node, numbered in order.
+"""Ids and nodes: every id in the edges and the tables of nodes is a node, numbered in order.
 
 Nodes are numbered in the order of their ids, so that the order of a file's rows does not matter: by
 value where every id is a plain integer of 64 bits, else as strings. ``007`` is therefore a string,
@@ -7,14 +7,15 @@ and so is every other id beside it. Spaces around an id do not count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.tables.database import Database
+from nodecopy.errors import listed
+from nodecopy.tables.database import SHOWN, Database
 
 _PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
@@ -26,10 +27,21 @@ _BLOCK = 1 << 17
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
 
-def number_nodes(db: Database) -> Ids:
-    """Number every id of edges and features in ``nodes(id, i)``; return them in order [N]."""
-    features = " UNION ALL SELECT id FROM features" if "features" in db.loaded else ""
-    return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{features})")
+def number_nodes(db: Database, tables: Sequence[str] = ()) -> Ids:
+    """Number every id of edges and tables in ``nodes(id, i)``; return them in order [N]."""
+    described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
+    return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})")
+
+
+def case_hint(db: Database) -> list[str]:
+    """Return a note on ids that differ only by case, which are different nodes."""
+    pairs = db.rows(
+        "SELECT min(id), max(id) FROM nodes GROUP BY lower(id) HAVING count(*) > 1 ORDER BY 1"
+    )
+    if not pairs:
+        return []
+    first = listed([f"{a!r} and {b!r}" for a, b in pairs[:SHOWN]], len(pairs))
+    return [f"ids that differ only by case are different nodes: {first}"]
 
 
 def number_values(db: Database, table: str, column: str, number: str, source: str) -> Ids:
@@ -58,6 +70,7 @@ def number_values(db: Database, table: str, column: str, number: str, source: st
 def set_nodes(db: Database, ids: Ids) -> None:
     """Make the table ``nodes(id, i)`` of ids that are numbered already [N]."""
     db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
+    db.known_ids = "SELECT id FROM nodes"
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
         db.insert("nodes", id=block, i=np.arange(start, start + len(block), dtype=np.int32))
@@ -86,22 +99,32 @@ def id_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
     They are ``ids`` if they are integers, else ``id_text``, all strings in UTF-8, and
     ``id_offsets``, where each of them begins, and the end [N + 1].
     """
-    if ids.dtype.kind == "i":
-        return {"ids": ids}
-    encoded = [str(id).encode() for id in ids]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return {"id_text": np.frombuffer(b"".join(encoded), np.uint8), "id_offsets": offsets}
+    return {"ids": ids} if ids.dtype.kind == "i" else string_arrays(ids, "id")
 
 
 def ids_from(arrays: Mapping[str, NDArray[Any]]) -> Ids:
-    """Return the ids that `id_arrays` made arrays of.
+    """Return the ids that `id_arrays` made arrays of."""
+    return arrays["ids"] if "ids" in arrays else strings_from(arrays, "id")
 
-    >>> ids_from(id_arrays(np.array(["ann", "Zoë", ""], object))).tolist()
+
+def string_arrays(strings: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
+    """Return strings as ``…_text`` and ``…_offsets``."""
+    encoded = [str(one).encode() for one in strings]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return {
+        f"{name}_text": np.frombuffer(b"".join(encoded), np.uint8),
+        f"{name}_offsets": offsets,
+    }
+
+
+def strings_from(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.object_]:
+    """Return the strings that `string_arrays` made arrays of.
+
+    >>> names = np.array(["ann", "Zoë", ""], object)
+    >>> strings_from(string_arrays(names, "id"), "id").tolist()
     ['ann', 'Zoë', '']
     """
-    if "ids" in arrays:
-        return arrays["ids"]
-    text, offsets = arrays["id_text"].tobytes(), arrays["id_offsets"].tolist()
-    ids = np.empty(len(offsets) - 1, object)
-    ids[:] = [text[begin:end].decode(errors="replace") for begin, end in pairwise(offsets)]
-    return ids
+    text, offsets = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_offsets"].tolist()
+    strings = np.empty(len(offsets) - 1, object)
+    strings[:] = [text[begin:end].decode(errors="replace") for begin, end in pairwise(offsets)]
+    return strings

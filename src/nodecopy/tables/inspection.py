@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.data.dataset import NodeDataset
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import counted, listed
 from nodecopy.metrics import wilson_interval
@@ -20,9 +21,9 @@ from nodecopy.tables.dataset import TableDataset
 # al., Characterizing graph datasets for node classification, NeurIPS 2023.
 _HETEROPHILOUS = 0.3
 _FEW_EDGES = 10
-# Length of the longest bar, and how many classes are shown.
+# Length of the longest bar, and how many classes and columns are shown.
 _BAR = 30
-_MAX_CLASSES = 30
+_MAX_CLASSES, _MAX_COLUMNS = 30, 40
 
 
 class Mixing(NamedTuple):
@@ -88,6 +89,7 @@ def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
     return [
         *aligned(_counts(table, inspection)),
         "",
+        *_column_lines(table.encoder),
         *_bars("degree", _degree_rows(table.dataset.graph.degrees)),
         *(_label_lines(table.dataset, inspection) if inspection.label_counts.any() else ()),
         "",
@@ -178,6 +180,17 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
         ("features", "none" if NO_FEATURES in table.notes else features),
         ("labels", f"{known:,} of {n:,} nodes ({known / n:.1%})"),
     ]
+
+
+def _column_lines(encoder: ColumnEncoder | None) -> list[str]:
+    """Return what was made of each column, and an empty line."""
+    if encoder is None:
+        return []
+    made = {printable(name): text for name, text in encoder.made.items()}
+    width = max(len("column"), *map(len, made))
+    some = [f"{name:<{width}}  {text}" for name, text in list(made.items())[:_MAX_COLUMNS]]
+    more = [f"… and {len(made) - _MAX_COLUMNS:,} more"] if len(made) > _MAX_COLUMNS else []
+    return [f"{'column':<{width}}  made of it", *some, *more, ""]
 
 
 def _degree_rows(degrees: NDArray[np.int64]) -> list[tuple[str, int]]:

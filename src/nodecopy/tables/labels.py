@@ -7,6 +7,7 @@ order: by value where all are integers, else as strings.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from nodecopy.tables.ids import Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
 NO_CLASSES = ("unknown",)
+# A label of one node, so similar to that of so many or more, is perhaps misspelt.
+_COMMON, _NEAR = 3, 0.8
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
 
 
@@ -78,12 +81,14 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
             db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
         _check_agreement(db, names)
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
-    note = f"{', '.join(file.name for file in files)}: {counted(rows - known, 'label')} {what}"
+    named = ", ".join(file.name for file in files)
     classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
     found = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
     result = np.full(num_nodes, -1, np.int64)
     result[found["i"]] = found["k"]
-    return Labelling(result, classes, (note,) if rows > known else ())
+    notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
+    notes += _misspelt(classes, np.bincount(found["k"], minlength=len(classes)))
+    return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes))
 
 
 def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
@@ -95,20 +100,36 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
         options: fields of `TableOptions`, such as ``label_columns``.
     """
     with Database(TableOptions(**options)) as db:
+        set_nodes(db, ids)
         load_labels(db, path)
         db.raise_problems()
-        set_nodes(db, ids)
         result = number_labels(db, len(ids))
         db.raise_problems()
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         return Labelling(result.labels, result.class_names, (*notes, *result.notes))
 
 
+def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
+    """Return a hint for each label that occurs once and is nearly that of many nodes."""
+    common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
+    hints = []
+    for name in (classes[k] for k in np.flatnonzero(counts == 1).tolist()):
+        near = difflib.get_close_matches(name, common, n=1, cutoff=_NEAR)
+        if near and not name.isdecimal():
+            hints.append(f"the label {name!r} occurs once; did you mean {near[0]!r}?")
+    return hints
+
+
 def _check_ids(db: Database, name: str) -> None:
     """Refuse ids that no node has, and show some that nodes have."""
-    some = [repr(row[0]) for row in db.rows(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")]
-    hint = f"; ids are compared as they are written, and the graph has {', '.join(some)}"
     unknown = "id NOT IN (SELECT id FROM nodes)"
+    if not db.rows(f"SELECT 1 FROM {name} WHERE {unknown} LIMIT 1"):
+        return
+    alike = f"FROM nodes JOIN {name} AS l ON lower(nodes.id) = lower(l.id) AND nodes.id <> l.id"
+    some = db.rows(f"SELECT nodes.id {alike} ORDER BY i LIMIT {SHOWN}")
+    some = some or db.rows(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
+    has = ", ".join(repr(row[0]) for row in some)
+    hint = f"; ids are compared as they are written, and the graph has {has}"
     db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
 
 

@@ -19,6 +19,12 @@ NA_WORDS = (
     *("#n/a n/a", "1.#ind", "1.#qnan", "-1.#ind", "-1.#qnan", "nat", "?", ".", "-", "--"),
     *("k.a.", "k. a.", "missing"),
 )
+# What a column of a table of nodes may be. The last three are of its id, and of the feature and its
+# value where a row is (id, feature, value).
+COLUMN_KINDS = (
+    *("number", "category", "text", "date", "boolean", "name", "skip"),
+    *("id", "feature", "value"),
+)
 # How many columns or characters an option may name.
 _LENGTHS = {"edge_columns": (2, 3), "label_columns": (2,), "delimiter": (1,)}
 
@@ -37,7 +43,8 @@ class TableOptions:
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
         label_columns: columns of the id and of the label.
-        feature_columns: column of the id, and of the features unless all others are.
+        columns: kinds of columns of the nodes, such as ``"age=number"``; others are detected. See
+            `COLUMN_KINDS`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
         delimiter: character between cells; None detects it.
         encoding: of text files, as Python calls it; None detects UTF-8, UTF-16 and Windows-1252.
@@ -50,8 +57,8 @@ class TableOptions:
 
     edge_columns: tuple[str, ...] | None = _option("Columns of --edges: id,id or id,id,weight.")
     label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
-    feature_columns: tuple[str, ...] | None = _option(
-        "Columns of --features: the id, and features unless all others are."
+    columns: tuple[str, ...] | None = _option(
+        "Kinds of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
     )
     header: bool | None = _option("The first row names the columns, or not. (default: detect)")
     delimiter: str | None = _option("Character between cells. (default: detect)")
@@ -83,6 +90,19 @@ class TableOptions:
             elif fits(value, hint):
                 continue
             raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
+        for column, kind in self.column_kinds.items():
+            if not column or kind not in COLUMN_KINDS:
+                kinds = ", ".join(COLUMN_KINDS)
+                raise DatasetError(
+                    f"columns must be NAME=KIND; got {shown(f'{column}={kind}'.lstrip('='))}; "
+                    f"kinds are {kinds}"
+                )
+
+    @property
+    def column_kinds(self) -> dict[str, str]:
+        """The kind of each column that was named."""
+        pairs = (one.rpartition("=") for one in self.columns or ())
+        return {column.strip(): kind.strip() for column, _, kind in pairs}
 
     @property
     def na_words(self) -> tuple[str, ...]:

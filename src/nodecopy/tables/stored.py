@@ -20,22 +20,24 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, NodeDataset
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
+from nodecopy.saving import load, save
 from nodecopy.tables.dataset import TableDataset
 from nodecopy.tables.formats import PathLike
-from nodecopy.tables.ids import id_arrays, ids_from
+from nodecopy.tables.ids import id_arrays, ids_from, string_arrays, strings_from
 from nodecopy.tables.labels import read_label_table
 from nodecopy.tables.options import RepeatedEdges
 from nodecopy.typed import Settings
 
-MANIFEST = "graph.json"
+MANIFEST, ENCODER = "graph.json", "columns.safetensors"
 _INTEGERS = ("indptr", "indices", "labels", "features_indptr", "features_indices")
 _KINDS = {
-    **dict.fromkeys((*_INTEGERS, "ids", "id_offsets"), "i"),
+    **dict.fromkeys((*_INTEGERS, "ids", "id_offsets", "name_offsets"), "i"),
     **dict.fromkeys(("weights", "features", "features_data"), "f"),
-    "id_text": "u",
+    **dict.fromkeys(("id_text", "name_text"), "u"),
 }
 _CSR = ("data", "indices", "indptr")
 # What NumPy, SciPy and json raise where a file is cut off, changed or of another kind.
@@ -50,14 +52,13 @@ Arrays = Mapping[str, NDArray[Any]]
 @dataclass(frozen=True, kw_only=True)
 class _Manifest(Settings):
     format: Literal["nodecopy graph"] = "nodecopy graph"
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     name: str
     class_names: list[str]
     feature_names: list[str]
     notes: list[str]
     label_files: list[str]
     repeated_edges: RepeatedEdges
-    filled: dict[str, float]
     digests: dict[str, str]
 
 
@@ -84,11 +85,13 @@ def write_graph(
     """
     folder = check_graph_folder(path)
     try:
-        with replacing_folder(folder, {MANIFEST, *map(_file, _KINDS)}) as fresh:
+        with replacing_folder(folder, {MANIFEST, ENCODER, *map(_file, _KINDS)}) as fresh:
             digests = {}
             for name, array in _arrays(table).items():
                 np.save(fresh / _file(name), array)
                 digests[name] = file_digest(fresh / _file(name))
+            if table.encoder is not None:
+                save(fresh / ENCODER, table.encoder)
             manifest = _Manifest(
                 name=table.dataset.name,
                 class_names=list(table.dataset.class_names),
@@ -96,7 +99,6 @@ def write_graph(
                 notes=list(table.notes),
                 label_files=list(label_files),
                 repeated_edges=table.repeated_edges,
-                filled=dict(table.filled),
                 digests=digests,
             )
             text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
@@ -158,7 +160,10 @@ def open_graph(
         dataset = dataset.with_labels(known.labels, known.class_names)
         of_labels = tuple(f"{file}: " for file in manifest.label_files)
         notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
-    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, manifest.filled)
+    file = folder / ENCODER
+    encoder = load(file, ColumnEncoder) if file.exists() else None
+    shown = strings_from(arrays, "name") if "name_text" in arrays else None
+    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown)
 
 
 def file_digest(file: Path) -> str:
@@ -196,6 +201,8 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     else:
         for part in _CSR:
             arrays[f"features_{part}"] = getattr(features, part)
+    if table.names is not None:
+        arrays |= string_arrays(table.names, "name")
     return arrays | id_arrays(table.ids)
 
 
@@ -225,6 +232,7 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
         "labels": (n,),
         "ids": (n,),
         "id_offsets": (n + 1,),
+        "name_offsets": (n + 1,),
         "features": (n, num_features),
         "features_indptr": (n + 1,),
         "weights": arrays["indices"].shape,

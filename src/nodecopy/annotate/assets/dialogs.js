@@ -32,10 +32,11 @@ function openSearch() {
 
 async function showMatches() {
   const sought = byId("query").value;
-  const { ids } = await get(`search?q=${encodeURIComponent(sought)}`);
+  const { nodes: matches } = await get(`search?q=${encodeURIComponent(sought)}`);
   if (byId("query").value !== sought) return; // a later answer is on its way
-  const items = ids.map((id) => {
-    const button = make("button", { type: "button" }, oneLine(id));
+  const items = matches.map(([id, name]) => {
+    const more = name === id ? [] : [" ", make("small", {}, oneLine(id))];
+    const button = make("button", { type: "button" }, oneLine(name), ...more);
     button.addEventListener("click", () => goTo(id));
     return make("li", {}, button);
   });

@@ -145,7 +145,7 @@ async function update() {
   const fresh = await get(`node?id=${encodeURIComponent(id)}`);
   if (sending || current.id !== id) return;
   if (why === SUGGESTED && fresh.label !== view.label) {
-    say(`${shortened(id, 40)} was labelled meanwhile: ${fresh.label}`);
+    say(`${shortened(view.name, 40)} was labelled meanwhile: ${fresh.label}`);
     if (state.next.length) await ask(state.next[0], SUGGESTED, true);
     else takeView(null, "");
     return;

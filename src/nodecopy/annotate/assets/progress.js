@@ -70,11 +70,11 @@ function showSuspects() {
     byId("suspects").replaceChildren(make("p", { class: "quiet" }, "No label is in doubt."));
     return;
   }
-  const items = state.suspects.map(([id, given, suggested, probability], i) => {
+  const items = state.suspects.map(([id, name, given, suggested, probability]) => {
     const button = make(
       "button",
       { type: "button" },
-      oneLine(id),
+      oneLine(name),
       make("small", {}, `wrong with ${wholePercent(probability)}`),
       className(state.classes.indexOf(given)),
       make("small", {}, `rather ${shortened(suggested, 60)}?`),

@@ -14,7 +14,7 @@ let drawingLater = 0;
 
 // The graph around the node, under the names that the drawing of the report knows.
 let classNames = [];
-let nodes = { ids: [], known: [], predicted: [], confidence: [], degree: [] };
+let nodes = { ids: [], names: [], known: [], predicted: [], confidence: [], degree: [] };
 let links = { offsets: [0], targets: [] };
 const suspectLinks = new Set();
 const opened = { hops: 1 };
@@ -44,8 +44,8 @@ function takeAround(around) {
 function showQuestion() {
   const { id, why, view } = current;
   byId("why").textContent = why;
-  byId("node").firstElementChild.textContent = id === null ? "" : shown(id);
-  document.title = id === null ? "Label nodes" : `Label ${shortened(id, 60)}`;
+  byId("node").firstElementChild.textContent = id === null ? "" : shown(view.name);
+  document.title = id === null ? "Label nodes" : `Label ${shortened(view.name, 60)}`;
   byId("known").replaceChildren(...knownWords(view));
   showChoices(view);
   for (const button of byId("actions").children) button.disabled = !possible(button.dataset.key);
@@ -101,7 +101,8 @@ function columnParts(view) {
   if (view === null || view.columns.length === 0) return [];
   // Of words that a node has or has not, the names say everything.
   const words = view.columns.length > 1 && view.columns.every(([, value]) => value === "1");
-  const cells = view.columns.map(([name, value]) =>
+  const own = view.name === view.id ? view.columns : [["id", view.id], ...view.columns];
+  const cells = own.map(([name, value]) =>
     make(
       "div",
       value.length > LONG ? { class: "long" } : {},
@@ -133,12 +134,12 @@ function choose(k) {
   const { id, view } = current;
   if (view === null || k >= state.classes.length) return;
   const label = state.classes[k];
-  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(id, 40)}: ${label}`);
+  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${label}`);
 }
 
 function putAside(what) {
   if (current.view === null) return;
-  send("answer", { do: what, id: current.id }, `${shortened(current.id, 40)}: ${what}`);
+  send("answer", { do: what, id: current.id }, `${shortened(current.view.name, 40)}: ${what}`);
 }
 
 function confirmLabel() {

@@ -32,7 +32,8 @@ function unpackNodes(columns) {
   const Class = classNames.length < 2 ** 15 ? Int16Array : Int32Array;
   const unpacked = {
     ids: columns.ids,
-    searched: columns.ids.map((id) => id.toLowerCase()),
+    names: columns.ids.map((id, i) => columns.names?.[i] || id),
+    searched: columns.ids.map((id, i) => `${id}\n${columns.names?.[i] ?? ""}`.toLowerCase()),
     known: unpack(Class, columns.known),
     predicted: unpack(Class, columns.predicted),
     probabilities: unpack(Uint16Array, columns.probabilities),

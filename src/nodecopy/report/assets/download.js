@@ -26,9 +26,11 @@ function downloadButton(label, file, rows) {
 
 // As predictions.csv has them, without the parts of the doubt; probabilities have four digits.
 function nodeRows(chosen) {
-  const head = ["id", "known", "predicted", "confidence", ...classNames.map((n) => `p_${n}`)];
+  const named = data.nodes.names !== null;
+  const head = ["id", ...(named ? ["name"] : []), "known", "predicted", "confidence", ...classNames.map((n) => `p_${n}`)];
   const line = (i) => [
     nodes.ids[i],
+    ...(named ? [data.nodes.names[i]] : []),
     nodes.known[i] < 0 ? "" : classNames[nodes.known[i]],
     classNames[nodes.predicted[i]],
     nodes.confidence[i].toFixed(4),

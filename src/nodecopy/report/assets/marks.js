@@ -60,7 +60,10 @@ function abridged(text) {
   return all.length > KEPT_AT_END + 2 ? `…${end}` : all.join("");
 }
 
-const idText = (i) => oneLine(nodes.ids[i]);
+// The name of a node, or its id where it has none; names differ where they begin, ids at their end.
+const drawnName = (i) =>
+  nodes.names[i] === nodes.ids[i] ? abridged(nodes.ids[i]) : shortened(nodes.names[i], 14);
+const idText = (i) => oneLine(nodes.names[i]);
 
 // Class names are shown whole, or cut at the end by the style sheet where a row has one height.
 function className(k) {

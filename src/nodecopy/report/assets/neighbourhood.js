@@ -153,7 +153,7 @@ function drawnNode(node, { x, y, angle }, size, named) {
       show: named,
       position: middle ? "bottom" : outwards(angle),
       distance: nodes.known[node] >= 0 ? 9 : 6,
-      formatter: () => abridged(nodes.ids[node]),
+      formatter: () => drawnName(node),
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",
@@ -200,7 +200,7 @@ function nodeLines(node) {
   const label =
     nodes.known[node] < 0 ? [] : [`Known label: ${shortened(classNames[nodes.known[node]], 80)}`];
   return [
-    shortened(nodes.ids[node], 120),
+    shortened(nodes.names[node], 120),
     `${shortened(classNames[nodes.predicted[node]], 80)}, ${percent(nodes.confidence[node])}`,
     ...label,
   ];

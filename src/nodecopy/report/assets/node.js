@@ -11,9 +11,12 @@ function fillPanel(panel, node) {
     "h2",
     { id: "panel-title", tabindex: "-1" },
     make("span", { class: "kind" }, "Node"),
-    make("bdi", {}, shown(nodes.ids[node])),
+    make("bdi", {}, shown(nodes.names[node])),
   );
   panel.append(make("div", { class: "panel-top" }, title, close));
+  if (nodes.names[node] !== nodes.ids[node]) {
+    panel.append(make("p", { class: "quiet" }, "Id ", make("bdi", {}, shown(nodes.ids[node]))));
+  }
   panel.append(verdict(node));
   panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
   panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));

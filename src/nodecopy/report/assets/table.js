@@ -44,7 +44,7 @@ function matters(key) {
 
 // Short ids leave their room to the names of classes.
 function idWidth() {
-  const longest = nodes.ids.reduce((most, id) => Math.max(most, id.length), 0);
+  const longest = nodes.names.reduce((most, name) => Math.max(most, name.length), 0);
   const width = Math.max(5, Math.min(10, 2 + 0.6 * longest));
   return `minmax(${width}rem, ${width / 5}fr)`;
 }

@@ -29,7 +29,7 @@ def rows_of(table) -> list[list[float]]:
     ],
 )
 def test_features_belong_to_the_node_of_their_id(read, content, rows, names):
-    table = read(features=content)
+    table = read(nodes=content)
     assert rows_of(table) == rows
     assert table.feature_names == names
 
@@ -40,33 +40,31 @@ def test_mostly_zero_columns_are_kept_sparse(read):
         f"{node}," + ",".join("1" if n == 70 + k else "0" for n in range(150))
         for k, node in enumerate("abc")
     ]
-    table = read(features="\n".join([wide, *lines]))
+    table = read(nodes="\n".join([wide, *lines]))
     assert isinstance(table.dataset.features, sp.csr_array)
     assert table.dataset.features.indices.tolist() == [70, 71, 72]
-    assert isinstance(read(features="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
+    assert isinstance(read(nodes="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
 
 
 def test_true_and_false_are_one_and_zero(read):
-    table = read(features="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n", decimal=",")
+    table = read(nodes="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n", decimal=",")
     assert rows_of(table) == [[0.25, 1], [0, 2.5], [1, 0.5]]
     content = "node,f,g\nc,True,5\na,False,1\nb,True,2\n"
-    table = read(features=content, feature_columns=("node", "f", "g"))
+    table = read(nodes=content)
     assert rows_of(table) == [[0, 1], [1, 2], [1, 5]]
 
 
 def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
-    table = read(features="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
+    table = read(nodes="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
     assert table.feature_names == ("f", "g", "f (missing)", "g (missing)")
     assert rows_of(table) == [[1, 6, 0, 1], [2, 5, 1, 0], [3, 7, 0, 0]]
-    assert table.filled == {"f": 2, "g": 6}
-    assert [note for note in table.notes if "2 missing numbers became the mean" in note]
-    assert "features.csv: left out 1 column without a number: 'h'" in table.notes
+    assert table.encoder.means == {"f": 2, "g": 6}
+    assert [note for note in table.notes if "2 missing values became the mean" in note]
+    assert [note for note in table.notes if "'h' was left out: it is empty" in note]
 
 
 def test_a_node_without_a_row_gets_the_means(read):
-    known = read(features="id,f\na,1\nb,\nc,4\n", means={"f": 9.0})
-    assert rows_of(known) == [[1, 0], [9, 1], [4, 0]]
-    table = read(features="id,f\na,1\nb,4\n")
+    table = read(nodes="id,f\na,1\nb,4\n")
     assert table.feature_names == ("f", "row (missing)")
     assert rows_of(table) == [[1, 0], [4, 0], [2.5, 1]]
     (note,) = [note for note in table.notes if "without a row" in note]
@@ -74,29 +72,28 @@ def test_a_node_without_a_row_gets_the_means(read):
 
 
 def test_rows_that_are_the_same_are_dropped(read):
-    table = read(features="id,f,g\na,1,\nb,2,3\nc,3,4\nb,2.0,3\na,1,\n")
+    table = read(nodes="id,f,g\na,1,\nb,2,3\nc,3,4\nb,2.0,3\na,1,\n")
     assert rows_of(table) == [[1, 3.5, 1], [2, 3, 0], [3, 4, 0]]
-    table = read(features="id,feature,value\na,v,1\nb,v,2\na,v,1\n")
+    table = read(nodes="id,feature,value\na,v,1\nb,v,2\na,v,1\n")
     assert rows_of(table) == [[1], [2], [0]]
 
 
 def test_a_missing_value_of_a_listed_feature_is_zero(read):
-    table = read(features="id,feature,value\na,v,1\nb,v,n/a\nc,v,2\n")
+    table = read(nodes="id,feature,value\na,v,1\nb,v,n/a\nc,v,2\n")
     assert rows_of(table) == [[1], [0], [2]]
-    assert "features.csv: 1 value missing: read as zero" in table.notes
 
 
 def test_features_in_parquet(read, parquet):
     rows = "(VALUES ('c', 5, true), ('a', 1, false), ('b', 2.5, true)) AS t(id, f, g)"
-    table = read(features=parquet("x.parquet", f"SELECT * FROM {rows}"))
+    table = read(nodes=parquet("x.parquet", f"SELECT * FROM {rows}"))
     assert rows_of(table) == [[1, 0], [2.5, 1], [5, 1]]
     triples = "(VALUES ('c', 'w', 5.0)) AS t(node, word, count)"
-    table = read(features=parquet("x.parquet", f"SELECT * FROM {triples}"))
+    table = read(nodes=parquet("x.parquet", f"SELECT * FROM {triples}"))
     assert rows_of(table) == [[0], [0], [5]]
 
 
 def test_features_without_edges_are_kept_as_isolated_nodes(read):
-    table = read("a,b\n", features="id,f\nz,3\na,1\nb,2\ny,4\n")
+    table = read("a,b\n", nodes="id,f\nz,3\na,1\nb,2\ny,4\n")
     assert table.ids.tolist() == ["a", "b", "y", "z"]
     assert table.dataset.graph.degrees.tolist() == [1, 1, 0, 0]
     assert "features.csv: 2 ids in no edge, kept as isolated nodes: 'y', 'z'" in table.notes
@@ -115,12 +112,15 @@ def test_without_features_a_node_is_described_by_its_neighbours(read):
     [
         (
             "id,f\na,1\n",
-            r"2 nodes .* without features: 'b', 'c'; in edges.csv: 'a', 'b' \(line 1\)",
+            r"2 nodes .* without a row: 'b', 'c'; in edges.csv: 'a', 'b' \(line 1\)",
         ),
-        ("id,f\na,1e39\nb,old\nc,inf\n", r"3 cells of 'f' .*'1e39' \(line 2\), 'old' \(line 3\)"),
-        ("id,f,g\nc,True,x\na,1,1\nb,1,y\n", r"2 cells of 'g' .*: 'x' \(line 2\), 'y' \(line 4\)"),
+        (
+            "id,f\na,1e39\nb,1\nc,inf\nd,2\n",
+            r"2 cells of 'f' .*'1e39' \(line 2\), 'inf' \(line 4\)",
+        ),
+        ("id,g\nc,x\na,1\nb,1\n", r"1 cell of 'g' .*: 'x' \(line 2\).*--columns g=text"),
         ("id,f\na,1\nb,2\nc,3\na,2\n", r"more than once.*'a', '1' \(line 2\), 'a', '2' \("),
-        ("id,f\nA,1\n02,1\n03,1\n", "3 nodes .* without features: 'a', "),
+        ("id,f\nA,1\n02,1\n03,1\n", "3 nodes .* without a row: 'a', "),
         ("id,f\na,1\n,2\n", r"1 row without an id: '' \(line 3\)"),
         ("id,f,f\na,1,2\n", "more than one column can be 'f'"),
         ("a,1,2\nb,3,4\n", "three columns of numbers"),
@@ -131,12 +131,12 @@ def test_without_features_a_node_is_described_by_its_neighbours(read):
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):
     with pytest.raises(DatasetError, match=message):
-        read(features=content)
+        read(nodes=content)
 
 
 def test_what_is_wrong_with_parquet_is_said(read, parquet):
     text = "(VALUES ('a', 'x'), ('b', 'y'), ('c', 'z')) AS t(id, f)"
     with pytest.raises(DatasetError, match=r"3 cells of 'f' that cannot be read .*: 'x' \(row 1\)"):
-        read(features=parquet("x.parquet", f"SELECT * FROM {text}"))
-    with pytest.raises(DatasetError, match="has an id in each row, but no feature"):
-        read(features=parquet("x.parquet", "SELECT 'a' AS id"))
+        read(nodes=parquet("x.parquet", f"SELECT * FROM {text}"), columns=("f=number",))
+    with pytest.raises(DatasetError, match="has an id in each row, but no other column"):
+        read(nodes=parquet("x.parquet", "SELECT 'a' AS id"))

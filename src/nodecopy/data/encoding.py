@@ -1,0 +1,332 @@
+"""Columns as features: how a table of numbers, categories, texts and dates becomes X [N, D].
+
+A `ColumnEncoder` is fitted to one table and applied to others, so that a table that has grown needs
+no option again.
+
+- Numbers, and booleans as 0 and 1, are kept. A missing one becomes the mean, and a further column
+  marks where; so does one for the nodes that have no row at all.
+- Dates are years since 1970, with the month and the weekday as points on a circle where they vary.
+- A category has a column for each value that occurs twice at least, one for all others, and one for
+  missing.
+- Words of texts and names are weighted by TF-IDF (Spärck Jones 1972, "A statistical interpretation
+  of term specificity and its application in retrieval"), with the logarithm of their counts.
+- What files of id, feature and value list is kept; what they do not list is zero.
+
+Numbers, categories, words and listed features are one block of columns each. A single block is X as
+it is. Of several, each has rows of unit length, divided by the root of their number, so that a
+thousand words do not outweigh three numbers; numbers are seen through a Gaussian kernel before
+(`nodecopy.data.kernel_map`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.data.columns import MOST_VALUES, Kind, NodeColumns, Strings
+from nodecopy.data.dataset import Features, stored_by_density
+from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
+from nodecopy.errors import DatasetError, counted, listed
+from nodecopy.saving import savable
+
+MISSING = " (missing)"
+NO_ROW = "row" + MISSING
+OTHER = "(other)"
+# Words of all texts together; from so many rows on, a word must occur in two of them.
+_MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
+# Numbers beside other blocks: nodes that others are compared with.
+_KERNEL = KernelMap(landmarks=64, most_columns=2**31)
+_YEAR = np.timedelta64(31_556_952, "s")
+_SHOWN = 5
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class ColumnEncoder:
+    """How the columns of a table become features.
+
+    Attributes:
+        kinds: of the columns of the table, by name.
+        made: what was made of each column, in a few words.
+        means: replacements for missing numbers, by the name of the number, in order.
+        marked: numbers whose missing values are marked.
+        marks_rows: whether nodes without a row are marked.
+        categories: values of each category that have a column.
+        words: of texts and names, in order.
+        idf: their weights.
+        listed: names of listed features.
+        kernel: of the numbers, where there are other blocks.
+    """
+
+    kinds: dict[str, Kind]
+    made: dict[str, str] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
+    marked: tuple[str, ...] = ()
+    marks_rows: bool = False
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    idf: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    listed: tuple[str, ...] = ()
+    kernel: FittedKernelMap | None = None
+
+    @classmethod
+    def fit(cls, columns: NodeColumns) -> ColumnEncoder:
+        """Return how to encode these columns, and others like them.
+
+        Raises:
+            DatasetError: nothing in them can be used.
+        """
+        kinds = dict(columns.kinds)
+        means, marked = _fitted_numbers(columns)
+        marks_rows = columns.absent is not None and bool(columns.absent.any()) and bool(means)
+        categories = {
+            name: _fitted_values(columns.strings[name])
+            for name in _of_kind(columns.kinds, "category")
+        }
+        words, idf = _fitted_words(_texts(columns, kinds))
+        parts = means, marked, marks_rows, categories, words, idf, columns.listed_names
+        encoder = cls(kinds, {}, *parts)
+        if not encoder.widths:
+            reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())
+            raise DatasetError(f"no column can be used{': ' * bool(reasons)}{reasons}")
+        if len(encoder.widths) > 1 and means:
+            encoder = replace(encoder, kernel=_KERNEL.fit(encoder._numbers(columns)))
+        return replace(encoder, made=encoder._made(columns))
+
+    def apply(self, columns: NodeColumns) -> Features:
+        """Return the features of every node [N, D]."""
+        blocks: list[Any] = list(self._blocks(columns))
+        if len(blocks) == 1:
+            dense = isinstance(blocks[0], np.ndarray)
+            return stored_by_density(blocks[0]) if dense else sp.csr_array(blocks[0])
+        unit = [sp.csr_array(_unit_rows(block)) for block in blocks]
+        return sp.csr_array(sp.hstack(unit) / np.sqrt(len(unit)), dtype=np.float32)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of X [D]."""
+        numbers = (*self.means, *(name + MISSING for name in self.marked))
+        numbers += (NO_ROW,) * self.marks_rows
+        if self.kernel is not None:
+            numbers = tuple(f"numbers {n + 1}" for n in range(self.kernel.whitening.shape[1]))
+        values = (f"{name} = {value}" for name, kept in self.categories.items() for value in kept)
+        return (*numbers, *values, *self.words, *self.listed)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each block has; X of several blocks is a sparse matrix."""
+        numbers = len(self.means) + len(self.marked) + self.marks_rows
+        if self.kernel is not None:
+            numbers = self.kernel.whitening.shape[1]
+        values = sum(map(len, self.categories.values()))
+        widths = numbers, values, len(self.words), len(self.listed)
+        return tuple(width for width in widths if width)
+
+    def agrees_with(self, other: ColumnEncoder) -> bool:
+        """Tell whether a feature means the same to both, where it has the same name.
+
+        So it is where X is numbers or listed features as they are, or both were fitted to the same
+        columns.
+        """
+        plain = [
+            len(one.widths) == 1 and not one.words and not one.categories for one in (self, other)
+        ]
+        first, second = (
+            (one.kinds, one.means, one.categories, one.words, one.listed, one.idf.tolist())
+            for one in (self, other)
+        )
+        return all(plain) or first == second
+
+    def _blocks(self, columns: NodeColumns) -> Iterator[Any]:
+        if self.means:
+            numbers = self._numbers(columns)
+            yield numbers if self.kernel is None else self.kernel.apply(numbers)
+        if any(self.categories.values()):
+            yield sp.hstack(list(self._indicators(columns)), format="csr")
+        if self.words:
+            texts = _texts(columns, self.kinds)
+            yield _vectorizer(self.words, self.idf).transform(texts)
+        if self.listed:
+            yield _picked_features(columns, self.listed)
+
+    def _numbers(self, columns: NodeColumns) -> NDArray[np.float32]:
+        """Return numbers without gaps, then the marks [N, d]."""
+        names, values = _all_numbers(columns)
+        absent = self.means.keys() - set(names)
+        if absent:
+            first = listed([repr(name) for name in sorted(absent)[:_SHOWN]], len(absent))
+            raise DatasetError(f"columns that the model was fitted to are missing: {first}")
+        place = {name: at for at, name in enumerate(names)}
+        if names != tuple(self.means):
+            values = values[:, [place[name] for name in self.means]]
+        missing = np.isnan(values)
+        if missing.any():
+            values = np.where(missing, np.array(list(self.means.values()), np.float32), values)
+        without = np.zeros(len(values), bool) if columns.absent is None else columns.absent
+        order = {name: at for at, name in enumerate(self.means)}
+        marks = [missing[:, order[name]] & ~without for name in self.marked]
+        marks += [without] if self.marks_rows else []
+        return np.column_stack([values, *marks]).astype(np.float32) if marks else values
+
+    def _indicators(self, columns: NodeColumns) -> Iterator[sp.csr_array]:
+        """Yield a matrix of zeros and ones for each category."""
+        for name, kept in self.categories.items():
+            if name not in columns.strings:
+                raise DatasetError(f"a column that the model was fitted to is missing: {name!r}")
+            place = {value: at for at, value in enumerate(kept)}
+            other = place.get(OTHER, -1)
+            numbers = np.array(
+                [place.get(_shown(value), other) for value in columns.strings[name].tolist()]
+            )
+            rows = np.flatnonzero(numbers >= 0)
+            ones = np.ones(len(rows), np.float32)
+            yield sp.csr_array((ones, (rows, numbers[rows])), (len(numbers), len(kept)))
+
+    def _made(self, columns: NodeColumns) -> dict[str, str]:
+        """Return what became of each column, in the order of the table."""
+        made = {}
+        for name, kind in self.kinds.items():
+            if kind == "skip":
+                made[name] = f"left out: {columns.reasons.get(name, 'as asked')}"
+            elif kind in ("text", "name"):
+                what = "text" if kind == "text" else "name, shown with the id; text"
+                made[name] = f"{what}, {counted(len(self.words), 'different word')} in all"
+            elif kind == "category":
+                made[name] = f"category, {_values(columns, name, self.categories[name])}"
+            elif name not in self.means:
+                made[name] = "left out: it is empty"
+            else:
+                gaps = int(columns.missing(name).sum())
+                made[name] = kind + (f", {gaps:,} missing" if gaps else "")
+        if self.listed:
+            made["id, feature, value"] = f"listed, {counted(len(self.listed), 'feature')}"
+        return made
+
+
+def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the mean of each number that has any, and those with values missing in a row."""
+    names, values = _all_numbers(columns)
+    present = slice(None) if columns.absent is None else ~columns.absent
+    means, marked = {}, []
+    for at, name in enumerate(names):
+        known = ~np.isnan(values[:, at])
+        if name not in columns.kinds and np.ptp(values[known, at], axis=0).max(initial=0) < 1e-6:
+            continue  # a part of a date that does not vary
+        if known.any():
+            means[name] = float(values[known, at].mean(dtype=np.float64))
+            if not known[present].all() and name in columns.kinds:
+                marked.append(name)
+    return means, tuple(marked)
+
+
+def _all_numbers(columns: NodeColumns) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """Return the names and values of numbers, and of what dates become [N, d]."""
+    names, values = list(columns.number_names), [columns.numbers]
+    for name, dates in columns.dates.items():
+        parts = _date_parts(dates)
+        names += [name + part for part in parts]
+        values.append(np.column_stack(list(parts.values())))
+    return tuple(names), columns.numbers if len(values) == 1 else np.concatenate(values, axis=1)
+
+
+def _date_parts(dates: NDArray[np.datetime64]) -> dict[str, NDArray[np.float32]]:
+    """Return years since 1970, and month and weekday on a circle; NaN where missing [N] each."""
+    gap = np.isnat(dates)
+    months = dates.astype("datetime64[M]").astype(np.int64)
+    days = dates.astype("datetime64[D]").astype(np.int64)
+    years = (dates - np.datetime64(0, "s")) / _YEAR
+    parts = {
+        "": years,
+        " (month, cos)": np.cos(2 * np.pi * (months % 12) / 12),
+        " (month, sin)": np.sin(2 * np.pi * (months % 12) / 12),
+        " (weekday, cos)": np.cos(2 * np.pi * (days % 7) / 7),
+        " (weekday, sin)": np.sin(2 * np.pi * (days % 7) / 7),
+    }
+    return {name: np.where(gap, np.nan, part).astype(np.float32) for name, part in parts.items()}
+
+
+def _fitted_values(values: Strings) -> tuple[str, ...]:
+    """Return the values of a category that have a column, the commonest first."""
+    counts = Counter(map(_shown, values.tolist()))
+    gaps = counts.pop(MISSING.strip(), 0)
+    kept = [value for value, count in counts.most_common(MOST_VALUES) if count > 1]
+    kept += [OTHER] if len(kept) < len(counts) else []
+    return (*kept, *([MISSING.strip()] if gaps else []))
+
+
+def _values(columns: NodeColumns, name: str, kept: Sequence[str]) -> str:
+    """Say how many values a category has, and what they became."""
+    distinct = len(set(columns.strings[name].tolist()) - {None})
+    own, gaps = len(set(kept) - {OTHER, MISSING.strip()}), int(columns.missing(name).sum())
+    rare = f", {distinct - own:,} of them rare and as one" if distinct > own else ""
+    return counted(distinct, "value") + rare + (f", {gaps:,} missing" if gaps else "")
+
+
+def _shown(value: str | None) -> str:
+    return MISSING.strip() if value is None else value
+
+
+def _fitted_words(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the words of texts, and their inverse document frequencies."""
+    if not any(texts):
+        return (), np.zeros(0)
+    vectorizer = _vectorizer(least=2 if len(texts) >= _ENOUGH_ROWS else 1)
+    try:
+        vectorizer.fit(texts)
+    except ValueError:  # there are no words, or none that occurs twice
+        return (), np.zeros(0)
+    return tuple(map(str, vectorizer.get_feature_names_out())), vectorizer.idf_.astype(np.float64)
+
+
+def _vectorizer(
+    words: Sequence[str] | None = None, idf: NDArray[np.float64] | None = None, least: int = 1
+) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(
+        vocabulary=words,
+        max_features=None if words else _MOST_WORDS,
+        min_df=least,
+        sublinear_tf=True,
+        dtype=np.float32,
+    )
+    if idf is not None:
+        vectorizer.idf_ = idf
+    return vectorizer
+
+
+def _of_kind(kinds: Mapping[str, str], *chosen: str) -> list[str]:
+    return [name for name, kind in kinds.items() if kind in chosen]
+
+
+def _texts(columns: NodeColumns, kinds: Mapping[str, str]) -> list[str]:
+    """Return the texts and the name of each node, one below the other; absent columns are empty."""
+    names = [name for name in _of_kind(kinds, "text", "name") if name in columns.strings]
+    rows = zip(*(columns.strings[name] for name in names), strict=True)
+    texts = ["\n".join(filter(None, cells)) for cells in rows]
+    return texts or [""] * len(columns.numbers)
+
+
+def _picked_features(columns: NodeColumns, names: tuple[str, ...]) -> Any:
+    """Return listed features by name; those that are not listed are zero."""
+    if columns.listed is None or columns.listed_names == names:
+        empty = sp.csr_array((len(columns.numbers), len(names)), dtype=np.float32)
+        return empty if columns.listed is None else columns.listed
+    place = {name: at for at, name in enumerate(names)}
+    rows = [at for at, name in enumerate(columns.listed_names) if name in place]
+    targets = [place[columns.listed_names[at]] for at in rows]
+    ones = np.ones(len(rows), np.float32)
+    moves = sp.csr_array((ones, (rows, targets)), (len(columns.listed_names), len(names)))
+    return sp.csr_array(columns.listed @ moves)
+
+
+def _unit_rows(block: Any) -> Any:
+    from sklearn.preprocessing import normalize
+
+    return normalize(block)
