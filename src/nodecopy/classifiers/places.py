@@ -32,7 +32,7 @@ from nodecopy.typed import Count, Settings
 
 # Candidates that each node is compared with: up to so many nodes all of them, else those of the
 # most similar cells.
-_CANDIDATES = 2**10
+_CANDIDATES = 2**11
 # Nodes that are compared at a time.
 _BLOCK = 2**10
 
