@@ -2,10 +2,10 @@
 
 The default, ``NodeCopyClassifier()``, is one picture:
 
-    diffuse ──► copy ──► pool ──► learn from unlabelled nodes ──► pool again ──► calibrate
-    linear      on V     labels    block model (EM)               held-out      by labels
-    members     copied   held out  and its student                labels        not used
-                graphs   decide                                   decide        before
+    weigh edges ──► diffuse ──► copy ──► pool ──► learn from ──► pool again ──► calibrate
+    by features     linear      on V     labels   unlabelled     held-out       by labels
+    of their        members     copied   held out nodes          labels         not used
+    ends                        graphs   decide                  decide         before
 
 The box "copy" is the paper, "Bayesian graph convolutional neural networks using node copying" (Pal,
 Regol and Coates, 2019): the integrand of its equation 6, one factor per package, averaged by
