@@ -46,7 +46,7 @@ from nodecopy.typed import Positive, Settings
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import each_task
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
-from nodecopy.weights.objective import PADDING
+from nodecopy.weights.objective import PADDING, label_weights
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
 _SKETCH, _TOLERANCE_LABELS = 50, 100
@@ -169,7 +169,8 @@ def softmax_weights(
     members = targets.shape[1]
     onehot = functional.one_hot(targets.clamp(min=0), num_classes).double()
     onehot *= (targets >= 0).unsqueeze(-1)  # [G, m, n, K]
-    v = label_weights(onehot) if balanced else onehot.sum(-1, keepdim=True)
+    v = label_weights(onehot) if balanced else onehot.sum(-1)
+    v = v.unsqueeze(-1)
     v, onehot = v.transpose(1, 2), (v * onehot).transpose(1, 2)  # [G, n, m, …]
 
     def together(z: Tensor) -> Tensor:
@@ -205,19 +206,6 @@ def softmax_weights(
     if f.reduced:
         w = design.transposed_times((residuals(solution.points)[1] / prior_precision).float())
     return w.unflatten(2, (members, -1)).transpose(1, 2).float()
-
-
-def label_weights(onehot: Tensor) -> Tensor:
-    """Return v_i = n / (classes · n_{y_i}) of each label [..., n, 1], zero where padded.
-
-    >>> label_weights(torch.eye(2)[None, [0, 1, 1, 1, 1]]).flatten().tolist()
-    [2.5, 0.625, 0.625, 0.625, 0.625]
-    """
-    counts = onehot.sum(-2, keepdim=True)  # [..., 1, K]
-    of_class = (
-        counts.sum(-1, keepdim=True) / (counts > 0).sum(-1, keepdim=True) / counts.clamp(min=1)
-    )
-    return (onehot * of_class).sum(-1, keepdim=True)
 
 
 class _Coordinates(NamedTuple):
