@@ -28,6 +28,7 @@ from nodecopy.weights import MaximumPosterior
 # Settings of all graphs; docs/methods.md has the evidence for each.
 PRECISION = 0.005
 FEATURES_PRECISION = 0.1
+TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
 COUNT = 0.2
 
@@ -65,11 +66,12 @@ def fast() -> StackedClassifier:
 def best(n_zeta: int = 10) -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
-    Five are fitted to the labels: copied diffusion, features alone, the graph alone, features of
-    neighbours' neighbours, and roles, each for graphs on which the others mislead. Their pool
-    starts those that learn from the unlabelled nodes, too: copied places, an annotated block model,
-    and its features spread over the graph, with edges weighted by their reliability and as they
-    are. Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
+    Four are fitted to the labels: copied diffusion, features alone, the graph alone, and features
+    of neighbours' neighbours, each for graphs on which the others mislead. Their pool starts those
+    that learn from the unlabelled nodes, too: copied places, an annotated block model, and its
+    features spread over the graph, with edges weighted by their reliability and as they are. Roles
+    are for classes that are positions in the graph. All join the pool, with the same prior weight.
+    Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
     than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md).
 
     Args:
@@ -83,18 +85,18 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     cheap = ByLabelCount(copied_diffusion(min(n_zeta, 3), rounds=1), diffusion())
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
-    two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(PRECISION))
+    two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
         (
             component(copied, in_folds=cheap, reliable=True),
             component(features),
             component(graph),
             component(two_hops, reliable=True),
-            component(RoleClassifier()),
             component(CopiedPlaces(), on="pool"),
             component(AnnotatedBlocks(), on="pool", reliable=True),
-            component(DiffusedStudent(), on=6, reliable=True),
-            component(DiffusedStudent(), on=6),
+            component(DiffusedStudent(), on=5, reliable=True),
+            component(DiffusedStudent(), on=5),
+            component(RoleClassifier()),  # last: by chance it misled EM, where labels were few
         ),
         features=KernelMap(),
         edges=EdgeReliability(),

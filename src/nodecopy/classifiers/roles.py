@@ -46,7 +46,7 @@ class RoleClassifier:
     uses_roles: ClassVar[bool] = True  # a part of a graph needs those of the whole graph
 
     kernel: KernelMap = field(default_factory=KernelMap)
-    weights: MaximumPosterior = field(default_factory=lambda: MaximumPosterior(0.1))
+    weights: MaximumPosterior = field(default_factory=lambda: MaximumPosterior(1.0))
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedRoles:
         """Fit to the labelled nodes; nothing is random but the landmarks of the kernel."""
