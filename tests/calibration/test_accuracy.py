@@ -73,7 +73,7 @@ def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int)
     fitted = fast().fit(task)
     others = np.setdiff1d(np.arange(150), task.train)
     truth = np.mean(fitted.probabilities[others].argmax(1) == data.labels[others])
-    assert truth < 0.65  # hardly a node of the third class is estimate
+    assert truth < 0.8  # nodes of the third class are mostly missed
     estimate = estimate_accuracy(
         fitted.held_out_probabilities, fitted.held_out.truth, fitted.probabilities[others]
     )

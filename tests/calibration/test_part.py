@@ -90,7 +90,8 @@ def test_a_part_of_all_nodes_is_the_whole_graph(task):
     stack = replace(best(n_zeta=2), most_nodes=None)
     fitted = stack.fit(task, seed=3)
     part = Reach(np.arange(task.graph.num_nodes), 0.0)
-    every = fitted.extended(part, task.graph, task.features)
+    graphs = task.graph, fitted.edges.weighted(task.graph, task.features)
+    every = fitted.extended(part, graphs, task.features)
     np.testing.assert_allclose(every.probabilities, fitted.probabilities, atol=2e-4)
 
 

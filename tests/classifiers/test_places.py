@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from nodecopy.classifiers import CopiedPlaces, GivenProbabilities
 from nodecopy.classifiers.places import comparable, similarities
 from nodecopy.data import planted_partition
+from nodecopy.nn.features import inverse_document_frequency, unit_rows
 from tests.problems import make_task
 
 
@@ -19,10 +20,15 @@ def full_search(x: np.ndarray, count: int) -> np.ndarray:
     return -np.sort(-cosine, axis=1)[:, :count]
 
 
+def weighted(features: sp.csr_array) -> sp.csr_array:
+    """Return comparable rows, as a fit makes them."""
+    return comparable(features, inverse_document_frequency(features))
+
+
 @pytest.mark.parametrize("dense", [False, True])
 def test_few_nodes_are_searched_exactly(dense: bool) -> None:
     features = planted_partition(300, 3, seed=0).features
-    x = comparable(features.toarray() if dense else features)
+    x = unit_rows(features.toarray()) if dense else weighted(features)
     found = similarities(x, np.arange(300), x, 5).toarray()
     assert np.count_nonzero(found.diagonal()) == 0
     expected = full_search(x.toarray() if sp.issparse(x) else x, 5)
@@ -30,7 +36,7 @@ def test_few_nodes_are_searched_exactly(dense: bool) -> None:
 
 
 def test_many_nodes_are_searched_within_cells() -> None:
-    x = comparable(planted_partition(6000, 4, seed=0).features)
+    x = weighted(planted_partition(6000, 4, seed=0).features)
     found = similarities(x, np.arange(6000), x, 10)
     assert np.all(np.diff(found.indptr) <= 10)
     some = np.arange(0, 6000, 60)
@@ -42,7 +48,7 @@ def test_predictions_are_means_over_similar_nodes() -> None:
     task = make_task()
     p = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     (fitted,) = CopiedPlaces(neighbours=4).refine_many([task], [GivenProbabilities(p)])
-    x = comparable(task.features).toarray()
+    x = weighted(task.features).toarray()
     p[task.train] = np.eye(3)[task.labels[task.train]]
     cosine = x @ x.T
     np.fill_diagonal(cosine, 0)

@@ -67,7 +67,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedPart": (no_nodes, 0.5, Posterior.undivided(p)),
         "FittedPlaces": (20, p, p),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
-        "FittedReliability": (p[0],),
+        "FittedReliability": (p[0], 0.5),
         "FittedStack": (
             (given,),
             held_out,

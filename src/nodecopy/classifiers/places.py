@@ -58,13 +58,17 @@ class CopiedPlaces(Settings):
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedPlaces]:
         """Average the predictions of other fits; similar nodes are searched once for all tasks."""
-        x = comparable(tasks[0].features)
+        features = tasks[0].features
+        rarity = inverse_document_frequency(features) if sp.issparse(features) else None
+        x = comparable(features, rarity)
         weights = similarities(x, np.arange(x.shape[0]), x, self.neighbours)
         fitted = []
         for task, fit in zip(tasks, fits, strict=True):
             known = np.array(fit.probabilities, np.float64)
             known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
-            fitted.append(FittedPlaces(self.neighbours, known, _average(weights, known, known)))
+            fitted.append(
+                FittedPlaces(self.neighbours, known, _average(weights, known, known), rarity)
+            )
         return fitted
 
 
@@ -77,11 +81,13 @@ class FittedPlaces:
         neighbours: how many similar nodes there are, at most.
         known: p of every node, with known labels in their place [N, K].
         probabilities: q of every node [N, K].
+        rarity: weights of the columns of sparse features [D].
     """
 
     neighbours: int
     known: NDArray[np.float64]
     probabilities: NDArray[np.float64]
+    rarity: NDArray[np.float32] | None = None
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
@@ -89,22 +95,19 @@ class FittedPlaces:
         """Average over the nodes of the fit that are similar to each node [N', K]."""
         old = np.arange(len(self.known)) if at.nodes is None else at.nodes
         there = old < graph.num_nodes
-        x, known = comparable(features), self.known[there]
+        x, known = comparable(features, self.rarity), self.known[there]
         weights = similarities(x[old[there]], old[there], x, self.neighbours)
         prior = np.tile(known.mean(0), (graph.num_nodes, 1))
         prior[old[there]] = known
         return _average(weights, known, prior)
 
 
-def comparable(features: FeatureMatrix) -> FeatureMatrix:
-    """Return rows of length one; columns of sparse features are weighted by their rarity."""
-    if sp.issparse(features):
-        rarity = inverse_document_frequency(features)
-        features = sp.csr_array(
-            (features.data * rarity[features.indices], features.indices, features.indptr),
-            shape=features.shape,
-        )
-    return unit_rows(features)
+def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> FeatureMatrix:
+    """Return sparse rows with columns weighted by their rarity, of length one; others as given."""
+    if rarity is None or not sp.issparse(features):
+        return features
+    weighted = features.data * rarity[features.indices]
+    return unit_rows(sp.csr_array((weighted, features.indices, features.indptr), features.shape))
 
 
 def similarities(
@@ -116,18 +119,18 @@ def similarities(
     with those in the cells nearest to its own, so that the search takes O(N √n).
 
     Args:
-        known: rows of length one [n, D].
+        known: comparable rows [n, D].
         nodes: which rows of x they are [n]; a node is not similar to itself.
-        x: rows of length one [N, D].
+        x: comparable rows [N, D], which may be computed when they are asked for.
         neighbours: how many similar nodes are kept, at most.
     """
-    index = np.full(x.shape[0], -1)
+    known, index = _unit(known), np.full(x.shape[0], -1)
     index[nodes] = np.arange(len(nodes))
     rows, columns, values = [], [], []
     for members, candidates in _cells(known, x):
         for start in range(0, len(members), _BLOCK):
             block = members[start : start + _BLOCK]
-            cosine = _products(x[block], known[candidates])
+            cosine = _products(_unit(x[block]), known[candidates])
             cosine[index[block][:, None] == candidates] = 0.0
             count = min(neighbours, cosine.shape[1])
             best = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
@@ -166,8 +169,13 @@ def _cells(
 def _nearest(x: FeatureMatrix, centres: FeatureMatrix) -> NDArray[np.int64]:
     """Return the most similar centre of each row [N]."""
     blocks = range(0, x.shape[0], _BLOCK * 8)
-    parts = [_products(x[start : start + _BLOCK * 8], centres).argmax(1) for start in blocks]
+    parts = [_products(_unit(x[i : i + _BLOCK * 8]), centres).argmax(1) for i in blocks]
     return np.concatenate(parts)
+
+
+def _unit(rows: FeatureMatrix) -> FeatureMatrix:
+    """Return rows of length one; sparse ones are already."""
+    return rows if sp.issparse(rows) else unit_rows(np.asarray(rows))
 
 
 def _products(a: FeatureMatrix, b: FeatureMatrix) -> NDArray[np.float32]:

@@ -67,13 +67,16 @@ class EdgeReliability(Settings):
             seed: of the random pairs.
         """
         rng, entries = stream(seed, "reliability"), len(graph.indices)
+        rarity = inverse_document_frequency(features) if sp.issparse(features) else None
         if not entries or graph.num_nodes < 2:
-            return FittedReliability(np.zeros(3), kernel)
+            return FittedReliability(np.zeros(3), 1.0, rarity, kernel)
         chosen = np.sort(rng.permutation(entries)[: self.pairs])
-        similarity = similarity_of(features, kernel)
+        similarity = similarity_of(features, rarity, kernel)
         edges = _evidence(similarity(_ends(graph, chosen)))
         random = _evidence(similarity(random_pairs(graph.num_nodes, self.pairs, rng)))
-        return FittedReliability(log_density_ratio(edges, random), kernel)
+        coefficients = log_density_ratio(edges, random)
+        mean = float(_reliability(edges, coefficients).mean())
+        return FittedReliability(coefficients, mean, rarity, kernel)
 
 
 @savable
@@ -83,41 +86,46 @@ class FittedReliability:
 
     Attributes:
         coefficients: of the similarity, of whether it is positive, and the constant [3].
+        mean: r̄, of the edges that it was fitted to.
+        rarity: weights of the columns of sparse features [D].
         kernel: what makes dense columns comparable, if anything does.
     """
 
     coefficients: NDArray[np.float64]
+    mean: float
+    rarity: NDArray[np.float32] | None = None
     kernel: FittedKernelMap | None = None
 
     def weighted(self, graph: Graph, features: FeatureMatrix) -> Graph:
-        """Return the graph with every edge weighted by its reliability, one on average."""
-        similarity = similarity_of(features, self.kernel)
+        """Return the graph with every edge weighted by its reliability, about one on average."""
+        similarity = similarity_of(features, self.rarity, self.kernel)
         reliability = np.empty(len(graph.indices))
         for start in range(0, len(reliability), _BLOCK):
             entries = np.arange(start, min(start + _BLOCK, len(reliability)))
             evidence = _evidence(similarity(np.sort(_ends(graph, entries), axis=1)))
-            log_odds = evidence @ self.coefficients[:-1] + self.coefficients[-1]
-            reliability[entries] = 1.0 / (1.0 + np.exp(-log_odds))
-        reliability /= max(float(reliability.mean()), 1e-12) if len(reliability) else 1.0
+            reliability[entries] = _reliability(evidence, self.coefficients)
         given = 1.0 if graph.weights is None else graph.weights
-        return replace(graph, weights=given * (1.0 + reliability) / 2)
+        return replace(graph, weights=given * (1.0 + reliability / self.mean) / 2)
 
 
-def similarity_of(features: FeatureMatrix, kernel: FittedKernelMap | None) -> Similarity:
+def similarity_of(
+    features: FeatureMatrix,
+    rarity: NDArray[np.float32] | None,
+    kernel: FittedKernelMap | None,
+) -> Similarity:
     """Return how alike the features of two nodes are, for pairs [n, 2] -> [n].
 
-    The cosine between them, with columns of sparse features weighted by their inverse document
-    frequency; or the Gaussian kernel of columns that have one.
+    The cosine between them, with columns of sparse features weighted by their rarity, or the
+    Gaussian kernel of columns that have one.
     """
+    x: Any = features
     if kernel is not None:
-        columns: Any = features
-        return lambda pairs: kernel.similarity(columns[pairs[:, 0]], columns[pairs[:, 1]])
-    if not sp.issparse(features):
-        return lambda pairs: _cosine(features[pairs[:, 0]], features[pairs[:, 1]])
-    rarity = inverse_document_frequency(features)
+        return lambda pairs: kernel.similarity(x[pairs[:, 0]], x[pairs[:, 1]])
+    if rarity is None:
+        return lambda pairs: _cosine(x[pairs[:, 0]], x[pairs[:, 1]])
 
     def rows(nodes: NDArray[np.int64]) -> sp.csr_array[np.float32]:
-        part = features[nodes]
+        part = x[nodes]
         data = part.data * rarity[part.indices]
         return sp.csr_array((data, part.indices, part.indptr), shape=part.shape)
 
@@ -150,6 +158,15 @@ def log_density_ratio(
     model.fit((x - centre) / scale, np.repeat([1, 0], sizes), weight)
     coefficients = model.coef_[0] / scale
     return np.append(coefficients, model.intercept_ - coefficients @ centre)
+
+
+def _reliability(
+    evidence: NDArray[np.float64], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return r of pairs [n]."""
+    log_odds = evidence @ coefficients[:-1] + coefficients[-1]
+    result: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-log_odds))
+    return result
 
 
 def _evidence(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
