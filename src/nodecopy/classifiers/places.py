@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.features import inverse_document_frequency, unit_rows
+from nodecopy.nn.features import column_weights, inverse_document_frequency, unit_rows
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
 from nodecopy.saving import savable
@@ -89,6 +90,11 @@ class FittedPlaces:
     probabilities: NDArray[np.float64]
     rarity: NDArray[np.float32] | None = None
 
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        if self.known.shape != self.probabilities.shape or self.neighbours < 1:
+            raise ModelError(f"averages over similar nodes need [N, K] twice: {self.known.shape}")
+
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.float64]:
@@ -106,7 +112,7 @@ def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> F
     """Return sparse rows with columns weighted by their rarity, of length one; others as given."""
     if rarity is None or not sp.issparse(features):
         return features
-    weighted = features.data * rarity[features.indices]
+    weighted = features.data * column_weights(rarity, features)
     return unit_rows(sp.csr_array((weighted, features.indices, features.indptr), features.shape))
 
 

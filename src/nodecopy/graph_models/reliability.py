@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from nodecopy.data.kernel_map import FittedKernelMap
 from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.nn.features import inverse_document_frequency
+from nodecopy.nn.features import column_weights, inverse_document_frequency
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Settings
@@ -96,6 +97,11 @@ class FittedReliability:
     rarity: NDArray[np.float32] | None = None
     kernel: FittedKernelMap | None = None
 
+    def __post_init__(self) -> None:
+        """Check the coefficients."""
+        if self.coefficients.shape != (3,) or not self.mean > 0:
+            raise ModelError("edge reliability needs three coefficients and a positive mean")
+
     def weighted(self, graph: Graph, features: FeatureMatrix) -> Graph:
         """Return the graph with every edge weighted by its reliability, about one on average."""
         similarity = similarity_of(features, self.rarity, self.kernel)
@@ -121,12 +127,12 @@ def similarity_of(
     x: Any = features
     if kernel is not None:
         return lambda pairs: kernel.similarity(x[pairs[:, 0]], x[pairs[:, 1]])
-    if rarity is None:
+    if rarity is None or isinstance(features, np.ndarray):
         return lambda pairs: _cosine(x[pairs[:, 0]], x[pairs[:, 1]])
 
     def rows(nodes: NDArray[np.int64]) -> sp.csr_array[np.float32]:
         part = x[nodes]
-        data = part.data * rarity[part.indices]
+        data = part.data * column_weights(rarity, part)
         return sp.csr_array((data, part.indices, part.indptr), shape=part.shape)
 
     return lambda pairs: _cosine(rows(pairs[:, 0]), rows(pairs[:, 1]))

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.data.task import FeatureMatrix
+from nodecopy.errors import ModelError
 from nodecopy.nn.propagation import SparseOperator
 
 # Larger features have squares that overflow in single precision.
@@ -137,6 +138,16 @@ def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np
     counts = np.bincount(features.indices, minlength=features.shape[1])
     rarity: NDArray[np.float32] = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
     return rarity
+
+
+def column_weights(
+    rarity: NDArray[np.float32], features: sp.csr_array[np.float32]
+) -> NDArray[np.float32]:
+    """Return the weight of the column of each stored entry [nnz]."""
+    if rarity.shape != (features.shape[1],):
+        raise ModelError(f"{features.shape[1]} columns need a weight each; got {rarity.shape}")
+    weights: NDArray[np.float32] = rarity[features.indices]
+    return weights
 
 
 def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
