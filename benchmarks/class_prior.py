@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Problem, Row, arguments, compute, measured
-from benchmarks.compared import scores as scores_of
+from benchmarks.compared import Comparison, Problem, Row, arguments, compute, measured, scores
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.presets import best
@@ -52,12 +51,10 @@ def main() -> None:
     for labels in COMPARISON.labels:
         lines = []
         for case in COMPARISON.cases:
+            held = scores(COMPARISON, rows, case, labels, "accuracy", "nll")
             cells = [case]
             for prior in PRIORS:
-                accuracy, nll = (
-                    scores_of(COMPARISON, rows, case, labels, score)[prior].mean()
-                    for score in ("accuracy", "nll")
-                )
+                accuracy, nll = held[prior].mean(0)
                 cells.append(f"{100 * accuracy:.1f} / {nll:.3f}")
             lines.append(cells)
         print(markdown_rows([f"{labels} labels per class, accuracy % / NLL", *PRIORS], lines), "\n")

@@ -133,6 +133,11 @@ COMPARISON = Comparison(
     },
     labels=(5, 20),
     rows=Path("results", "wrong-graphs.jsonl"),
+    shown=tuple(
+        case_name(name, wrong, percent)
+        for name in DATASETS
+        for wrong, percent in (("added", 0), *((way, max(some)) for way, some in WRONGS.items()))
+    ),
 )
 
 
@@ -160,7 +165,9 @@ def paint_curves(ax, rows: dict, name: str, labels: int, wrong: str) -> None:
     cells = [case_name(name, "added" if p == 0 else wrong, p) for p in percents]
     values = [scores(COMPARISON, rows, case, labels, "accuracy") for case in cells]
     for method, colour in COLOURS.items():
-        held = [(p, 100 * v[method]) for p, v in zip(percents, values, strict=True) if method in v]
+        held = [
+            (p, 100 * v[method][:, 0]) for p, v in zip(percents, values, strict=True) if method in v
+        ]
         if held:
             x, several = zip(*held, strict=True)
             draw_curve(ax, x, several, color=colour, label=method)
