@@ -139,37 +139,32 @@ def curves_of(rows: Mapping[Key, Row], case: str, start: int) -> Curves:
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return a table for each number of labels to begin with."""
-    parts = []
-    for start in sorted({key[1] for key in rows}):
-        lines = [
-            line
-            for case in COMPARISON.cases
-            for line in _lines(rows, case, start, curves_of(rows, case, start))
-        ]
-        if lines:
-            heads = ["accuracy, %", "repeats", "at the start"]
-            heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
-            parts += [
-                f"**{start} labels per class at the start**",
-                markdown_rows([*heads, "confidence of the chosen"], lines),
-            ]
-    return "\n\n".join(parts)
+    """Return a line for each graph and number of labels to begin with: our rule minus random."""
+    lines = [
+        _line(rows, case, start, curves)
+        for start in sorted({key[1] for key in rows})
+        for case in COMPARISON.cases
+        if OURS in (curves := curves_of(rows, case, start))
+    ]
+    heads = ["accuracy, %", "repeats", "at the start"]
+    heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
+    return markdown_rows([*heads, "confidence of the chosen"], lines)
 
 
-def _lines(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[list[str]]:
-    lines = []
-    for rule, values in curves.items():
-        cells = [f"{mean:.1f}" for mean in values.mean(0)]
-        if rule != RANDOM and len(values) > 1:
-            gain = values - curves[RANDOM]
-            errors = gain.std(0, ddof=1) / np.sqrt(len(gain))
-            gains = zip(cells[1:], gain.mean(0)[1:], errors[1:], strict=True)
-            cells = [cells[0], *(f"{cell} ({g:+.1f} ± {e:.1f})" for cell, g, e in gains)]
-        held = [row for key, row in rows.items() if (*key[:2], key[3]) == (case, start, rule)]
-        sure = np.mean([row["confidence"] for row in held])
-        lines.append([f"{case}, {rule}", str(len(values)), *cells, f"{100 * sure:.0f} %"])
-    return lines
+def _line(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[str]:
+    ours = curves[OURS]
+    gain = ours - curves[RANDOM]
+    error = gain.std(0, ddof=1) / np.sqrt(len(gain))
+    first, *cells = (
+        f"{mean:.1f} ({g:+.1f} ± {e:.1f})"
+        for mean, g, e in zip(ours.mean(0), gain.mean(0), error, strict=True)
+    )
+    sure = [
+        np.mean([r["confidence"] for k, r in rows.items() if (*k[:2], k[3]) == (case, start, rule)])
+        for rule in (OURS, RANDOM)
+    ]
+    shares = " and ".join(f"{100 * one:.0f} %" for one in sure)
+    return [f"{case}, {start} labels", f"{len(ours)}", first.split()[0], *cells, shares]
 
 
 def figure(rows: Mapping[Key, Row]) -> bytes:

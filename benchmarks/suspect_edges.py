@@ -171,21 +171,15 @@ COMPARISON = Comparison(
 
 def tables(rows: Mapping[Key, Row]) -> str:
     """Return how many planted edges each rule finds, and the precision that it expects."""
-    places = [
-        (case, labels)
-        for labels in COMPARISON.labels
+    cells = {
+        case: several
         for case in COMPARISON.cases
-        if any((c, n) == (case, labels) for c, n, _, _ in rows)
-    ]
-    cells = {place: [row for key, row in rows.items() if key[:2] == place] for place in places}
+        if (several := [row for key, row in rows.items() if key[0] == case])
+    }
     return markdown_rows(
         ["%", *(RULES[rule] for rule in SHOWN), "precision of 50", "expected"],
-        [[_name(place), *_found(some), *_own(some)] for place, some in cells.items()],
+        [[case, *_found(some), *_own(some)] for case, some in cells.items()],
     )
-
-
-def _name(place: tuple[str, int]) -> str:
-    return f"{place[0]}, {place[1]} labels"
 
 
 def _found(rows: list[Row]) -> list[str]:
