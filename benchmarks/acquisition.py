@@ -19,17 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import (
-    Comparison,
-    Key,
-    Problem,
-    Row,
-    arguments,
-    compute,
-    draw_curve,
-    legend_above,
-    publish,
-)
+from benchmarks.compared import Comparison, Key, Problem, Row, draw_curve, legend_above, main
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.active import next_labels
@@ -189,15 +179,5 @@ def figure(rows: Mapping[Key, Row]) -> bytes:
     return draw("acquisition", "Learning curves", "", paint).svg
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, __doc__)
-    parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
-    options = parser.parse_args()
-    rows = compute(COMPARISON, options)
-    publish(tables(rows), options.page)
-    if options.figure:
-        options.figure.write_bytes(figure(rows))
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables, figure)

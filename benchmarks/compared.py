@@ -83,11 +83,21 @@ def arguments(comparison: Comparison, description: str) -> argparse.ArgumentPars
     return parser
 
 
-def run(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
-    """Compute the rows that are asked for and missing, publish the tables, return all rows."""
+def main(
+    comparison: Comparison,
+    description: str,
+    tables: Callable[[Mapping[Key, Row]], str],
+    figure: Callable[[Mapping[Key, Row]], bytes] | None = None,
+) -> None:
+    """Compute the rows that are asked for and missing; publish the tables and the figure."""
+    parser = arguments(comparison, description)
+    if figure is not None:
+        parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
+    chosen = parser.parse_args()
     rows = compute(comparison, chosen)
-    publish(tables(comparison, rows), chosen.page)
-    return rows
+    publish(tables(rows), chosen.page)
+    if figure is not None and chosen.figure:
+        chosen.figure.write_bytes(figure(rows))
 
 
 def compute(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:

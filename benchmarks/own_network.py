@@ -13,11 +13,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute
+from benchmarks.compared import Comparison, Key, Problem, Row, main
+from benchmarks.markdown import markdown_rows
 from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.metrics import score_predictions
@@ -72,24 +74,19 @@ COMPARISON = Comparison(
 )
 
 
-def show(name: str, rows: Mapping[Key, Row]) -> None:
-    held = [row for key, row in sorted(rows.items()) if key[3] == name]
-    print(f"\n{name}, Cora, 5 labels per class, {len(held)} random splits: accuracy in %, NLL")
-    for way in WAYS if held else ():
+def tables(rows: Mapping[Key, Row]) -> str:
+    lines = []
+    for name, way in product(NETWORKS, WAYS):
+        held = [row for key, row in sorted(rows.items()) if key[3] == name]
         scores = np.array([row[way] for row in held])
         gain = 100 * (scores[:, 0] - [row["alone"][0] for row in held])
         error = gain.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
-        print(
-            f"  {way:<16}{100 * scores[:, 0].mean():6.1f}{scores[:, 1].mean():8.3f}"
-            f"   gain {gain.mean():+.1f} ± {error:.1f} points"
+        means = f"{100 * scores[:, 0].mean():.1f}", f"{scores[:, 1].mean():.3f}"
+        lines.append(
+            [f"{name}, {way}", f"{len(held)}", *means, f"{gain.mean():+.1f} ± {error:.1f}"]
         )
-
-
-def main() -> None:
-    rows = compute(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
-    for name in NETWORKS:
-        show(name, rows)
+    return markdown_rows(["", "splits", "accuracy, %", "NLL", "gain"], lines)
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

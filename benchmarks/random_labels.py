@@ -28,10 +28,8 @@ from benchmarks.compared import (
     Key,
     Problem,
     Row,
-    arguments,
-    compute,
+    main,
     pooled_error,
-    publish,
     scored,
     shared_rows,
     trials_per_cell,
@@ -179,10 +177,5 @@ SCORES: dict[str, tuple[Callable[[list[Row]], float], str, str]] = {
 }
 
 
-def main() -> None:
-    chosen = arguments(COMPARISON, __doc__).parse_args()
-    publish(tables(compute(COMPARISON, chosen)), chosen.page)
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

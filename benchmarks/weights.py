@@ -23,10 +23,8 @@ from benchmarks.compared import (
     Key,
     Problem,
     Row,
-    arguments,
-    compute,
+    main,
     pooled_error,
-    publish,
     reliability_bins,
     trials_per_cell,
 )
@@ -147,10 +145,5 @@ def means(several: list[Row]) -> str:
     )
 
 
-def main() -> None:
-    options = arguments(COMPARISON, __doc__).parse_args()
-    publish(tables(compute(COMPARISON, options)), options.page)
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

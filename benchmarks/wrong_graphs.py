@@ -23,11 +23,11 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Problem,
-    arguments,
     draw_curve,
     legend_above,
-    run,
+    main,
     scores,
+    tables,
 )
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.data import NodeDataset, Task, load_dataset, random_split
@@ -173,14 +173,5 @@ def paint_curves(ax, rows: dict, name: str, labels: int, wrong: str) -> None:
             draw_curve(ax, x, several, color=colour, label=method)
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, __doc__)
-    parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
-    chosen = parser.parse_args()
-    rows = run(COMPARISON, chosen)
-    if chosen.figure:
-        chosen.figure.write_bytes(curves(rows))
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, partial(tables, COMPARISON), curves)
