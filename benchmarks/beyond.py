@@ -56,16 +56,13 @@ def main(args: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--paper", type=Path, default=PAPER_ROWS, help="rows of the paper's tables")
-    parser.add_argument("--rows", type=Path, default=ROWS, help="the committed rows")
     parser.add_argument("--store", type=Path, help="take the rows from this store first")
     chosen = parser.parse_args(args)
     try:
         if chosen.store:
-            commit_rows(chosen.store, chosen.paper, chosen.rows)
-        text = page_text(chosen.page.read_text(encoding="utf-8"), chosen.paper, chosen.rows)
-        write_whole(chosen.page, text.encode())
+            commit_rows(chosen.store, PAPER_ROWS, ROWS)
+        text = page_text(PAGE.read_text(encoding="utf-8"), PAPER_ROWS, ROWS)
+        write_whole(PAGE, text.encode())
     except (InputError, OSError) as error:
         parser.error(str(error))
 

@@ -43,15 +43,8 @@ def main() -> None:
         if not (folder / f"edges.{chosen.files}").exists():
             write_files(folder, chosen.nodes, chosen.files)
         words = [word for word in sys.argv[1:] if not word.startswith("--folder")]
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.from_files",
-            *words,
-            f"--folder={folder}",
-            "--measure",
-        ]
-        subprocess.run(command, check=True)
+        command = [sys.executable, "-m", "benchmarks.from_files", *words]
+        subprocess.run([*command, f"--folder={folder}", "--measure"], check=True)
 
 
 def measure(folder: Path, chosen: argparse.Namespace) -> None:

@@ -37,12 +37,8 @@ from benchmarks.fuzz_cases import CASES, FOLDER_FILES, Case, Maker, copy_whole, 
 from nodecopy import cli
 
 TIME_LIMIT = 60  # seconds, for one run on a busy machine
-PROGRESS = (
-    "fitting",
-    "reading",
-    "choosing",
-    "writing",
-)  # lines that a busy machine has time to write
+# Lines that a busy machine has time to write.
+PROGRESS = ("fitting", "reading", "choosing", "writing")
 MEMORY_LIMIT = 8 * 1024**3  # of address space, for the whole process
 
 
@@ -172,28 +168,19 @@ def main() -> int:
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     counts: collections.Counter[str] = collections.Counter()
-    slowest = (0.0, -1)
-    failures, start = 0, time.monotonic()
+    failures = 0
     for number, ended in campaign(given.runs, given.seed, given.first, given.keep):
         counts[f"{ended.case} {ended.code}"] += 1
-        slowest = max(slowest, (ended.seconds, number))
         if ended.wrong:
             failures += 1
             print(f"run {number}, {ended.case}: {ended.wrong}", flush=True)
             if given.log:
+                row = {"seed": given.seed, "run": number, **ended._asdict()}
                 with given.log.open("a") as log:
-                    log.write(
-                        json.dumps({"seed": given.seed, "run": number, **ended._asdict()}) + "\n"
-                    )
+                    log.write(json.dumps(row) + "\n")
         if (number + 1 - given.first) % 500 == 0:
             gc.collect()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            minutes = (time.monotonic() - start) / 60
-            print(
-                f"{number + 1 - given.first} runs, {failures} failures, {minutes:.1f} min, "
-                f"peak {peak} MB, slowest {slowest[0]:.1f} s (run {slowest[1]})",
-                flush=True,
-            )
+            print(f"{number + 1 - given.first} runs, {failures} failures", flush=True)
     for what, count in sorted(counts.items()):
         print(f"{what:<20} {count:>6}")
     print(f"{given.runs} runs, {failures} failures")
