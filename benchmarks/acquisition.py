@@ -19,7 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, draw_curve, legend_above, main
+from benchmarks.compared import (
+    Comparison,
+    Key,
+    Problem,
+    Row,
+    draw_curve,
+    legend_above,
+    main,
+    shared_rows,
+    standard_error,
+)
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.active import next_labels
@@ -119,13 +129,8 @@ Curves = dict[str, np.ndarray]
 
 def curves_of(rows: Mapping[Key, Row], case: str, start: int) -> Curves:
     """Return the curves of each rule in the trials that all rules have, in per cent [n, rounds]."""
-    cell = {key: row for key, row in rows.items() if key[:2] == (case, start)}
-    rules = [rule for rule in COMPARISON.methods if any(r == rule for _, _, _, r in cell)]
-    trials = sorted({t for _, _, t, _ in cell if all((case, start, t, r) in cell for r in rules)})
-    return {
-        rule: 100 * np.array([cell[case, start, t, rule]["accuracy"] for t in trials])
-        for rule in (rules if trials else [])
-    }
+    shared = shared_rows(COMPARISON, rows, case, start)
+    return {rule: 100 * np.array([r["accuracy"] for r in some]) for rule, some in shared.items()}
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
@@ -144,10 +149,9 @@ def tables(rows: Mapping[Key, Row]) -> str:
 def _line(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[str]:
     ours = curves[OURS]
     gain = ours - curves[RANDOM]
-    error = gain.std(0, ddof=1) / np.sqrt(len(gain))
     first, *cells = (
         f"{mean:.1f} ({g:+.1f} ± {e:.1f})"
-        for mean, g, e in zip(ours.mean(0), gain.mean(0), error, strict=True)
+        for mean, g, e in zip(ours.mean(0), gain.mean(0), standard_error(gain), strict=True)
     )
     sure = [
         np.mean([r["confidence"] for k, r in rows.items() if (*k[:2], k[3]) == (case, start, rule)])

@@ -256,8 +256,14 @@ def distance(values: Mapping[str, np.ndarray]) -> tuple[float, float]:
     accuracy = {name: both[:, 0] for name, both in values.items()}
     ours = accuracy.pop(DEFAULT)
     gap = ours - max(accuracy.values(), key=np.mean)
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-    return float(gap.mean()), float(error)
+    return float(gap.mean()), float(standard_error(gap))
+
+
+def standard_error(values: np.ndarray) -> Any:
+    """Return the standard error of the mean over the first axis, NaN of a single value."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return values.std(0, ddof=1) / np.sqrt(len(values))
 
 
 def _summary(labels: int, cells: Mapping[str, Mapping[str, np.ndarray]]) -> str:

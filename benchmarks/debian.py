@@ -55,7 +55,6 @@ class Packages(NamedTuple):
     graph: Graph
     words: sp.csr_array
     sections: np.ndarray
-    names: list[str]
     counts: dict[str, int]
 
 
@@ -66,7 +65,6 @@ def main() -> None:
     parser.add_argument("--lists", type=Path, help="where apt keeps lists; fetched if missing")
     parser.add_argument("--labels", type=int, default=20, help="known packages of each section")
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     print(environment("torch", "numpy", "scipy", "torch_geometric", "scikit-learn"))
@@ -75,19 +73,17 @@ def main() -> None:
     held = ", ".join(f"{count:,} {what}" for what, count in packages.counts.items())
     graph = packages.graph
     print(f"{graph.num_nodes:,} nodes ({held}), {graph.num_edges:,} edges")
-    print(
-        f"{len(packages.names)} sections of at least {LEAST} packages, {chosen.labels} known each"
-    )
+    sections = packages.sections.max() + 1
+    print(f"{sections} sections of at least {LEAST} packages, {chosen.labels} known each")
     words, truth = packages.words, packages.sections
     for trial in range(chosen.trials):
         known = some_of_each(packages.sections, chosen.labels, trial)
         show("nodecopy", *default(packages, known, trial))
-        if chosen.peers:
-            show("logistic regression", *fit_regression(lambda: words, known, truth))
-            show(
-                "SIGN, 3 hops",
-                *fit_regression(lambda: sign_hops(graph, components(words)), known, truth),
-            )
+        show("logistic regression", *fit_regression(lambda: words, known, truth))
+        show(
+            "SIGN, 3 hops",
+            *fit_regression(lambda: sign_hops(graph, components(words)), known, truth),
+        )
 
 
 def fetched(lists: Path) -> Path:
@@ -149,7 +145,7 @@ def read_packages(lists: Path) -> Packages:
     known = np.full(nodes, -1)
     known[:p] = [label.get(section, -1) for section in sections.values()]
     counts = {"packages": p, "folders": len(folders), "shared names of files": len(shared)}
-    return Packages(graph, words, known, kept, counts)
+    return Packages(graph, words, known, counts)
 
 
 def described(lists: Path) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:

@@ -79,9 +79,6 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     spent["all"] = cpu, wall, peak_gibibytes()
     for name, (cpu, wall, peak) in spent.items():
         print(f"{name:<30}{cpu:>9.1f}{wall:>9.1f}{peak:>10.1f}{cpu / spent['fit'][0]:>8.2f}")
-    for file in sorted((folder / "run").rglob("*")):
-        if file.is_file():
-            print(f"{file.relative_to(folder)!s:<40}{file.stat().st_size / 1e6:>10.1f} MB")
 
 
 def write_files(folder: Path, nodes: int, form: str) -> None:

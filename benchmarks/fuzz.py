@@ -1,13 +1,13 @@
 """Damaged input of every kind, given to the command: an answer or one clear line, nothing else.
 
-    nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0] [--log fuzz.jsonl]
+    nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0]
 
 Every run calls the command in this process, on files that were whole but for some damage: tables,
 Parquet and gzip files, stored graphs, models, settings, predictions, stores, exported
 rows, experiments, names. It must end with code 0, and a whole folder where one is due, or with code
 2, one line on stderr and no new file; within a time limit and a limit of memory; and it must leave
-its input as it was. A run depends on the seed and its number only, so a failure that is logged can
-be run again: --first NUMBER --runs 1 --keep FOLDER leaves its files there.
+its input as it was. A run depends on the seed and its number only, so a failure can be run again:
+--first NUMBER --runs 1 --keep FOLDER leaves its files there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import contextlib
 import gc
 import hashlib
 import io
-import json
 import os
 import random
 import resource
@@ -26,7 +25,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -43,12 +41,11 @@ MEMORY_LIMIT = 8 * 1024**3  # of address space, for the whole process
 
 
 class Ended(NamedTuple):
-    """How a run ended: its exit code, what is wrong with that, and how long it took."""
+    """How a run ended: its exit code, and what is wrong with that."""
 
     case: str
     code: int | None
     wrong: str
-    seconds: float
 
 
 class TooLong(BaseException):
@@ -63,7 +60,7 @@ def run(whole: Path, folder: Path, seed: int, number: int) -> Ended:
     case = maker(rng, folder)
     before = _content(folder)
     out, err = io.StringIO(), io.StringIO()
-    start, code, wrong = time.perf_counter(), None, ""
+    code, wrong = None, ""
     here = os.getcwd()
     try:
         os.chdir(folder)  # names without a folder land here
@@ -75,11 +72,10 @@ def run(whole: Path, folder: Path, seed: int, number: int) -> Ended:
         wrong = "".join(traceback.format_exception(error))
     finally:
         os.chdir(here)
-    seconds = time.perf_counter() - start
     listing = case.words[:1] == ["inspect"]  # it may name several problems, one in a line
     wrong = wrong or _wrong_end(code, out.getvalue(), err.getvalue(), listing)
     wrong = wrong or _wrong_files(case, code, before, _content(folder))
-    return Ended(maker.__name__, code, f"{wrong}\n{case.words}" if wrong else "", seconds)
+    return Ended(maker.__name__, code, f"{wrong}\n{case.words}" if wrong else "")
 
 
 def campaign(
@@ -163,7 +159,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--keep", type=Path, help="folder for the files of the last run")
-    parser.add_argument("--log", type=Path, help="file for the failures, a JSON object in a line")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
@@ -174,10 +169,6 @@ def main() -> int:
         if ended.wrong:
             failures += 1
             print(f"run {number}, {ended.case}: {ended.wrong}", flush=True)
-            if given.log:
-                row = {"seed": given.seed, "run": number, **ended._asdict()}
-                with given.log.open("a") as log:
-                    log.write(json.dumps(row) + "\n")
         if (number + 1 - given.first) % 500 == 0:
             gc.collect()
             print(f"{number + 1 - given.first} runs, {failures} failures", flush=True)

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main
+from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
+from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.metrics import score_predictions
 from nodecopy.nn.torch_module import TorchNetwork
@@ -37,12 +37,6 @@ NETWORKS = {
 }
 MEMBERS, DRAWS = 5, 5
 WAYS = ("alone", "observed graph", "copied graphs")
-
-
-def problem(labels: int, trial: int) -> Problem:
-    dataset = load_dataset("cora")
-    split = random_split(dataset, labels, seed=trial)
-    return Problem(Task.from_split(dataset, split), dataset.labels, split.test)
 
 
 def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
@@ -66,7 +60,7 @@ def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
 
 
 COMPARISON = Comparison(
-    cases={"cora": problem},
+    cases={"cora": partial(split_problem, "cora")},
     methods={name: partial(lambda network, _: network, one) for name, one in NETWORKS.items()},
     labels=(5,),
     rows=Path("results", "own-network.jsonl"),
@@ -80,10 +74,14 @@ def tables(rows: Mapping[Key, Row]) -> str:
         held = [row for key, row in sorted(rows.items()) if key[3] == name]
         scores = np.array([row[way] for row in held])
         gain = 100 * (scores[:, 0] - [row["alone"][0] for row in held])
-        error = gain.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
         means = f"{100 * scores[:, 0].mean():.1f}", f"{scores[:, 1].mean():.3f}"
         lines.append(
-            [f"{name}, {way}", f"{len(held)}", *means, f"{gain.mean():+.1f} ± {error:.1f}"]
+            [
+                f"{name}, {way}",
+                f"{len(held)}",
+                *means,
+                f"{gain.mean():+.1f} ± {standard_error(gain):.1f}",
+            ]
         )
     return markdown_rows(["", "splits", "accuracy, %", "NLL", "gain"], lines)
 

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compared import Comparison, Key, Problem, Row, main
-from benchmarks.kinds import KINDS, as_problem
+from benchmarks.kinds import KINDS, as_problem, split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import StackedClassifier
-from nodecopy.data import Task, load_dataset, planted_partition, random_split
+from nodecopy.data import planted_partition
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.structural import structural_features
 from nodecopy.estimator.scaling import scaling_of
@@ -117,20 +117,12 @@ def orders(
 
 
 def dataset_problem(name: str, labels: int, trial: int) -> Problem:
-    data = load_dataset(name)
-    split = random_split(data, labels, trial)
-    return _problem(Task.from_split(data, split), data.labels, split.train)
+    return replace(split_problem(name, labels, trial), calibration=None)
 
 
 def larger_problem(labels: int, trial: int) -> Problem:
     data = planted_partition(8000, 5, homophily=0.8, seed=trial)
-    split = random_split(data, labels, trial)
-    return _problem(Task.from_split(data, split), data.labels, split.train)
-
-
-def _problem(task: Task, truth: np.ndarray, train: np.ndarray) -> Problem:
-    plain = Task.of(task.graph, task.features, truth, train, num_classes=task.num_classes)
-    return Problem(plain, truth, train)
+    return replace(split_problem(data, labels, trial), calibration=None)
 
 
 def made_problem(name: str, labels: int, trial: int) -> Problem:

@@ -34,7 +34,7 @@ from benchmarks.compared import (
     scored,
 )
 from benchmarks.conformal import SplitConformal
-from benchmarks.kinds import as_problem
+from benchmarks.kinds import as_problem, split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import (
     StackedClassifier,
@@ -42,7 +42,6 @@ from nodecopy.calibration import (
     fit_sets,
     suspect_labels,
 )
-from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
 from nodecopy.rng import child_seed, stream
@@ -115,20 +114,6 @@ class PlantedErrors:
             "right among first": int(right[: min(FIRST, count)].sum()),
             "share": round(suspects.share, 5),
         }
-
-
-def split_problem(name: str, labels: int, trial: int) -> Problem:
-    """Return a random split whose 500 validation labels are there for calibration only."""
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    task = Task.of(
-        dataset.graph,
-        Task.from_split(dataset, split).features,
-        dataset.labels,
-        split.train,
-        num_classes=dataset.num_classes,
-    )
-    return Problem(task, dataset.labels, split.test, split.val)
 
 
 def measure(problem: Problem, method, trial: int) -> Row:

@@ -26,11 +26,12 @@ from benchmarks.compared import (
     main,
     pooled_error,
     reliability_bins,
+    standard_error,
     trials_per_cell,
 )
+from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
-from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.metrics import score_predictions
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
@@ -63,12 +64,10 @@ class WithBase(Problem):
 
 
 def problem(name: str, labels: int, trial: int) -> WithBase:
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    task = Task.from_split(dataset, split)
-    base = GCNClassifier().fit(task, child_seed(trial, "base"))
+    plain = split_problem(name, labels, trial)
+    base = GCNClassifier().fit(plain.task, child_seed(trial, "base"))
     given = GivenProbabilities(base.probabilities)
-    return WithBase(task, dataset.labels, split.test, base=given)
+    return WithBase(plain.task, plain.truth, plain.test, base=given)
 
 
 def measure(problem: WithBase, posterior: WeightPosterior, trial: int) -> Row:
@@ -138,9 +137,8 @@ def means(several: list[Row]) -> str:
     accuracy, nll, gap = (
         np.array([row[what] for row in several], float) for what in ("accuracy", "nll", "gap")
     )
-    error = accuracy.std(ddof=1) / np.sqrt(len(several)) if len(several) > 1 else np.nan
     return (
-        f"{100 * accuracy.mean():.1f} ± {100 * error:.1f}, {nll.mean():.3f}, "
+        f"{100 * accuracy.mean():.1f} ± {100 * standard_error(accuracy):.1f}, {nll.mean():.3f}, "
         f"{100 * pooled_error(several):.1f} ({100 * gap.mean():+.1f})"
     )
 

@@ -29,8 +29,9 @@ from benchmarks.compared import (
     scores,
     tables,
 )
+from benchmarks.kinds import split_problem
 from nodecopy.classifiers import Fitted, NodeClassifier
-from nodecopy.data import NodeDataset, Task, load_dataset, random_split
+from nodecopy.data import NodeDataset, Task, load_dataset
 from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
 from nodecopy.paper.methods import build_method
@@ -69,12 +70,9 @@ class SimilarEdges:
 
 def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> Problem:
     """Return a split of a dataset whose graph has been made wrong; the split is of the true one."""
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    graph = WAYS[wrong](dataset, share, stream(trial, "wrong graph", wrong))
-    task = Task.from_split(dataset, split)
-    shown = replace(task, graph=graph, val=task.val[:0], labels=_only(task.labels, task.train))
-    return Problem(shown, dataset.labels, split.test)
+    plain, rng = split_problem(name, labels, trial), stream(trial, "wrong graph", wrong)
+    graph = WAYS[wrong](load_dataset(name), share, rng)
+    return Problem(replace(plain.task, graph=graph), plain.truth, plain.test)
 
 
 def added(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph:
@@ -108,13 +106,6 @@ def rewired(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Gra
 
 def case_name(dataset: str, wrong: str, percent: int) -> str:
     return f"{dataset}, {percent} % {wrong}"
-
-
-def _only(labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    shown = np.full(len(labels), -1)
-    shown[nodes] = labels[nodes]
-    shown.flags.writeable = False
-    return shown
 
 
 WAYS = {"added": added, "removed": removed, "rewired": rewired}
