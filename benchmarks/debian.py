@@ -55,7 +55,6 @@ class Packages(NamedTuple):
     graph: Graph
     words: sp.csr_array
     sections: np.ndarray
-    counts: dict[str, int]
 
 
 def main() -> None:
@@ -70,9 +69,8 @@ def main() -> None:
     print(environment("torch", "numpy", "scipy", "torch_geometric", "scikit-learn"))
     with tempfile.TemporaryDirectory() as folder:
         packages = read_packages(fetched(chosen.lists or Path(folder)))
-    held = ", ".join(f"{count:,} {what}" for what, count in packages.counts.items())
     graph = packages.graph
-    print(f"{graph.num_nodes:,} nodes ({held}), {graph.num_edges:,} edges")
+    print(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
     sections = packages.sections.max() + 1
     print(f"{sections} sections of at least {LEAST} packages, {chosen.labels} known each")
     words, truth = packages.words, packages.sections
@@ -144,8 +142,7 @@ def read_packages(lists: Path) -> Packages:
     label = {section: number for number, section in enumerate(kept)}
     known = np.full(nodes, -1)
     known[:p] = [label.get(section, -1) for section in sections.values()]
-    counts = {"packages": p, "folders": len(folders), "shared names of files": len(shared)}
-    return Packages(graph, words, known, counts)
+    return Packages(graph, words, known)
 
 
 def described(lists: Path) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:

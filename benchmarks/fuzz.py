@@ -13,7 +13,6 @@ its input as it was. A run depends on the seed and its number only, so a failure
 from __future__ import annotations
 
 import argparse
-import collections
 import contextlib
 import gc
 import hashlib
@@ -162,18 +161,14 @@ def main() -> int:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    counts: collections.Counter[str] = collections.Counter()
     failures = 0
     for number, ended in campaign(given.runs, given.seed, given.first, given.keep):
-        counts[f"{ended.case} {ended.code}"] += 1
         if ended.wrong:
             failures += 1
             print(f"run {number}, {ended.case}: {ended.wrong}", flush=True)
         if (number + 1 - given.first) % 500 == 0:
             gc.collect()
             print(f"{number + 1 - given.first} runs, {failures} failures", flush=True)
-    for what, count in sorted(counts.items()):
-        print(f"{what:<20} {count:>6}")
     print(f"{given.runs} runs, {failures} failures")
     return 1 if failures else 0
 
