@@ -24,11 +24,11 @@ from benchmarks.compared import (
     Key,
     Problem,
     Row,
-    arguments,
-    compute,
     draw_curve,
     legend_above,
-    publish,
+    main,
+    shared_rows,
+    standard_error,
 )
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
@@ -129,47 +129,36 @@ Curves = dict[str, np.ndarray]
 
 def curves_of(rows: Mapping[Key, Row], case: str, start: int) -> Curves:
     """Return the curves of each rule in the trials that all rules have, in per cent [n, rounds]."""
-    cell = {key: row for key, row in rows.items() if key[:2] == (case, start)}
-    rules = [rule for rule in COMPARISON.methods if any(r == rule for _, _, _, r in cell)]
-    trials = sorted({t for _, _, t, _ in cell if all((case, start, t, r) in cell for r in rules)})
-    return {
-        rule: 100 * np.array([cell[case, start, t, rule]["accuracy"] for t in trials])
-        for rule in (rules if trials else [])
-    }
+    shared = shared_rows(COMPARISON, rows, case, start)
+    return {rule: 100 * np.array([r["accuracy"] for r in some]) for rule, some in shared.items()}
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return a table for each number of labels to begin with."""
-    parts = []
-    for start in sorted({key[1] for key in rows}):
-        lines = [
-            line
-            for case in COMPARISON.cases
-            for line in _lines(rows, case, start, curves_of(rows, case, start))
-        ]
-        if lines:
-            heads = ["accuracy, %", "repeats", "at the start"]
-            heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
-            parts += [
-                f"**{start} labels per class at the start**",
-                markdown_rows([*heads, "confidence of the chosen"], lines),
-            ]
-    return "\n\n".join(parts)
+    """Return a line for each graph and number of labels to begin with: our rule minus random."""
+    lines = [
+        _line(rows, case, start, curves)
+        for start in sorted({key[1] for key in rows})
+        for case in COMPARISON.cases
+        if OURS in (curves := curves_of(rows, case, start))
+    ]
+    heads = ["accuracy, %", "repeats", "at the start"]
+    heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
+    return markdown_rows([*heads, "confidence of the chosen"], lines)
 
 
-def _lines(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[list[str]]:
-    lines = []
-    for rule, values in curves.items():
-        cells = [f"{mean:.1f}" for mean in values.mean(0)]
-        if rule != RANDOM and len(values) > 1:
-            gain = values - curves[RANDOM]
-            errors = gain.std(0, ddof=1) / np.sqrt(len(gain))
-            gains = zip(cells[1:], gain.mean(0)[1:], errors[1:], strict=True)
-            cells = [cells[0], *(f"{cell} ({g:+.1f} ± {e:.1f})" for cell, g, e in gains)]
-        held = [row for key, row in rows.items() if (*key[:2], key[3]) == (case, start, rule)]
-        sure = np.mean([row["confidence"] for row in held])
-        lines.append([f"{case}, {rule}", str(len(values)), *cells, f"{100 * sure:.0f} %"])
-    return lines
+def _line(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[str]:
+    ours = curves[OURS]
+    gain = ours - curves[RANDOM]
+    first, *cells = (
+        f"{mean:.1f} ({g:+.1f} ± {e:.1f})"
+        for mean, g, e in zip(ours.mean(0), gain.mean(0), standard_error(gain), strict=True)
+    )
+    sure = [
+        np.mean([r["confidence"] for k, r in rows.items() if (*k[:2], k[3]) == (case, start, rule)])
+        for rule in (OURS, RANDOM)
+    ]
+    shares = " and ".join(f"{100 * one:.0f} %" for one in sure)
+    return [f"{case}, {start} labels", f"{len(ours)}", first.split()[0], *cells, shares]
 
 
 def figure(rows: Mapping[Key, Row]) -> bytes:
@@ -194,15 +183,5 @@ def figure(rows: Mapping[Key, Row]) -> bytes:
     return draw("acquisition", "Learning curves", "", paint).svg
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, __doc__)
-    parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
-    options = parser.parse_args()
-    rows = compute(COMPARISON, options)
-    publish(tables(rows), options.page)
-    if options.figure:
-        options.figure.write_bytes(figure(rows))
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables, figure)

@@ -56,16 +56,13 @@ def main(args: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--page", type=Path, default=PAGE)
-    parser.add_argument("--paper", type=Path, default=PAPER_ROWS, help="rows of the paper's tables")
-    parser.add_argument("--rows", type=Path, default=ROWS, help="the committed rows")
     parser.add_argument("--store", type=Path, help="take the rows from this store first")
     chosen = parser.parse_args(args)
     try:
         if chosen.store:
-            commit_rows(chosen.store, chosen.paper, chosen.rows)
-        text = page_text(chosen.page.read_text(encoding="utf-8"), chosen.paper, chosen.rows)
-        write_whole(chosen.page, text.encode())
+            commit_rows(chosen.store, PAPER_ROWS, ROWS)
+        text = page_text(PAGE.read_text(encoding="utf-8"), PAPER_ROWS, ROWS)
+        write_whole(PAGE, text.encode())
     except (InputError, OSError) as error:
         parser.error(str(error))
 
@@ -99,7 +96,7 @@ def beyond_block(study: Study) -> str:
             *(_accuracy_table(study, dataset) for dataset in study.datasets),
             "## Calibration",
             *_calibration_counts(study),
-            *(_calibration_table(study, dataset) for dataset in study.datasets),
+            _calibration_table(study),
         ]
     )
 
@@ -213,24 +210,30 @@ def _accuracy_counts(study: Study) -> Iterator[str]:
             f"{sum(gap.high < 0 for gap in gaps.values())}."
         )
     yield (
-        f"Mean ± standard deviation in %, {TRIALS} trials where a cell does not say otherwise; the "
-        f"highest mean of a column in bold. The last line: {title} minus {reference} on the same "
-        "splits, with the 95 % interval of its mean."
+        f"Mean ± standard deviation in %, {TRIALS} trials or as many as a line names in brackets; "
+        f"the highest mean of a column in bold. The last line: {title} minus {reference} on the "
+        "same splits, with the 95 % interval of its mean."
     )
 
 
 def _accuracy_table(study: Study, dataset: str) -> str:
     columns = _columns(study, dataset)
     lines = [
-        (method_title(method), [_accuracy(study, key, method) for key in columns])
+        [_with_trials(study, columns, method), *(_accuracy(study, key, method) for key in columns)]
         for method in study.methods
     ]
-    lines.append(("the paper's best Bayesian", [f"{published_best(key):.1f}" for key in columns]))
+    lines.append(["the paper's best Bayesian", *(f"{published_best(key):.1f}" for key in columns)])
     gaps = [paired(study, key, REFERENCE) for key in columns]
-    lines.append(("difference to node copying", [_interval(gap) for gap in gaps]))
-    return markdown_rows(
-        [dataset_title(dataset), *map(_head, columns)], ([name, *cells] for name, cells in lines)
-    )
+    lines.append(["difference to node copying", *map(_interval, gaps)])
+    return markdown_rows([dataset_title(dataset), *map(_head, columns)], lines)
+
+
+def _with_trials(study: Study, columns: Sequence[CellKey], method: str) -> str:
+    """Return the title of a method, with the number of its trials where it is another one."""
+    counts = sorted({len(study.accuracy(key._replace(method=method))) for key in columns})
+    if counts == [TRIALS]:
+        return method_title(method)
+    return f"{method_title(method)} ({' to '.join(map(str, counts))})"
 
 
 def _accuracy(study: Study, key: CellKey, method: str) -> str:
@@ -241,10 +244,9 @@ def _accuracy(study: Study, key: CellKey, method: str) -> str:
     }
     if method not in held:
         return "not run"
+    text = str(Summary.of(held[method]))
     highest = max(np.mean(values) for values in held.values())
-    text, own = str(Summary.of(held[method])), held[method]
-    text = f"**{text}**" if np.mean(own) == highest else text
-    return text if len(own) == TRIALS else f"{text} ({len(own)})"
+    return f"**{text}**" if np.mean(held[method]) == highest else text
 
 
 def _interval(gap: PairedMean | None) -> str:
@@ -279,26 +281,30 @@ def _calibration_counts(study: Study) -> Iterator[str]:
         "compared on the splits that both have."
     )
     yield (
-        "Each cell: pooled ECE in %, NLL in nats. ECE is the expected calibration error, 15 bins "
-        "of equal width, of the test nodes of all trials together."
+        "Each cell: pooled ECE in % and NLL in nats, means over 5, 10 and 20 labels. ECE is the "
+        "expected calibration error, 15 bins of equal width, of the test nodes of all trials "
+        "together."
     )
 
 
-def _calibration_table(study: Study, dataset: str) -> str:
-    columns = _columns(study, dataset)
+def _calibration_table(study: Study) -> str:
+    places = [(dataset, split) for dataset in study.datasets for split in LIMITS]
+    heads = [f"{dataset_title(dataset)}, {split}" for dataset, split in places]
     lines = [
-        [method_title(method), *(_calibration(study, key, method) for key in columns)]
+        [method_title(method), *(_calibration(study, *place, method) for place in places)]
         for method in study.methods
     ]
-    return markdown_rows([dataset_title(dataset), *map(_head, columns)], lines)
+    return markdown_rows(["ECE, NLL", *heads], lines)
 
 
-def _calibration(study: Study, key: CellKey, method: str) -> str:
-    cell = key._replace(method=method)
-    if cell not in study.cells:
+def _calibration(study: Study, dataset: str, split: str, method: str) -> str:
+    keys = [key for key in study.cells if (key.dataset, key.split) == (dataset, split)]
+    keys = [key for key in keys if key.method == method]
+    if not keys:
         return ""
-    nll = float(np.nanmean(study.scores(cell, "nll")))
-    return f"{100 * pooled_calibration(study.cells[cell]).error:.1f}, {nll:.3f}"
+    nll = np.mean([np.nanmean(study.scores(key, "nll")) for key in keys])
+    error = np.mean([pooled_calibration(study.cells[key]).error for key in keys])
+    return f"{100 * error:.1f}, {nll:.3f}"
 
 
 def _head(key: CellKey) -> str:

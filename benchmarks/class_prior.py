@@ -9,14 +9,14 @@ of each class, and with as many drawn at random; nodes of a class without a labe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Problem, Row, arguments, compute, measured
-from benchmarks.compared import scores as scores_of
+from benchmarks.compared import Comparison, Key, Problem, Row, main, measured, scores
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.presets import best
@@ -47,21 +47,19 @@ COMPARISON = Comparison(
 )
 
 
-def main() -> None:
-    rows = compute(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
+def tables(rows: Mapping[Key, Row]) -> str:
+    parts = []
     for labels in COMPARISON.labels:
         lines = []
         for case in COMPARISON.cases:
-            cells = [case]
-            for prior in PRIORS:
-                accuracy, nll = (
-                    scores_of(COMPARISON, rows, case, labels, score)[prior].mean()
-                    for score in ("accuracy", "nll")
-                )
-                cells.append(f"{100 * accuracy:.1f} / {nll:.3f}")
-            lines.append(cells)
-        print(markdown_rows([f"{labels} labels per class, accuracy % / NLL", *PRIORS], lines), "\n")
+            held = scores(COMPARISON, rows, case, labels, "accuracy", "nll")
+            means = [held[prior].mean(0) for prior in PRIORS]
+            lines.append([case, *(f"{100 * accuracy:.1f} / {nll:.3f}" for accuracy, nll in means)])
+        parts.append(
+            markdown_rows([f"{labels} labels per class, accuracy % / NLL", *PRIORS], lines)
+        )
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

@@ -1,6 +1,6 @@
-"""The default fit on the workers of a Dask cluster: two against one, and one of two killed.
+"""The default fit on the workers of a Dask cluster: two against one.
 
-    python -m benchmarks.cluster_fit [--nodes 1000000] [--runs here one two killed]
+    python -m benchmarks.cluster_fit [--nodes 1000000] [--workers 0 1 2]
 
 The graph of benchmarks/large.py; workers on this machine, one thread each. Every part of a fit
 notes its CPU seconds and its worker, so that the speed-up does not depend on what else the machine
@@ -15,11 +15,9 @@ import argparse
 import hashlib
 import logging
 import os
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,10 +29,6 @@ from benchmarks.measure import environment
 from nodecopy import NodeCopyClassifier
 from nodecopy.executors import Dask, Executor, Serial
 
-WORKERS = {"here": 0, "one": 1, "two": 2, "killed": 2}
-# Parts that are done when a worker is killed: all that fit, and the first that are applied.
-_BEFORE_DEATH = 13
-
 
 @dataclass
 class Timed:
@@ -43,13 +37,10 @@ class Timed:
     Attributes:
         executor: which computes the parts.
         batches: for each call of `map`, the CPU seconds of every worker.
-        after: called with the number of parts that are done.
     """
 
     executor: Executor
-    after: Callable[[int], None] = lambda done: None
     batches: list[Counter[int]] = field(default_factory=list)
-    done: int = 0
 
     @property
     def in_process(self) -> bool:
@@ -62,8 +53,6 @@ class Timed:
         named = [(function, item) for item in items]
         for result, seconds, worker in self.executor.map(timed, named, *shared):
             self.batches[-1][worker] += seconds
-            self.done += 1
-            self.after(self.done)
             yield result
 
     @property
@@ -82,31 +71,25 @@ def timed(named: tuple[Any, Any], *shared: Any) -> tuple[Any, float, int]:
     return result, time.thread_time() - start, os.getpid()
 
 
-def run(name: str, problem: tuple[Any, Any, Any]) -> tuple[str, float, str]:
+def run(workers: int, problem: tuple[Any, Any, Any]) -> tuple[str, float, str]:
     """Fit once; return what to print, the seconds as described above, and a digest of the bits."""
     with ExitStack() as stack:
-        executor: Executor = Serial()
-        kill: Callable[[], None] = lambda: None  # noqa: E731
-        if WORKERS[name]:
-            executor, kill = cluster(stack, WORKERS[name])
-        noted = Timed(executor)
-        if name == "killed":
-            noted.after = lambda done: kill() if done == _BEFORE_DEATH else None
+        noted = Timed(cluster(stack, workers) if workers else Serial())
         clf = NodeCopyClassifier(random_state=0, progress=False, executor=noted)
         elapsed, here = time.monotonic(), time.process_time()
         clf.fit(*problem)
         elapsed, here = time.monotonic() - elapsed, time.process_time() - here
-    if not WORKERS[name]:
+    if not workers:
         here -= noted.on_workers
     bits = hashlib.sha256(clf.posterior_.probabilities.tobytes())
     bits.update(clf.posterior_.graph_information.tobytes())
     seconds = here + noted.longest
     cells = [f"{x:12.1f}" for x in (here, noted.on_workers, noted.longest, seconds, elapsed)]
-    return f"{name:8}{''.join(cells)}   {bits.hexdigest()[:12]}", seconds, bits.hexdigest()
+    return f"{workers:<8}{''.join(cells)}   {bits.hexdigest()[:12]}", seconds, bits.hexdigest()
 
 
-def cluster(stack: ExitStack, workers: int) -> tuple[Executor, Callable[[], None]]:
-    """Start workers; return an executor on them, and what kills one of them."""
+def cluster(stack: ExitStack, workers: int) -> Executor:
+    """Start workers, and return an executor on them."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -124,12 +107,7 @@ def cluster(stack: ExitStack, workers: int) -> tuple[Executor, Callable[[], None
     client = stack.enter_context(Client(started))
     client.wait_for_workers(workers, timeout=300)
     client.run(_import_all)  # which is no part of a fit
-    victim = next(iter(client.run(os.getpid).values()))
-
-    def kill() -> None:
-        threading.Timer(0.5, os.kill, (victim, signal.SIGKILL)).start()
-
-    return Dask(client), kill
+    return Dask(client)
 
 
 def _import_all() -> None:
@@ -141,7 +119,7 @@ def _import_all() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_000_000)
-    parser.add_argument("--runs", nargs="*", choices=[*WORKERS], default=[*WORKERS])
+    parser.add_argument("--workers", nargs="*", type=int, default=[0, 1, 2])
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     print(environment("torch", "numpy", "scipy", "distributed"))
@@ -150,12 +128,12 @@ def main() -> None:
     heads = ("here", "on workers", "busiest", "fit", "elapsed")
     print(f"workers {''.join(f'{head:>12}' for head in heads)}   bits")
     digests, seconds = set(), {}
-    for name in chosen.runs:
-        line, seconds[name], bits = run(name, (graph, features, y))
+    for workers in chosen.workers:
+        line, seconds[workers], bits = run(workers, (graph, features, y))
         print(line, flush=True)
         digests.add(bits)
-    if {"one", "two"} <= seconds.keys():
-        print(f"two workers against one: {seconds['one'] / seconds['two']:.2f} times as fast")
+    if {1, 2} <= seconds.keys():
+        print(f"two workers against one: {seconds[1] / seconds[2]:.2f} times as fast")
     print("all give the same bits" if len(digests) == 1 else "BITS DIFFER")
     if len(digests) > 1:
         raise SystemExit(1)

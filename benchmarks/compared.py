@@ -55,6 +55,7 @@ class Comparison:
         labels: numbers of labels per class.
         rows: the file.
         measure: what is done with (problem, method, trial), and what its row says.
+        shown: the cases of the table, all unless given.
     """
 
     cases: Mapping[str, Callable[[int, int], Problem]]
@@ -62,6 +63,7 @@ class Comparison:
     labels: tuple[int, ...]
     rows: Path
     measure: Callable[[Problem, Any, int], Row] = lambda *given: measured(*given)
+    shown: tuple[str, ...] = ()
 
 
 def arguments(comparison: Comparison, description: str) -> argparse.ArgumentParser:
@@ -81,11 +83,21 @@ def arguments(comparison: Comparison, description: str) -> argparse.ArgumentPars
     return parser
 
 
-def run(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
-    """Compute the rows that are asked for and missing, publish the tables, return all rows."""
+def main(
+    comparison: Comparison,
+    description: str,
+    tables: Callable[[Mapping[Key, Row]], str],
+    figure: Callable[[Mapping[Key, Row]], bytes] | None = None,
+) -> None:
+    """Compute the rows that are asked for and missing; publish the tables and the figure."""
+    parser = arguments(comparison, description)
+    if figure is not None:
+        parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
+    chosen = parser.parse_args()
     rows = compute(comparison, chosen)
-    publish(tables(comparison, rows), chosen.page)
-    return rows
+    publish(tables(rows), chosen.page)
+    if figure is not None and chosen.figure:
+        chosen.figure.write_bytes(figure(rows))
 
 
 def compute(comparison: Comparison, chosen: argparse.Namespace) -> dict[Key, Row]:
@@ -189,17 +201,38 @@ def pooled_error(several: Sequence[Row]) -> float:
 
 
 def tables(comparison: Comparison, rows: Mapping[Key, Row]) -> str:
-    """Return, for each number of labels, how near the default is to the best, and a table."""
-    held = sorted({labels for _, labels, _, _ in rows})
-    return "\n\n".join(part for labels in held for part in _tables(comparison, rows, labels))
+    """Return, for each number of labels, how near the default is to the best; then a table."""
+    cells = {
+        (case, labels): both
+        for labels in sorted({labels for _, labels, _, _ in rows})
+        for case in comparison.cases
+        if DEFAULT in (both := scores(comparison, rows, case, labels, "accuracy", "nll"))
+    }
+    numbers = list(dict.fromkeys(labels for _, labels in cells))
+    parts = [
+        _summary(labels, {case: both for (case, n), both in cells.items() if n == labels})
+        for labels in numbers
+    ]
+    names = [name for name in comparison.methods if any(name in both for both in cells.values())]
+    counts = ", ".join(map(str, numbers))
+    heads = [f"accuracy in %, {counts} labels", *names, "minus the best other"]
+    lines = [
+        [case, *_accuracies([cells.get((case, n), {}) for n in numbers], names)]
+        for case in comparison.shown or comparison.cases
+        if any((case, n) in cells for n in numbers)
+    ]
+    return "\n\n".join([*parts, markdown_rows(heads, lines)])
 
 
 def scores(
-    comparison: Comparison, rows: Mapping[Key, Row], case: str, labels: int, score: str
+    comparison: Comparison, rows: Mapping[Key, Row], case: str, labels: int, *names: str
 ) -> dict[str, np.ndarray]:
-    """Return a score of every method in the trials that all methods with any row have."""
+    """Return scores of every method in the trials that all methods with any row have [n, names]."""
     shared = shared_rows(comparison, rows, case, labels)
-    return {m: np.array([row[score] for row in several]) for m, several in shared.items()}
+    return {
+        method: np.array([[row[name] for name in names] for row in several])
+        for method, several in shared.items()
+    }
 
 
 def shared_rows(
@@ -219,52 +252,50 @@ def trials_per_cell(cells: Iterable[Mapping[str, list[Row]]]) -> str:
 
 
 def distance(values: Mapping[str, np.ndarray]) -> tuple[float, float]:
-    """Return the default minus the best other mean, and the standard error of the difference."""
-    others = {name: one for name, one in values.items() if name != DEFAULT}
-    best = max(others, key=lambda name: others[name].mean())
-    gap = values[DEFAULT] - values[best]
-    error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
-    return float(gap.mean()), float(error)
+    """Return the default minus the best other mean accuracy, and the error of the difference."""
+    accuracy = {name: both[:, 0] for name, both in values.items()}
+    ours = accuracy.pop(DEFAULT)
+    gap = ours - max(accuracy.values(), key=np.mean)
+    return float(gap.mean()), float(standard_error(gap))
 
 
-def _tables(comparison: Comparison, rows: Mapping[Key, Row], labels: int) -> Iterator[str]:
-    cells = {
-        case: {
-            score: scores(comparison, rows, case, labels, score) for score in ("accuracy", "nll")
-        }
-        for case in comparison.cases
-    }
-    cells = {case: both for case, both in cells.items() if DEFAULT in both["accuracy"]}
-    if not cells:
-        return
-    gaps = {case: 100 * distance(both["accuracy"])[0] for case, both in cells.items()}
+def standard_error(values: np.ndarray) -> Any:
+    """Return the standard error of the mean over the first axis, NaN of a single value."""
+    if len(values) < 2:
+        return np.full(values.shape[1:], np.nan)
+    return values.std(0, ddof=1) / np.sqrt(len(values))
+
+
+def _summary(labels: int, cells: Mapping[str, Mapping[str, np.ndarray]]) -> str:
+    gaps = {case: 100 * distance(values)[0] for case, values in cells.items()}
     worst = min(gaps, key=lambda case: gaps[case])
     lowest = sum(
-        nll[DEFAULT].mean() == min(values.mean() for values in nll.values())
-        for nll in (both["nll"] for both in cells.values())
+        values[DEFAULT][:, 1].mean() == min(both[:, 1].mean() for both in values.values())
+        for values in cells.values()
     )
-    yield (
+    return (
         f"**{labels} labels per class.** The default is the best in "
         f"{sum(gap >= 0 for gap in gaps.values())} of {len(gaps)} cases, within 1 point of the "
         f"best in {sum(gap >= -1 for gap in gaps.values())}; its lowest difference to the best is "
         f"{gaps[worst]:+.1f} points ({worst}). Its NLL is the lowest in {lowest}."
     )
-    names = [
-        name for name in comparison.methods if any(name in c["accuracy"] for c in cells.values())
-    ]
-    heads = ["accuracy, %", *names, "minus the best other"]
-    yield markdown_rows(
-        heads, [_accuracies(case, both["accuracy"], names) for case, both in cells.items()]
-    )
 
 
-def _accuracies(case: str, values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[str]:
-    means = {name: 100 * one.mean() for name, one in values.items()}
+def _accuracies(several: Sequence[Mapping[str, np.ndarray]], names: Sequence[str]) -> list[str]:
+    """Return the cells of a line: for each number of labels, the mean of every method."""
+    texts = [_means(values) for values in several]
+    return [", ".join(one.get(name, "–") for one in texts) for name in (*names, "away")]
+
+
+def _means(values: Mapping[str, np.ndarray]) -> dict[str, str]:
+    if not values:
+        return {}
+    means = {name: 100 * both[:, 0].mean() for name, both in values.items()}
+    best = max(means.values())
     gap, error = distance(values)
     away = f"{100 * gap:+.1f} ± {100 * error:.1f}" if np.isfinite(error) else f"{100 * gap:+.1f}"
-    best = max(means.values())
     texts = {name: f"**{m:.1f}**" if m == best else f"{m:.1f}" for name, m in means.items()}
-    return [case, *(texts.get(name, "") for name in names), away]
+    return texts | {"away": away}
 
 
 def draw_curve(ax: Any, x: Sequence[float], values: Sequence[np.ndarray], **style: Any) -> None:

@@ -19,24 +19,29 @@ import subprocess
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.decomposition import TruncatedSVD
 
-from benchmarks.measure import cpu_seconds, environment, forget_peak, peak_gibibytes
+from benchmarks.measure import (
+    cpu_seconds,
+    environment,
+    fit_regression,
+    forget_peak,
+    peak_gibibytes,
+    sign_hops,
+)
 from nodecopy import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.metrics import Scores, score_predictions
 
-COLUMNS, COMPONENTS, HOPS, LEAST = 4096, 128, 3, 200
+COLUMNS, COMPONENTS, LEAST = 4096, 128, 200
 # Lists of files are not fetched by every apt; a target of its own makes any do so.
 TARGET = """Acquire::IndexTargets::deb::Contents-deb {
   MetaKey "$(COMPONENT)/Contents-$(ARCHITECTURE)"; ShortDescription "Contents-$(ARCHITECTURE)";
@@ -50,8 +55,6 @@ class Packages(NamedTuple):
     graph: Graph
     words: sp.csr_array
     sections: np.ndarray
-    names: list[str]
-    counts: dict[str, int]
 
 
 def main() -> None:
@@ -61,24 +64,24 @@ def main() -> None:
     parser.add_argument("--lists", type=Path, help="where apt keeps lists; fetched if missing")
     parser.add_argument("--labels", type=int, default=20, help="known packages of each section")
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     print(environment("torch", "numpy", "scipy", "torch_geometric", "scikit-learn"))
     with tempfile.TemporaryDirectory() as folder:
         packages = read_packages(fetched(chosen.lists or Path(folder)))
-    held = ", ".join(f"{count:,} {what}" for what, count in packages.counts.items())
     graph = packages.graph
-    print(f"{graph.num_nodes:,} nodes ({held}), {graph.num_edges:,} edges")
-    print(
-        f"{len(packages.names)} sections of at least {LEAST} packages, {chosen.labels} known each"
-    )
+    print(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges")
+    sections = packages.sections.max() + 1
+    print(f"{sections} sections of at least {LEAST} packages, {chosen.labels} known each")
+    words, truth = packages.words, packages.sections
     for trial in range(chosen.trials):
         known = some_of_each(packages.sections, chosen.labels, trial)
         show("nodecopy", *default(packages, known, trial))
-        if chosen.peers:
-            show("logistic regression", *regression(packages, known))
-            show(f"SIGN, {HOPS} hops", *sign(packages, known))
+        show("logistic regression", *fit_regression(lambda: words, known, truth))
+        show(
+            "SIGN, 3 hops",
+            *fit_regression(lambda: sign_hops(graph, components(words)), known, truth),
+        )
 
 
 def fetched(lists: Path) -> Path:
@@ -139,8 +142,7 @@ def read_packages(lists: Path) -> Packages:
     label = {section: number for number, section in enumerate(kept)}
     known = np.full(nodes, -1)
     known[:p] = [label.get(section, -1) for section in sections.values()]
-    counts = {"packages": p, "folders": len(folders), "shared names of files": len(shared)}
-    return Packages(graph, words, known, kept, counts)
+    return Packages(graph, words, known)
 
 
 def described(lists: Path) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
@@ -199,55 +201,20 @@ def default(packages: Packages, known: np.ndarray, trial: int) -> tuple[Scores, 
     test = np.flatnonzero((packages.sections >= 0) & (known < 0))
     scores = score_predictions(clf.predict_proba()[test], packages.sections[test])
     estimate = clf.estimated_accuracy()
-    said = f"estimated {estimate.accuracy:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"
-    return scores, seconds, peak_gibibytes(), said
+    text = f"estimated {estimate.accuracy:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"
+    return scores, seconds, peak_gibibytes(), text
 
 
-def regression(packages: Packages, known: np.ndarray) -> tuple[Scores, float, float, str]:
-    """Fit a logistic regression to the words of packages."""
-    return fitted(packages, known, lambda: packages.words)
+def components(words: sp.csr_array) -> np.ndarray:
+    """Return 128 components of the words: all of them on three hops would take 70 GB."""
+    few: np.ndarray = TruncatedSVD(COMPONENTS, random_state=0).fit_transform(words)
+    return few
 
 
-def sign(packages: Packages, known: np.ndarray) -> tuple[Scores, float, float, str]:
-    """Fit one to what SIGN precomputes; all words would take 70 GB."""
-    from sklearn.decomposition import TruncatedSVD
-    from torch_geometric.data import Data
-    from torch_geometric.transforms import SIGN
-
-    graph = packages.graph
-    edges = torch.as_tensor(np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64))
-
-    def hops() -> np.ndarray:
-        few = TruncatedSVD(COMPONENTS, random_state=0).fit_transform(packages.words)
-        data = SIGN(HOPS)(Data(x=torch.as_tensor(few), edge_index=edges))
-        columns: np.ndarray = torch.cat([data.x, data.x1, data.x2, data.x3], 1).numpy()
-        return columns
-
-    return fitted(packages, known, hops)
-
-
-def fitted(
-    packages: Packages, known: np.ndarray, columns: Callable[[], Any]
-) -> tuple[Scores, float, float, str]:
-    """Compute columns, fit a logistic regression to the known packages, score it on the others."""
-    forget_peak()
-    found: list[np.ndarray] = []
-    test = np.flatnonzero((packages.sections >= 0) & (known < 0))
-
-    def fit() -> None:
-        x = columns()
-        model = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
-        model.fit(x[known >= 0], known[known >= 0])
-        found.append(model.predict_proba(x[test]))
-
-    seconds = cpu_seconds(fit)
-    return score_predictions(found[0], packages.sections[test]), seconds, peak_gibibytes(), ""
-
-
-def show(name: str, scores: Scores, seconds: float, memory: float, said: str) -> None:
+def show(name: str, scores: Scores, seconds: float, memory: float, estimated: str = "") -> None:
     print(
         f"  {name:20} accuracy {scores.accuracy:6.1%}  ECE {scores.ece_width:5.1%}  "
-        f"{seconds:7.1f} CPU s  {memory:5.1f} GiB  {said}",
+        f"{seconds:7.1f} CPU s  {memory:5.1f} GiB  {estimated}",
         flush=True,
     )
 

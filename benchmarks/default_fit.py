@@ -1,6 +1,6 @@
 """The whole default fit against one network of PyTorch Geometric.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.default_fit [--quick]
+    OMP_NUM_THREADS=1 python -m benchmarks.default_fit
 
 CPU time on one thread in one run, medians of five. Cora, 5 labels per class: the fit with its
 folds, weights and temperatures as a share of one GCN fit and of one APPNP fit (one network, 200
@@ -16,7 +16,6 @@ evaluation of all nodes after every epoch is left out. So it is with APPNP
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from dataclasses import replace
 
@@ -80,9 +79,6 @@ def train(model: torch.nn.Module, task: Task, optimizer: torch.optim.Optimizer) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one repeat")
-    chosen = parser.parse_args()
     keep_freed_memory()
     torch.set_num_threads(1)
     print(environment("torch", "numpy", "scipy", "torch_geometric"))
@@ -95,7 +91,7 @@ def main() -> None:
             "GCN": lambda: fit_gcn(task),
             "APPNP": lambda: fit_appnp(task),
         },
-        repeats=1 if chosen.quick else 5,
+        repeats=5,
     )
     whole = times["default"]
     print(f"\nCora, 5 labels per class; the default fit takes {whole:.2f} s:")

@@ -30,7 +30,6 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--files", choices=["csv", "parquet"], default="parquet")
     parser.add_argument("--method", default="best")
-    parser.add_argument("--imported", action="store_true", help="import first, fit from the folder")
     parser.add_argument("--folder", help="where files are, or are written, and stay")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
@@ -43,22 +42,14 @@ def main() -> None:
         if not (folder / f"edges.{chosen.files}").exists():
             write_files(folder, chosen.nodes, chosen.files)
         words = [word for word in sys.argv[1:] if not word.startswith("--folder")]
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.from_files",
-            *words,
-            f"--folder={folder}",
-            "--measure",
-        ]
-        subprocess.run(command, check=True)
+        command = [sys.executable, "-m", "benchmarks.from_files", *words]
+        subprocess.run([*command, f"--folder={folder}", "--measure"], check=True)
 
 
 def measure(folder: Path, chosen: argparse.Namespace) -> None:
     """Do the whole job, phase by phase, in a process of its own."""
     from nodecopy.report import report_page
     from nodecopy.run import FitSettings, fit, source, write_folder
-    from nodecopy.tables.stored import write_graph
 
     spent: dict[str, tuple[float, float, float]] = {}
 
@@ -71,11 +62,6 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     files = [str(folder / f"{name}.{chosen.files}") for name in ("edges", "labels", "features")]
     settings = FitSettings(*files, method=chosen.method)
     table = timed("read the files", lambda: source.read_source(settings))
-    if chosen.imported:
-        timed("write the graph", lambda: write_graph(table, folder / "graph"))
-        del table
-        settings = FitSettings(graph=str(folder / "graph"), method=chosen.method)
-        table = timed("open and verify the graph", lambda: source.read_source(settings))
     fitted = timed("fit", lambda: settings.classifier(progress=False).fit(table))
     found = timed(
         "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
@@ -86,9 +72,6 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     spent["all"] = cpu, wall, peak_gibibytes()
     for name, (cpu, wall, peak) in spent.items():
         print(f"{name:<30}{cpu:>9.1f}{wall:>9.1f}{peak:>10.1f}{cpu / spent['fit'][0]:>8.2f}")
-    for file in sorted((folder / "run").rglob("*")):
-        if file.is_file():
-            print(f"{file.relative_to(folder)!s:<40}{file.stat().st_size / 1e6:>10.1f} MB")
 
 
 def write_files(folder: Path, nodes: int, form: str) -> None:

@@ -1,24 +1,22 @@
 """Damaged input of every kind, given to the command: an answer or one clear line, nothing else.
 
-    nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0] [--log fuzz.jsonl]
+    nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0]
 
 Every run calls the command in this process, on files that were whole but for some damage: tables,
 Parquet and gzip files, stored graphs, models, settings, predictions, stores, exported
 rows, experiments, names. It must end with code 0, and a whole folder where one is due, or with code
 2, one line on stderr and no new file; within a time limit and a limit of memory; and it must leave
-its input as it was. A run depends on the seed and its number only, so a failure that is logged can
-be run again: --first NUMBER --runs 1 --keep FOLDER leaves its files there.
+its input as it was. A run depends on the seed and its number only, so a failure can be run again:
+--first NUMBER --runs 1 --keep FOLDER leaves its files there.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
 import contextlib
 import gc
 import hashlib
 import io
-import json
 import os
 import random
 import resource
@@ -26,7 +24,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -37,22 +34,17 @@ from benchmarks.fuzz_cases import CASES, FOLDER_FILES, Case, Maker, copy_whole, 
 from nodecopy import cli
 
 TIME_LIMIT = 60  # seconds, for one run on a busy machine
-PROGRESS = (
-    "fitting",
-    "reading",
-    "choosing",
-    "writing",
-)  # lines that a busy machine has time to write
+# Lines that a busy machine has time to write.
+PROGRESS = ("fitting", "reading", "choosing", "writing")
 MEMORY_LIMIT = 8 * 1024**3  # of address space, for the whole process
 
 
 class Ended(NamedTuple):
-    """How a run ended: its exit code, what is wrong with that, and how long it took."""
+    """How a run ended: its exit code, and what is wrong with that."""
 
     case: str
     code: int | None
     wrong: str
-    seconds: float
 
 
 class TooLong(BaseException):
@@ -67,7 +59,7 @@ def run(whole: Path, folder: Path, seed: int, number: int) -> Ended:
     case = maker(rng, folder)
     before = _content(folder)
     out, err = io.StringIO(), io.StringIO()
-    start, code, wrong = time.perf_counter(), None, ""
+    code, wrong = None, ""
     here = os.getcwd()
     try:
         os.chdir(folder)  # names without a folder land here
@@ -79,11 +71,10 @@ def run(whole: Path, folder: Path, seed: int, number: int) -> Ended:
         wrong = "".join(traceback.format_exception(error))
     finally:
         os.chdir(here)
-    seconds = time.perf_counter() - start
     listing = case.words[:1] == ["inspect"]  # it may name several problems, one in a line
     wrong = wrong or _wrong_end(code, out.getvalue(), err.getvalue(), listing)
     wrong = wrong or _wrong_files(case, code, before, _content(folder))
-    return Ended(maker.__name__, code, f"{wrong}\n{case.words}" if wrong else "", seconds)
+    return Ended(maker.__name__, code, f"{wrong}\n{case.words}" if wrong else "")
 
 
 def campaign(
@@ -167,35 +158,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--keep", type=Path, help="folder for the files of the last run")
-    parser.add_argument("--log", type=Path, help="file for the failures, a JSON object in a line")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    counts: collections.Counter[str] = collections.Counter()
-    slowest = (0.0, -1)
-    failures, start = 0, time.monotonic()
+    failures = 0
     for number, ended in campaign(given.runs, given.seed, given.first, given.keep):
-        counts[f"{ended.case} {ended.code}"] += 1
-        slowest = max(slowest, (ended.seconds, number))
         if ended.wrong:
             failures += 1
             print(f"run {number}, {ended.case}: {ended.wrong}", flush=True)
-            if given.log:
-                with given.log.open("a") as log:
-                    log.write(
-                        json.dumps({"seed": given.seed, "run": number, **ended._asdict()}) + "\n"
-                    )
         if (number + 1 - given.first) % 500 == 0:
             gc.collect()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            minutes = (time.monotonic() - start) / 60
-            print(
-                f"{number + 1 - given.first} runs, {failures} failures, {minutes:.1f} min, "
-                f"peak {peak} MB, slowest {slowest[0]:.1f} s (run {slowest[1]})",
-                flush=True,
-            )
-    for what, count in sorted(counts.items()):
-        print(f"{what:<20} {count:>6}")
+            print(f"{number + 1 - given.first} runs, {failures} failures", flush=True)
     print(f"{given.runs} runs, {failures} failures")
     return 1 if failures else 0
 

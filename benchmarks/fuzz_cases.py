@@ -82,16 +82,6 @@ def _parquet(folder: Path) -> None:
         )
 
 
-def _arrays() -> dict[str, Any]:
-    return {
-        "num_features": np.array(2),
-        "x_indptr": np.array([0, 1, 2, 4, 5, 6, 7]),
-        "x_indices": np.array([0, 0, 0, 1, 1, 1, 1]),
-        "x_data": np.ones(7, np.float32),
-        "ids": np.array(list("abcdef")),
-    }
-
-
 def _experiment(folder: Path) -> None:
     scores = dict.fromkeys(("nll", "brier", "ece_width", "ece_mass", "error_auroc"), 0.25)
     cost = {"cpu_seconds": 1.0, "wall_seconds": 1.0, "peak_megabytes": 100.0}
@@ -234,9 +224,7 @@ def own_tables(rng: random.Random, folder: Path) -> Case:
     words += rng.sample(READING, k=rng.choice([0, 0, 1, 2]))
     if rng.random() < 0.2:
         words.append(f"--labels={rng.choice([*files.values()])}")
-    if rng.random() < 0.5:
-        return Case(["inspect", *words])
-    return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
+    return _read(rng, folder, words, 0.5)
 
 
 def packed_tables(rng: random.Random, folder: Path) -> Case:
@@ -244,7 +232,11 @@ def packed_tables(rng: random.Random, folder: Path) -> Case:
     edges = folder / rng.choice(["edges.parquet", "edges.csv.gz"])
     damage_file(rng, edges)
     words = [f"--edges={edges}", f"--labels={folder / 'labels.csv'}"]
-    if rng.random() < 0.7:
+    return _read(rng, folder, words, 0.7)
+
+
+def _read(rng: random.Random, folder: Path, words: list[str], look: float) -> Case:
+    if rng.random() < look:
         return Case(["inspect", *words])
     return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
 
@@ -287,17 +279,14 @@ def stored_graph(rng: random.Random, folder: Path) -> Case:
             content["digests"][name] = file_digest(home / f"{name}.npy")
         manifest.write_text(dumped(content))
     words = [f"--graph={home}", *([f"--labels={folder / 'labels.csv'}"] * (rng.random() < 0.3))]
-    if rng.random() < 0.5:
-        return Case(["inspect", *words])
-    return Case(["fit", *words, *CHEAP, f"--out={folder / 'new'}"], ("new",))
+    return _read(rng, folder, words, 0.5)
 
 
 def model(rng: random.Random, folder: Path) -> Case:
     """Damage a model, its settings or its arrays, and predict with it."""
     run, features = ("bare", []) if rng.random() < 0.3 else ("run", ["features"])
     home = folder / run / "model"
-    kind = rng.random()
-    if kind < 0.5:
+    if rng.random() < 0.5:
         damage_file(rng, home / rng.choice(["model.safetensors", "tables.safetensors"]))
     else:
         settings, arrays = read_model(home / "model.safetensors")
@@ -347,20 +336,22 @@ def config(rng: random.Random, folder: Path) -> Case:
         values += ["0x" + "f" * 5000, "9" * 5000, "[" * 5000, "{a = 1}", '["id", 1]', '"\\u0000"']
         values += ['"\\u0000.csv"', "1e400", "'''\n'''", "10000000", '"' + "x" * 300 + '"']
         lines = [f"{rng.choice(keys)} = {rng.choice(values)}" for _ in range(rng.randrange(1, 3))]
-        held = path.read_text("utf-8").splitlines()
-        kept = [
-            line for line in held if line.split(" = ")[0] not in {x.split(" = ")[0] for x in lines}
-        ]
-        path.write_text("\n".join([*kept, *lines]))
+        _rewrite(path, lines)
     # Options win over the file, so that a run that is accepted is cheap.
     return Case(["fit", "--config", str(path), *CHEAP, f"--out={folder / 'new'}"], ("new",))
+
+
+def _rewrite(path: Path, lines: list[str]) -> None:
+    """Replace the lines of a TOML file that have the keys of these."""
+    keys = {line.split(" = ")[0] for line in lines}
+    held = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([*(one for one in held if one.split(" = ")[0] not in keys), *lines]))
 
 
 def store(rng: random.Random, folder: Path) -> Case:
     """Damage a store: its bytes, a cell or a table."""
     path = folder / "runs.sqlite"
-    kind = rng.random()
-    if kind < 0.4:
+    if rng.random() < 0.4:
         damage_file(rng, path)
     else:
         with contextlib.closing(sqlite3.connect(path)) as held, held:
@@ -405,15 +396,11 @@ def rows(rng: random.Random, folder: Path) -> Case:
 
 
 def _with_rows(rng: random.Random, folder: Path, path: Path) -> Case:
-    readers: dict[str, Case] = {
-        "status": Case(["status", str(path)]),
-        "export": Case(["export", str(path), f"--out={folder / 'out.csv'}"], ("out.csv",)),
-        "merge": Case(
-            ["merge", str(path), f"--out={folder / 'merged.sqlite'}"], ("merged.sqlite",)
-        ),
-        "report": Case(["report", str(path), f"--out={folder / 'report'}"], ("report",)),
-    }
-    return readers[rng.choices(list(readers), [40, 30, 30, 1])[0]]
+    results = {"status": "", "export": "out.csv", "merge": "merged.sqlite", "report": "report"}
+    command = rng.choices(list(results), [40, 30, 30, 1])[0]
+    if not (out := results[command]):
+        return Case([command, str(path)])
+    return Case([command, str(path), f"--out={folder / out}"], (out,))
 
 
 def spec(rng: random.Random, folder: Path) -> Case:
@@ -424,19 +411,8 @@ def spec(rng: random.Random, folder: Path) -> Case:
     else:
         content = tomllib.loads(path.read_text("utf-8"))
         values = ["[]", "1", "-1", "nan", "true", "''", '["cora", 1]', "[0]", "[5, 5]", "[10000]"]
-        values += [
-            "0x" + "f" * 5000,
-            "9" * 5000,
-            "[" * 5000,
-            '["x"]',
-            "1e400",
-            "2",
-            "4611686018427387904",
-        ]
-        line = f"{rng.choice([*content, 'x'])} = {rng.choice(values)}"
-        held = path.read_text("utf-8").splitlines()
-        kept = [one for one in held if one.split(" = ")[0] != line.split(" = ")[0]]
-        path.write_text("\n".join([*kept, line]))
+        values += ["0x" + "f" * 5000, "9" * 5000, "[" * 5000, '["x"]', "1e400", "2", f"{2**62}"]
+        _rewrite(path, [f"{rng.choice([*content, 'x'])} = {rng.choice(values)}"])
     out = folder / "new.sqlite"
     words = ["reproduce", str(path), "--executor=serial", f"--store={out}"]
     return Case([*words, "--methods=label-propagation"], ("new.sqlite",))
@@ -450,17 +426,13 @@ def arguments(rng: random.Random, folder: Path) -> Case:
 
     numbers = ["-1", "0", "1e9", "", "nan", "x", "9" * 50, "1.5"]
     options = ["--random-state", "--folds", "--suspects", "--normalise"]
-    fit = ["fit", f"--edges={folder / 'edges.csv'}", f"--labels={folder / 'labels.csv'}", *CHEAP]
+    labels, new = f"--labels={folder / 'labels.csv'}", f"--out={folder / 'new'}"
+    fit = ["fit", f"--edges={folder / 'edges.csv'}", labels, *CHEAP]
     commands: list[list[str]] = [
         [*fit, f"--out={name()}"],
-        [*fit, f"--out={folder / 'new'}", f"{rng.choice(options)}={rng.choice(numbers)}"],
-        [
-            "fit",
-            f"--edges={name()}",
-            f"--labels={folder / 'labels.csv'}",
-            f"--out={folder / 'new'}",
-        ],
-        ["fit", f"--config={name()}", f"--out={folder / 'new'}"],
+        [*fit, new, f"{rng.choice(options)}={rng.choice(numbers)}"],
+        ["fit", f"--edges={name()}", labels, new],
+        ["fit", f"--config={name()}", new],
         ["fit", rng.choice(NAMES) + "x", f"--out={name()}"],
         ["predict", f"--model={name()}", f"--edges={folder / 'edges.csv'}", f"--out={name()}"],
         ["predict", f"--model={folder / 'bare/model'}", f"--edges={name()}", f"--out={name()}.csv"],

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from benchmarks.compared import Problem
-from nodecopy.data import Task
+from nodecopy.data import NodeDataset, Task, load_dataset, random_split
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.structural import structural_features
 from nodecopy.estimator.scaling import scaling_of
@@ -36,6 +36,15 @@ class Made:
 
 
 Kind = Callable[[np.random.Generator], Made]
+
+
+def split_problem(dataset: str | NodeDataset, labels: int, trial: int) -> Problem:
+    """Return a random split whose 500 validation labels are there for calibration only."""
+    data = load_dataset(dataset) if isinstance(dataset, str) else dataset
+    split = random_split(data, labels, trial)
+    features = Task.from_split(data, split).features
+    task = Task.of(data.graph, features, data.labels, split.train, num_classes=data.num_classes)
+    return Problem(task, data.labels, split.test, split.val)
 
 
 def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> Problem:

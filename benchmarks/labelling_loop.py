@@ -30,7 +30,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Row, add_row, arguments, compute, publish
+from benchmarks.compared import (
+    Comparison,
+    Key,
+    Row,
+    add_row,
+    arguments,
+    compute,
+    publish,
+    shared_rows,
+    standard_error,
+)
+from benchmarks.markdown import markdown_rows
 from nodecopy.data import NodeDataset, load_dataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.paper.study import DATASET_TITLES
@@ -90,40 +101,28 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    return "\n".join([*curve_tables(rows), *wait_table(rows)]).strip()
+    return "\n\n".join([*curve_tables(rows), *wait_table(rows)])
 
 
 def curve_tables(rows: Mapping[Key, Row]) -> Iterator[str]:
     """Yield a table of mean accuracies for each dataset, with gains over random choice."""
     for name, title in DATASET_TITLES.items():
-        held = [{r for n, _, r, rule in rows if (n, rule) == (name, wanted)} for wanted in RULES]
-        repeats = sorted(set.intersection(*held))
-        if not repeats:
+        shared = shared_rows(COMPARISON, rows, name, START)
+        if not shared:
             continue
-        curves = {
-            rule: np.array([rows[name, START, r, rule]["accuracy"] for r in repeats])
-            for rule in RULES
-        }
-        labels, shown = rows[name, START, repeats[0], "random"]["counts"], slice(0, None, 2)
-        times = f"{len(repeats)} repeat{'s' if len(repeats) > 1 else ''}"
-        yield f"**{title}**, accuracy %, {times}\n"
-        yield "| labels | " + " | ".join(map(str, labels[shown])) + " |"
-        yield "|---" * (len(labels[shown]) + 1) + "|"
+        curves = {r: 100 * np.array([x["accuracy"] for x in some]) for r, some in shared.items()}
+        lines = []
         for rule, values in curves.items():
-            gains = 100 * (values - curves["random"])[:, shown]
-            cells = [f"{a:.1f}" for a in 100 * values.mean(0)[shown]]
+            gains = values - curves["random"]
+            cells = [f"{mean:.1f}" for mean in values.mean(0)]
             if rule != "random":
-                told = zip(cells[1:], gains.T[1:], strict=True)
-                cells = [cells[0], *(f"{cell} ({with_error(gain)})" for cell, gain in told)]
-            yield f"| {rule} | " + " | ".join(cells) + " |"
-        yield ""
-
-
-def with_error(gains: np.ndarray) -> str:
-    """Return a mean, with its standard error where there are several."""
-    if len(gains) < 2:
-        return f"{gains.mean():+.1f}"
-    return f"{gains.mean():+.1f} ± {gains.std(ddof=1) / np.sqrt(len(gains)):.1f}"
+                errors = zip(gains.mean(0), standard_error(gains), strict=True)
+                gained = ["", *[f" ({gain:+.1f} ± {error:.1f})" for gain, error in errors][1:]]
+                cells = [cell + more for cell, more in zip(cells, gained, strict=True)]
+            lines.append([rule, *cells[::2]])
+        counts = shared["random"][0]["counts"][::2]
+        yield f"**{title}**, accuracy %, {len(shared['random'])} repeats"
+        yield markdown_rows(["labels", *map(str, counts)], lines)
 
 
 def waits(name: str, answers: int) -> dict:
@@ -197,20 +196,17 @@ def answered(url: str, dataset: NodeDataset, answers: int) -> dict:
 
 
 def wait_table(rows: Mapping[Key, Row]) -> Iterator[str]:
-    held = [
-        (title, rows[name, START, 0, "wait"])
-        for name, title in DATASET_TITLES.items()
-        if (name, START, 0, "wait") in rows
-    ]
-    if held:
-        yield "| from the key to | the next node | probabilities | of the full fit |"
-        yield "|---|---|---|---|"
-    for title, row in held:
-        cells = [
-            f"{np.median(row[what]):,.0f} ms, {np.quantile(row[what], 0.95):,.0f} ms"
-            for what in ("next", "refit", "full")
-        ]
-        yield f"| {title}, {len(row['next'])} answers | " + " | ".join(cells) + " |"
+    lines = []
+    for name, title in DATASET_TITLES.items():
+        if row := rows.get((name, START, 0, "wait")):
+            cells = [
+                f"{np.median(row[what]):,.0f} ms, {np.quantile(row[what], 0.95):,.0f} ms"
+                for what in ("next", "refit", "full")
+            ]
+            lines.append([f"{title}, {len(row['next'])} answers", *cells])
+    if lines:
+        heads = ["from the key to", "the next node", "probabilities", "of the full fit"]
+        yield markdown_rows(heads, lines)
 
 
 def main() -> None:

@@ -25,9 +25,11 @@ import torch
 from benchmarks.measure import (
     cpu_seconds,
     environment,
+    fit_regression,
     fitted_power,
     forget_peak,
     peak_gibibytes,
+    sign_hops,
     verdict,
 )
 from nodecopy import NodeCopyClassifier
@@ -137,35 +139,10 @@ def propagations(graph: Graph) -> float:
 
 def one_peer(nodes: int) -> dict[str, Any]:
     """Let SIGN precompute three hops, and fit a logistic regression to the labelled rows."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from torch_geometric.data import Data
-    from torch_geometric.transforms import SIGN
-
     graph, features, truth, y = made_graph(nodes)
-    edges = np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64)
-    data = Data(x=torch.as_tensor(features), edge_index=torch.as_tensor(edges))
-    forget_peak()
-    found: list[np.ndarray] = []
-
-    def fit() -> None:
-        hops = SIGN(3)(data)
-        columns = torch.cat([hops.x, hops.x1, hops.x2, hops.x3], 1).numpy()
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        model.fit(columns[y >= 0], y[y >= 0])
-        found.append(model.predict_proba(columns))
-
-    seconds = cpu_seconds(fit)
-    others = np.flatnonzero(y < 0)
-    scores = score_predictions(found[0][others], truth[others])
-    return {
-        "nodes": nodes,
-        "fit": seconds,
-        "memory": peak_gibibytes(),
-        "accuracy": scores.accuracy,
-        "ece": scores.ece_width,
-    }
+    scores, seconds, memory = fit_regression(lambda: sign_hops(graph, features), y, truth)
+    row = {"nodes": nodes, "fit": seconds, "memory": memory}
+    return row | {"accuracy": scores.accuracy, "ece": scores.ece_width}
 
 
 ONE: dict[str, Callable[[int], dict[str, Any]]] = {"fit": one_fit, "peer": one_peer}

@@ -96,15 +96,15 @@ def table(rows: dict[Key, Row]) -> str:
     """Return accuracies in the trials that all methods have, and the cost of the default."""
     lines = []
     for name, counts in COUNTS.items():
-        few = scores(COMPARISON, rows, name, counts[0], "seconds").get(DEFAULT, np.zeros(0))
+        few = scores(COMPARISON, rows, name, counts[0], "seconds").get(DEFAULT, np.zeros((0, 1)))
         for count in counts:
-            accuracy = scores(COMPARISON, rows, name, count, "accuracy")
-            if DEFAULT not in accuracy:
+            held = scores(COMPARISON, rows, name, count, "accuracy", "seconds")
+            if DEFAULT not in held:
                 continue
-            seconds = scores(COMPARISON, rows, name, count, "seconds")[DEFAULT]
-            means = [f"{100 * accuracy[m].mean():.1f}" if m in accuracy else "" for m in METHODS]
-            away = f"{100 * distance(accuracy)[0]:+.1f}" if len(accuracy) > 1 else ""
-            ratio = f"{np.max(seconds / few):.2f}" if len(few) == len(seconds) else ""
+            seconds = held[DEFAULT][:, 1]
+            means = [f"{100 * held[m][:, 0].mean():.1f}" if m in held else "" for m in METHODS]
+            away = f"{100 * distance(held)[0]:+.1f}" if len(held) > 1 else ""
+            ratio = f"{np.max(seconds / few[:, 0]):.2f}" if len(few) == len(seconds) else ""
             label, trials = f"{name}, {count}", str(len(seconds))
             lines.append([label, trials, *means, away, f"{seconds.mean():.1f}", ratio])
     heads = ["labels", "trials", *METHODS, "minus the best other", "CPU s", "largest ratio"]

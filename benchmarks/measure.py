@@ -13,8 +13,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from nodecopy.graph import Graph
+from nodecopy.metrics import Scores, score_predictions
 
 Work = Callable[[], object]
 
@@ -62,6 +70,38 @@ def peak_gibibytes() -> float:
     """Return the most memory that this process has held (Linux only)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
+
+
+def sign_hops(graph: Graph, x: np.ndarray) -> np.ndarray:
+    """Return what PyTorch Geometric's SIGN precomputes: x and three hops of it [N, 4 D]."""
+    from torch_geometric.data import Data
+    from torch_geometric.transforms import SIGN
+
+    edges = torch.as_tensor(np.stack([graph.row_of_entry(), graph.indices]).astype(np.int64))
+    data = SIGN(3)(Data(x=torch.as_tensor(x), edge_index=edges))
+    columns: np.ndarray = torch.cat([data.x, data.x1, data.x2, data.x3], 1).numpy()
+    return columns
+
+
+def fit_regression(
+    columns: Callable[[], Any], y: np.ndarray, truth: np.ndarray
+) -> tuple[Scores, float, float]:
+    """Compute columns, fit a logistic regression to the known labels, score it on the others.
+
+    Returns the scores, CPU seconds and the most memory. Labels are -1 where unknown, the truth is
+    where a node is not tested.
+    """
+    known, test = np.flatnonzero(y >= 0), np.flatnonzero((y < 0) & (truth >= 0))
+    probabilities: list[np.ndarray] = []
+
+    def fit() -> None:
+        x = columns()
+        model = make_pipeline(StandardScaler(with_mean=False), LogisticRegression(max_iter=1000))
+        probabilities.append(model.fit(x[known], y[known]).predict_proba(x[test]))
+
+    forget_peak()
+    seconds = cpu_seconds(fit)
+    return score_predictions(probabilities[0], truth[test]), seconds, peak_gibibytes()
 
 
 def environment(*packages: str) -> str:

@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.compared import DEFAULT, Comparison, arguments, run
+from benchmarks.compared import DEFAULT, Comparison, main, tables
 from benchmarks.kinds import KINDS, as_problem
 from nodecopy.classifiers import FeatureClassifier, GCNClassifier, LabelPropagation
 from nodecopy.posterior import BayesianGCN
@@ -38,9 +38,5 @@ COMPARISON = Comparison(
 )
 
 
-def main() -> None:
-    run(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, partial(tables, COMPARISON))

@@ -13,12 +13,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute
-from nodecopy.data import Task, load_dataset, random_split
+from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
+from benchmarks.kinds import split_problem
+from benchmarks.markdown import markdown_rows
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.metrics import score_predictions
 from nodecopy.nn.torch_module import TorchNetwork
@@ -35,12 +37,6 @@ NETWORKS = {
 }
 MEMBERS, DRAWS = 5, 5
 WAYS = ("alone", "observed graph", "copied graphs")
-
-
-def problem(labels: int, trial: int) -> Problem:
-    dataset = load_dataset("cora")
-    split = random_split(dataset, labels, seed=trial)
-    return Problem(Task.from_split(dataset, split), dataset.labels, split.test)
 
 
 def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
@@ -64,7 +60,7 @@ def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
 
 
 COMPARISON = Comparison(
-    cases={"cora": problem},
+    cases={"cora": partial(split_problem, "cora")},
     methods={name: partial(lambda network, _: network, one) for name, one in NETWORKS.items()},
     labels=(5,),
     rows=Path("results", "own-network.jsonl"),
@@ -72,24 +68,23 @@ COMPARISON = Comparison(
 )
 
 
-def show(name: str, rows: Mapping[Key, Row]) -> None:
-    held = [row for key, row in sorted(rows.items()) if key[3] == name]
-    print(f"\n{name}, Cora, 5 labels per class, {len(held)} random splits: accuracy in %, NLL")
-    for way in WAYS if held else ():
+def tables(rows: Mapping[Key, Row]) -> str:
+    lines = []
+    for name, way in product(NETWORKS, WAYS):
+        held = [row for key, row in sorted(rows.items()) if key[3] == name]
         scores = np.array([row[way] for row in held])
         gain = 100 * (scores[:, 0] - [row["alone"][0] for row in held])
-        error = gain.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
-        print(
-            f"  {way:<16}{100 * scores[:, 0].mean():6.1f}{scores[:, 1].mean():8.3f}"
-            f"   gain {gain.mean():+.1f} ± {error:.1f} points"
+        means = f"{100 * scores[:, 0].mean():.1f}", f"{scores[:, 1].mean():.3f}"
+        lines.append(
+            [
+                f"{name}, {way}",
+                f"{len(held)}",
+                *means,
+                f"{gain.mean():+.1f} ± {standard_error(gain):.1f}",
+            ]
         )
-
-
-def main() -> None:
-    rows = compute(COMPARISON, arguments(COMPARISON, __doc__).parse_args())
-    for name in NETWORKS:
-        show(name, rows)
+    return markdown_rows(["", "splits", "accuracy, %", "NLL", "gain"], lines)
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

@@ -56,17 +56,12 @@ def main(args: Sequence[str] | None = None) -> None:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--readme", type=Path, default=README)
-    parser.add_argument("--page", type=Path, default=PAGE, help="of the paper's tables")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the committed rows")
-    parser.add_argument("--beyond", type=Path, default=BEYOND, help="rows of the default method")
     parser.add_argument("--store", type=Path, help="take the rows from this store first")
     chosen = parser.parse_args(args)
     try:
         if chosen.store:
-            commit_rows(chosen.store, chosen.results)
-        places = Places(chosen.readme, chosen.page, chosen.results, chosen.beyond)
-        for path, content in readme_files(places).items():
+            commit_rows(chosen.store, RESULTS)
+        for path, content in readme_files(Places()).items():
             write_whole(path, content)
             sys.stdout.write(f"written: {path}\n")
     except (InputError, OSError) as error:

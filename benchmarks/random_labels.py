@@ -28,10 +28,8 @@ from benchmarks.compared import (
     Key,
     Problem,
     Row,
-    arguments,
-    compute,
+    main,
     pooled_error,
-    publish,
     scored,
     shared_rows,
     trials_per_cell,
@@ -95,85 +93,89 @@ COMPARISON = Comparison(
 )
 
 
+Groups = dict[tuple[str, int], dict[str, list[Row]]]
+
+
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the tables: accuracies, calibration, estimated accuracy and sets."""
-    groups = {
-        (case, labels): shared_rows(COMPARISON, rows, case, labels)
+    """Return the accuracies of every case, and the other scores as means over the cases."""
+    groups: Groups = {
+        (case, labels): held
         for labels in COMPARISON.labels
         for case in COMPARISON.cases
+        if (held := shared_rows(COMPARISON, rows, case, labels))
     }
-    groups = {place: methods for place, methods in groups.items() if methods}
     if not groups:
         return ""
-    every, ours = tuple(COMPARISON.methods), (BEFORE, DEFAULT)
+    methods = [m for m in COMPARISON.methods if any(m in held for held in groups.values())]
+    lines = [
+        [case.removesuffix(RANDOM).removeprefix("made: "), *_accuracies(groups, case, methods)]
+        for case in COMPARISON.cases
+    ]
+    counts = ", ".join(f"{labels}·K" for labels in COMPARISON.labels)
     parts = [
         trials_per_cell(groups.values()),
-        *_table("accuracy, balanced accuracy, %", groups, every, _accuracies, "{:.1f}, {:.1f}"),
-        *_table("NLL, pooled ECE in %", groups, every, _calibration, "{:.3f}, {:.1f}"),
-        *_table(
-            "estimate minus accuracy, intervals that hold it, %",
-            groups,
-            ours,
-            _estimates,
-            "{:+.1f}, {:.0f}",
-        ),
-        *_table("90 % sets: coverage in %, size", groups, ours, _sets, "{:.1f}, {:.2f}"),
+        markdown_rows([f"accuracy in %, {counts} labels", *methods], lines),
+        "Means over the cases, with the lowest and the highest:",
+        markdown_rows(["", *SCORES], _means(groups, methods)),
     ]
     return "\n\n".join(parts)
 
 
-def _table(
-    head: str,
-    groups: Mapping[tuple[str, int], Mapping[str, list[Row]]],
-    methods: Sequence[str],
-    values: Callable[[list[Row]], Sequence[float]],
-    text: str,
-) -> Iterator[str]:
-    """Yield a table: a line for each number of labels and case, and the means over the cases."""
-    methods = [m for m in methods if any(m in held for held in groups.values())]
-    lines = []
-    for labels in sorted({labels for _, labels in groups}):
-        cells = {
-            case: {m: values(held[m]) for m in methods if m in held}
-            for (case, n), held in groups.items()
-            if n == labels
-        }
-        whole = [cell for cell in cells.values() if len(cell) == len(methods)]
-        cells["mean"] = {m: np.mean([cell[m] for cell in whole], axis=0) for m in methods if whole}
-        for case, cell in cells.items():
-            name = case.removesuffix(RANDOM).removeprefix("made: ")
-            scores = [text.format(*cell[m]) if m in cell else "" for m in methods]
-            lines.append([f"{name}, {labels}·K labels", *scores])
-    if lines:
-        yield markdown_rows([head, *methods], lines)
+def _accuracies(groups: Groups, case: str, methods: Sequence[str]) -> Iterator[str]:
+    for method in methods:
+        several = [groups.get((case, labels), {}).get(method) for labels in COMPARISON.labels]
+        yield ", ".join(f"{_share(some, 'accuracy'):.1f}" if some else "–" for some in several)
 
 
-def _accuracies(several: list[Row]) -> Sequence[float]:
-    return 100 * _mean(several, "accuracy"), 100 * _mean(several, "balanced accuracy")
+def _means(groups: Groups, methods: Sequence[str]) -> Iterator[list[str]]:
+    """Yield a line for each number of labels and method, over the cases that all methods have."""
+    for labels in COMPARISON.labels:
+        cells = [held for (_, n), held in groups.items() if n == labels]
+        whole = [held for held in cells if len(held) == len(methods)]
+        for method in methods if whole else ():
+            several = [held[method] for held in whole]
+            yield [f"{labels}·K, {method}", *(_range(several, score) for score in SCORES)]
 
 
-def _calibration(several: list[Row]) -> Sequence[float]:
-    return _mean(several, "nll"), 100 * pooled_error(several)
-
-
-def _estimates(several: list[Row]) -> Sequence[float]:
-    holds = [row["low"] <= row["accuracy"] <= row["high"] for row in several]
-    bias = _mean(several, "estimate") - _mean(several, "accuracy")
-    return 100 * bias, 100 * float(np.mean(holds))
-
-
-def _sets(several: list[Row]) -> Sequence[float]:
-    return 100 * _mean(several, "set coverage"), _mean(several, "set size")
+def _range(several: list[list[Row]], score: str) -> str:
+    value, needed, form = SCORES[score]
+    if needed not in several[0][0]:
+        return ""
+    values = [value(rows) for rows in several]
+    mean, low, high = (
+        format(one, form) for one in (np.mean(values), np.min(values), np.max(values))
+    )
+    return f"{mean} ({low} to {high})"
 
 
 def _mean(several: list[Row], name: str) -> float:
     return float(np.mean([row[name] for row in several]))
 
 
-def main() -> None:
-    chosen = arguments(COMPARISON, __doc__).parse_args()
-    publish(tables(compute(COMPARISON, chosen)), chosen.page)
+def _share(several: list[Row], name: str) -> float:
+    return 100 * _mean(several, name)
+
+
+def _bias(several: list[Row]) -> float:
+    return _share(several, "estimate") - _share(several, "accuracy")
+
+
+def _holds(several: list[Row]) -> float:
+    return 100 * float(np.mean([row["low"] <= row["accuracy"] <= row["high"] for row in several]))
+
+
+# What each score is computed by, what its rows must have, and how it is written.
+SCORES: dict[str, tuple[Callable[[list[Row]], float], str, str]] = {
+    "accuracy, %": (lambda rows: _share(rows, "accuracy"), "accuracy", ".1f"),
+    "balanced, %": (lambda rows: _share(rows, "balanced accuracy"), "balanced accuracy", ".1f"),
+    "NLL": (lambda rows: _mean(rows, "nll"), "nll", ".2f"),
+    "pooled ECE, %": (lambda rows: 100 * pooled_error(rows), "bins", ".1f"),
+    "estimate minus accuracy": (_bias, "estimate", "+.1f"),
+    "intervals that hold it, %": (_holds, "estimate", ".0f"),
+    "coverage of 90 % sets": (lambda rows: _share(rows, "set coverage"), "set size", ".1f"),
+    "set size": (lambda rows: _mean(rows, "set size"), "set size", ".2f"),
+}
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

@@ -4,10 +4,10 @@
     python -m benchmarks.suspect_edges --show --page docs/suspect-edges.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
-with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts,
-by the rule before it, and by how often the true classes meet. A row says how many planted edges
-each rule has among its first 50, and its first n and 2 n, with n the number planted. Features made
-from the graph are made after planting.
+with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts, and
+by how often the true classes are neighbours. A row says how many planted edges each rule has among
+its first 50, and its first n and 2 n, with n the number planted. Features made from the graph are
+made after planting.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, arguments, compute, publish
-from benchmarks.kinds import KINDS, as_problem
+from benchmarks.compared import Comparison, Key, Problem, Row, main
+from benchmarks.kinds import KINDS, as_problem, split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import StackedClassifier
-from nodecopy.data import Task, load_dataset, planted_partition, random_split
+from nodecopy.data import planted_partition
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.structural import structural_features
 from nodecopy.estimator.scaling import scaling_of
@@ -44,16 +44,11 @@ MADE = (
 LARGER = "8,000 nodes, homophily 0.8"
 RULES = {
     "all": "all evidence",
-    "earlier": "earlier rule",
-    "disagreement": "1 − Σ p p",
     "lift": "lift",
-    "left out": "lift, edge left out",
     "shared": "shared neighbours",
     "features": "features",
     "truth": "lift, true classes",
 }
-# Those of the page.
-SHOWN = ("all", "lift", "shared", "features", "truth")
 
 
 @dataclass(frozen=True)
@@ -106,17 +101,10 @@ def orders(
     where = {tuple(edge): n for n, edge in enumerate(ends.tolist())}
     ranked = suspect_edges(graph, p, features, len(ends), seed=trial)  # type: ignore[arg-type]
     yield "all", np.array([where[tuple(edge)] for edge in ranked.nodes.tolist()])
-    differ = 1 - np.einsum("ek,ek->e", p[ends[:, 0]], p[ends[:, 1]])
-    sure, predicted = p.max(1) > 0.5, p.argmax(1)
-    listed = sure[ends].all(1) & (np.ptp(predicted[ends], axis=1) != 0) & (differ >= 0.9)
-    first = np.flatnonzero(listed)
-    yield "earlier", first[np.argsort(-differ[first], kind="stable")]
     evidence = PairEvidence(graph, p, features)  # type: ignore[arg-type]
     columns = evidence.columns(ends, are_edges=True)
     scores = {
-        "disagreement": differ,
         "lift": -evidence.columns(ends, are_edges=False)[:, 0],
-        "left out": -columns[:, 0],
         "shared": -columns[:, 1],
     }
     if features is not None:
@@ -129,20 +117,12 @@ def orders(
 
 
 def dataset_problem(name: str, labels: int, trial: int) -> Problem:
-    data = load_dataset(name)
-    split = random_split(data, labels, trial)
-    return _problem(Task.from_split(data, split), data.labels, split.train)
+    return replace(split_problem(name, labels, trial), calibration=None)
 
 
 def larger_problem(labels: int, trial: int) -> Problem:
     data = planted_partition(8000, 5, homophily=0.8, seed=trial)
-    split = random_split(data, labels, trial)
-    return _problem(Task.from_split(data, split), data.labels, split.train)
-
-
-def _problem(task: Task, truth: np.ndarray, train: np.ndarray) -> Problem:
-    plain = Task.of(task.graph, task.features, truth, train, num_classes=task.num_classes)
-    return Problem(plain, truth, train)
+    return replace(split_problem(data, labels, trial), calibration=None)
 
 
 def made_problem(name: str, labels: int, trial: int) -> Problem:
@@ -170,46 +150,30 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return how many planted edges each rule finds, and the precision that it expects."""
-    places = [
-        (case, labels)
-        for labels in COMPARISON.labels
+    """Return how many planted edges each rule finds, and the precision of the first 50."""
+    cells = {
+        case: several
         for case in COMPARISON.cases
-        if any((c, n) == (case, labels) for c, n, _, _ in rows)
-    ]
-    cells = {place: [row for key, row in rows.items() if key[:2] == place] for place in places}
+        if (several := [row for key, row in rows.items() if key[0] == case])
+    }
     return markdown_rows(
-        ["%", *(RULES[rule] for rule in SHOWN), "precision of 50", "expected"],
-        [[_name(place), *_found(some), *_own(some)] for place, some in cells.items()],
+        ["%", *RULES.values(), "precision of 50"],
+        [[case, *_found(some)] for case, some in cells.items()],
     )
 
 
-def _name(place: tuple[str, int]) -> str:
-    return f"{place[0]}, {place[1]} labels"
-
-
 def _found(rows: list[Row]) -> list[str]:
-    """Return the share of planted edges among the first n, n being the number planted."""
+    """Return the share of planted edges among the first n, the number planted, and of 50."""
     means = {
         rule: np.mean([100 * row["found"][rule][1] / row["planted"] for row in rows])
-        for rule in SHOWN
+        for rule in RULES
         if rule in rows[0]["found"]
     }
     best = max(mean for rule, mean in means.items() if rule != "truth")
     texts = {rule: f"**{m:.0f}**" if m == best else f"{m:.0f}" for rule, m in means.items()}
-    return [texts.get(rule, "") for rule in SHOWN]
-
-
-def _own(rows: list[Row]) -> list[str]:
-    """Return the precision of the first 50, and what the rule expects it to be."""
-    values = [row["found"]["all"][0] / 50 for row in rows], [row["said"] for row in rows]
-    return [f"{100 * np.mean(some):.0f}" for some in values]
-
-
-def main() -> None:
-    chosen = arguments(COMPARISON, __doc__).parse_args()
-    publish(tables(compute(COMPARISON, chosen)), chosen.page)
+    precision = 100 * np.mean([row["found"]["all"][0] / 50 for row in rows])
+    return [*(texts.get(rule, "") for rule in RULES), f"{precision:.0f}"]
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

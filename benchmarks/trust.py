@@ -13,10 +13,11 @@ labels are made wrong, and what is found at the top ranks is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from benchmarks.compared import (
     scored,
 )
 from benchmarks.conformal import SplitConformal
-from benchmarks.kinds import as_problem
+from benchmarks.kinds import as_problem, split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.calibration import (
     StackedClassifier,
@@ -41,7 +42,6 @@ from nodecopy.calibration import (
     fit_sets,
     suspect_labels,
 )
-from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
 from nodecopy.rng import child_seed, stream
@@ -116,20 +116,6 @@ class PlantedErrors:
         }
 
 
-def split_problem(name: str, labels: int, trial: int) -> Problem:
-    """Return a random split whose 500 validation labels are there for calibration only."""
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    task = Task.of(
-        dataset.graph,
-        Task.from_split(dataset, split).features,
-        dataset.labels,
-        split.train,
-        num_classes=dataset.num_classes,
-    )
-    return Problem(task, dataset.labels, split.test, split.val)
-
-
 def measure(problem: Problem, method, trial: int) -> Row:
     return method.measure(problem, trial)
 
@@ -175,14 +161,15 @@ def main() -> None:
 
 
 def tables(rows: dict[Key, Row]) -> str:
-    """Return what there is of the three parts."""
+    """Return what there is of the three parts; a cell has a value per number of labels."""
     fits = {key: row for key, row in rows.items() if key[3] == DEFAULT}
     parts = [*_calibration(fits), *_estimates(fits), *_sets(rows), *_suspects(rows)]
     return "\n\n".join(parts)
 
 
 def _calibration(fits: dict[Key, Row]) -> Iterator[str]:
-    groups = _groups({key: row for key, row in fits.items() if "bins" in row})
+    fits = {key: row for key, row in fits.items() if "bins" in row}
+    groups = _groups(fits)
     if not groups:
         return
     cells = [group for (name, _), group in groups.items() if name.removesuffix(RANDOM) in DATASETS]
@@ -194,13 +181,8 @@ def _calibration(fits: dict[Key, Row]) -> Iterator[str]:
         f"{sum(error <= 0.03 for error in errors)}, and 90 % sets hold the true class of 88 to "
         f"93 % of the nodes in {sum(0.88 <= one <= 0.93 for one in coverages)}."
     )
-    heads = ["calibration, %", "fits", "accuracy", "confidence", "pooled ECE", "one fit is off by"]
-    yield markdown_rows(
-        heads,
-        [
-            [f"{name}, {labels} labels", *_calibrated(group)]
-            for (name, labels), group in _in_order(groups)
-        ],
+    yield _table(
+        groups, ["fits", "accuracy", "confidence", "pooled ECE", "one fit is off by"], _calibrated
     )
 
 
@@ -216,14 +198,12 @@ def _calibrated(group: list[Row]) -> list[str]:
 def _estimates(fits: dict[Key, Row]) -> Iterator[str]:
     if not fits:
         return
-    heads = ["estimated accuracy, %", "fits", "true", "bias", "mean error", "interval holds"]
-    lines = [
-        [f"{name}, {labels} labels", *_estimate(group)]
-        for (name, labels), group in _in_order(_groups(fits))
-    ]
-    lines.append(["all", *_estimate(list(fits.values()))])
+    heads = ["fits", "true", "bias", "mean error", "interval holds", "its width"]
+    every: dict[Place, list[Row]] = {}
+    for (_, labels, _, _), row in fits.items():
+        every.setdefault(("all", labels), []).append(row)
     yield "## Estimated accuracy"
-    yield markdown_rows(heads, lines)
+    yield _table(_groups(fits) | every, heads, _estimate)
 
 
 def _estimate(group: list[Row]) -> list[str]:
@@ -236,53 +216,44 @@ def _estimate(group: list[Row]) -> list[str]:
         f"{100 * true.mean():.1f}",
         f"{gap.mean():+.1f}",
         f"{np.abs(gap).mean():.1f}",
-        f"{100 * ((low <= true) & (true <= high)).mean():.0f} %, "
-        f"{100 * (high - low).mean():.0f} points wide",
+        f"{100 * ((low <= true) & (true <= high)).mean():.0f}",
+        f"{100 * (high - low).mean():.0f}",
     ]
 
 
 def _sets(rows: dict[Key, Row]) -> Iterator[str]:
-    held = {key: row for key, row in rows.items() if "set size" in row}
-    if not held:
-        return
-    names = [DEFAULT, *(name for name in PARTS["sets"].methods)]
-    groups = {name: _groups({k: r for k, r in held.items() if k[3] == name}) for name in names}
-    places = sorted({place for one in groups.values() for place in one}, key=_by_place)
-    lines = [
-        [f"{case}, {labels} labels", *(_set(groups[name].get((case, labels))) for name in names)]
-        for case, labels in places
-    ]
-    yield "## Sets of 90 %"
-    yield markdown_rows(["coverage %, mean size", *names], lines)
+    names = [DEFAULT, *PARTS["sets"].methods]
+    groups = {
+        place: {name: [row for method, row in group if method == name] for name in names}
+        for place, group in _groups(
+            {k: (k[3], r) for k, r in rows.items() if "set size" in r and k[3] in names}
+        ).items()
+    }
+    if groups:
+        yield "## Sets of 90 %"
+        yield "Coverage in %, in brackets the mean size."
+        yield _table(groups, names, lambda held: [_set(held[name]) for name in names])
 
 
-def _set(group: list[Row] | None) -> str:
+def _set(group: list[Row]) -> str:
     if not group:
         return ""
     coverage, size = (
         np.mean([row[name] for row in group]) for name in ("set coverage", "set size")
     )
-    return f"{100 * coverage:.1f}, {size:.2f}"
+    return f"{100 * coverage:.1f} ({size:.2f})"
 
 
 def _suspects(rows: dict[Key, Row]) -> Iterator[str]:
-    held = {key: row for key, row in rows.items() if "planted" in row}
-    if not held:
-        return
-    lines = []
-    for name in PARTS["suspects"].methods:
-        groups = _groups({key: row for key, row in held.items() if key[3] == name})
-        for (case, labels), group in _in_order(groups):
-            lines.append([f"{case}, {labels} labels, {name}", *_precision(group)])
-    yield "## Suspect labels"
-    heads = [
-        "precision, %",
-        "fits",
-        f"first {FIRST}",
-        "as many as are wrong",
-        "estimated share of wrong",
-    ]
-    yield markdown_rows(heads, lines)
+    groups: dict[Place, list[Row]] = {}
+    for (case, labels, _, method), row in rows.items():
+        if "planted" in row:
+            groups.setdefault((f"{case}, {method}", labels), []).append(row)
+    if groups:
+        heads = ["fits", f"first {FIRST}", "as many as are wrong", "estimated share of wrong"]
+        yield "## Suspect labels"
+        yield "Precision in %:"
+        yield _table(groups, heads, _precision)
 
 
 def _precision(group: list[Row]) -> list[str]:
@@ -295,26 +266,32 @@ def _precision(group: list[Row]) -> list[str]:
     return [f"{len(group)}", *(f"{100 * one:.0f}" for one in shares)]
 
 
-def _groups(rows: dict[Key, Row]) -> dict[Place, list[Row]]:
-    """Return rows by case and labels; synthetic graphs, and datasets, together as well."""
-    groups: dict[Place, list[Row]] = {}
+def _groups(rows: dict[Key, Any]) -> dict[Place, list[Any]]:
+    """Return rows by case and labels, datasets first; synthetic graphs are one case."""
+    groups: dict[Place, list[Any]] = {}
     for (case, labels, _, _), row in rows.items():
         drawn = RANDOM if case.endswith(RANDOM) else ""
-        name = case.removesuffix(RANDOM)
-        names = ["synthetic graphs"] if case.startswith("made") else [name, "the three datasets"]
-        for name in names:
-            groups.setdefault((name + drawn, labels), []).append(row)
-    return groups
+        name = "synthetic graphs" + drawn if case.startswith("made") else case
+        groups.setdefault((name, labels), []).append(row)
+    names = [name + drawn for drawn in ("", RANDOM) for name in (*DATASETS, "synthetic graphs")]
+    return dict(sorted(groups.items(), key=lambda item: names.index(item[0][0])))
 
 
-def _in_order(groups: dict[Place, list[Row]]) -> list[tuple[Place, list[Row]]]:
-    return sorted(groups.items(), key=lambda item: _by_place(item[0]))
-
-
-def _by_place(place: Place) -> tuple[bool, int, int]:
-    name, labels = place
-    names = [*DATASETS, "the three datasets", "synthetic graphs"]
-    return name.endswith(RANDOM), names.index(name.removesuffix(RANDOM)), labels
+def _table(
+    groups: Mapping[Place, Any], heads: Sequence[str], cells: Callable[[Any], list[str]]
+) -> str:
+    """Return a table with a line per case; its cells have a value for each number of labels."""
+    numbers = sorted({labels for _, labels in groups})
+    lines = []
+    for name in dict.fromkeys(name for name, _ in groups):
+        held = [groups.get((name, n)) for n in numbers]
+        values = [cells(group) if group else ["–"] * len(heads) for group in held]
+        texts = [
+            ", ".join(column if len(set(column)) > 1 else column[:1])
+            for column in zip(*values, strict=True)
+        ]
+        lines.append([name, *texts])
+    return markdown_rows([f"{', '.join(map(str, numbers))} labels per class", *heads], lines)
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ from benchmarks.compared import (
     Key,
     Problem,
     Row,
-    arguments,
-    compute,
+    main,
     pooled_error,
-    publish,
     reliability_bins,
+    standard_error,
+    trials_per_cell,
 )
+from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
-from nodecopy.data import Task, load_dataset, random_split
 from nodecopy.metrics import score_predictions
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
@@ -64,12 +64,10 @@ class WithBase(Problem):
 
 
 def problem(name: str, labels: int, trial: int) -> WithBase:
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    task = Task.from_split(dataset, split)
-    base = GCNClassifier().fit(task, child_seed(trial, "base"))
+    plain = split_problem(name, labels, trial)
+    base = GCNClassifier().fit(plain.task, child_seed(trial, "base"))
     given = GivenProbabilities(base.probabilities)
-    return WithBase(task, dataset.labels, split.test, base=given)
+    return WithBase(plain.task, plain.truth, plain.test, base=given)
 
 
 def measure(problem: WithBase, posterior: WeightPosterior, trial: int) -> Row:
@@ -100,69 +98,50 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return a table for each dataset and number of labels, as Markdown."""
-    places = [(name, labels) for name in COMPARISON.cases for labels in COMPARISON.labels]
-    return "\n\n".join(table(name, labels, rows) for name, labels in places)
-
-
-def table(name: str, labels: int, rows: Mapping[Key, Row]) -> str:
-    """Return the means over the trials that all posteriors have, those at T = 1 left aside."""
-    cell = {(t, p): row for (d, n, t, p), row in rows.items() if (d, n) == (name, labels)}
-    held = [{t for t, p in cell if p == wanted} for wanted in POSTERIORS if "T = 1" not in wanted]
-    shared = sorted(set.intersection(*held))
+    """Return a line for each posterior, with a cell for each dataset and number of labels."""
+    cells = {
+        (name, labels): shared_trials(rows, name, labels)
+        for name in COMPARISON.cases
+        for labels in COMPARISON.labels
+    }
+    heads = [f"{DATASET_TITLES[name]}, {labels} labels" for name, labels in cells]
     lines = []
     for posterior in POSTERIORS:
-        trials = [t for t in shared if (t, posterior) in cell]
-        if trials:
-            several = [cell[t, posterior] for t in trials]
-            plain = [cell[t, "PointEstimate"] for t in trials]
-            ratio = total_seconds(several) / total_seconds(plain)
-            lines.append([posterior, *means(several), f"{ratio:.1f}"])
-    heads = [
-        "",
-        "trials",
-        "accuracy, %",
-        "NLL",
-        "ECE pooled, %",
-        "… per trial, %",
-        "bias, %",
-        "CPU",
-    ]
-    title = f"**{DATASET_TITLES[name]}, {labels} labels per class**"
-    return f"{title}\n\n{markdown_rows(heads, lines)}"
+        held = [cell.get(posterior, []) for cell in cells.values()]
+        costs = [relative_cost(cell, posterior) for cell in cells.values() if posterior in cell]
+        lines.append([posterior, *map(means, held), f"{np.mean(costs):.1f}"])
+    table = markdown_rows(["accuracy, NLL, ECE (bias)", *heads, "CPU"], lines)
+    return f"{trials_per_cell(cells.values())}\n\n{table}"
 
 
-def total_seconds(several: list[Row]) -> float:
-    return sum(row["seconds"] for row in several)
+def shared_trials(rows: Mapping[Key, Row], name: str, labels: int) -> dict[str, list[Row]]:
+    """Return rows of the trials that all posteriors have, those at T = 1 left aside."""
+    cell = {(t, p): row for (d, n, t, p), row in rows.items() if (d, n) == (name, labels)}
+    held = [{t for t, p in cell if p == one} for one in POSTERIORS if "T = 1" not in one]
+    shared = sorted(set.intersection(*held))
+    several = {p: [cell[t, p] for t in shared if (t, p) in cell] for p in POSTERIORS}
+    return {p: some for p, some in several.items() if some}
 
 
-def means(several: list[Row]) -> list[str]:
-    accuracy, nll, ece, gap = (
-        np.array([row[what] for row in several], float)
-        for what in ("accuracy", "nll", "ece", "gap")
+def relative_cost(cell: Mapping[str, list[Row]], posterior: str) -> float:
+    """Return CPU seconds per trial, relative to a point estimate."""
+    ours, plain = (
+        np.mean([row["seconds"] for row in cell[name]]) for name in (posterior, "PointEstimate")
     )
-    return [
-        str(len(several)),
-        with_error(100 * accuracy, 1),
-        with_error(nll, 3),
-        f"{100 * pooled_error(several):.1f}",
-        f"{100 * ece.mean():.1f}",
-        f"{100 * gap.mean():+.1f}",
-    ]
+    return float(ours / plain)
 
 
-def with_error(values: np.ndarray, digits: int) -> str:
-    """Return mean ± standard error."""
-    if len(values) < 2:
-        return f"{values.mean():.{digits}f}"
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
-
-
-def main() -> None:
-    options = arguments(COMPARISON, __doc__).parse_args()
-    publish(tables(compute(COMPARISON, options)), options.page)
+def means(several: list[Row]) -> str:
+    if not several:
+        return ""
+    accuracy, nll, gap = (
+        np.array([row[what] for row in several], float) for what in ("accuracy", "nll", "gap")
+    )
+    return (
+        f"{100 * accuracy.mean():.1f} ± {100 * standard_error(accuracy):.1f}, {nll.mean():.3f}, "
+        f"{100 * pooled_error(several):.1f} ({100 * gap.mean():+.1f})"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables)

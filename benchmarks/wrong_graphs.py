@@ -23,14 +23,15 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Problem,
-    arguments,
     draw_curve,
     legend_above,
-    run,
+    main,
     scores,
+    tables,
 )
+from benchmarks.kinds import split_problem
 from nodecopy.classifiers import Fitted, NodeClassifier
-from nodecopy.data import NodeDataset, Task, load_dataset, random_split
+from nodecopy.data import NodeDataset, Task, load_dataset
 from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
 from nodecopy.paper.methods import build_method
@@ -69,12 +70,9 @@ class SimilarEdges:
 
 def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> Problem:
     """Return a split of a dataset whose graph has been made wrong; the split is of the true one."""
-    dataset = load_dataset(name)
-    split = random_split(dataset, labels, trial)
-    graph = WAYS[wrong](dataset, share, stream(trial, "wrong graph", wrong))
-    task = Task.from_split(dataset, split)
-    shown = replace(task, graph=graph, val=task.val[:0], labels=_only(task.labels, task.train))
-    return Problem(shown, dataset.labels, split.test)
+    plain, rng = split_problem(name, labels, trial), stream(trial, "wrong graph", wrong)
+    graph = WAYS[wrong](load_dataset(name), share, rng)
+    return Problem(replace(plain.task, graph=graph), plain.truth, plain.test)
 
 
 def added(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph:
@@ -110,13 +108,6 @@ def case_name(dataset: str, wrong: str, percent: int) -> str:
     return f"{dataset}, {percent} % {wrong}"
 
 
-def _only(labels: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-    shown = np.full(len(labels), -1)
-    shown[nodes] = labels[nodes]
-    shown.flags.writeable = False
-    return shown
-
-
 WAYS = {"added": added, "removed": removed, "rewired": rewired}
 COMPARISON = Comparison(
     cases={
@@ -133,6 +124,11 @@ COMPARISON = Comparison(
     },
     labels=(5, 20),
     rows=Path("results", "wrong-graphs.jsonl"),
+    shown=tuple(
+        case_name(name, wrong, percent)
+        for name in DATASETS
+        for wrong, percent in (("added", 0), *((way, max(some)) for way, some in WRONGS.items()))
+    ),
 )
 
 
@@ -160,20 +156,13 @@ def paint_curves(ax, rows: dict, name: str, labels: int, wrong: str) -> None:
     cells = [case_name(name, "added" if p == 0 else wrong, p) for p in percents]
     values = [scores(COMPARISON, rows, case, labels, "accuracy") for case in cells]
     for method, colour in COLOURS.items():
-        held = [(p, 100 * v[method]) for p, v in zip(percents, values, strict=True) if method in v]
+        held = [
+            (p, 100 * v[method][:, 0]) for p, v in zip(percents, values, strict=True) if method in v
+        ]
         if held:
             x, several = zip(*held, strict=True)
             draw_curve(ax, x, several, color=colour, label=method)
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, __doc__)
-    parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
-    chosen = parser.parse_args()
-    rows = run(COMPARISON, chosen)
-    if chosen.figure:
-        chosen.figure.write_bytes(curves(rows))
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, partial(tables, COMPARISON), curves)

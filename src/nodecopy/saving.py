@@ -167,7 +167,7 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return {key: _decode(item, arrays) for key, item in items.items()}
         case {"type": str(name), "fields": dict(fields)} if name in _KINDS:
             return _build(_KINDS[name], {key: _decode(v, arrays) for key, v in fields.items()})
-    raise ModelError(f"it holds {shown(value)}, which is no saved value")
+    raise ModelError(f"it holds {shown(value)}, which is not a saved value")
 
 
 def _build(kind: type, fields: Mapping[str, Any]) -> Any:

@@ -119,13 +119,13 @@ def comparison(rows: Path) -> Comparison:
 def test_no_row_is_computed_twice_unless_asked_for(tmp_path: Path) -> None:
     example = comparison(tmp_path / "rows.jsonl")
     parser = compared.arguments(example, "")
-    compared.run(example, parser.parse_args(["--trials", "1"]))
+    compared.compute(example, parser.parse_args(["--trials", "1"]))
     before = example.rows.read_text()
     assert len(before.splitlines()) == 2 * 2 * 2
-    compared.run(example, parser.parse_args(["--trials", "1"]))
+    compared.compute(example, parser.parse_args(["--trials", "1"]))
     assert example.rows.read_text() == before
     again = parser.parse_args(["--trials", "1", "--again", "--methods", "guessing"])
-    rows = compared.run(example, again)
+    rows = compared.compute(example, again)
     assert len(example.rows.read_text().splitlines()) == 8 + 4
     assert len(rows) == 8  # a newer row replaces the older one
 

@@ -140,11 +140,11 @@ def similarities(
             cosine[index[block][:, None] == candidates] = 0.0
             count = min(neighbours, cosine.shape[1])
             best = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
-            found = np.take_along_axis(cosine, best, 1)
-            kept = found > 0
+            similarity = np.take_along_axis(cosine, best, 1)
+            kept = similarity > 0
             rows.append(np.repeat(block, kept.sum(1)))
             columns.append(candidates[best[kept]])
-            values.append(found[kept])
+            values.append(similarity[kept])
     shape = x.shape[0], len(nodes)
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
     return sp.csr_array(entries, shape=shape)

@@ -69,7 +69,7 @@ def _global_options(
         print(context.get_help())
 
 
-# What the system says of a name that cannot be opened or made, whatever the state of the disk.
+# What the system reports for a name that cannot be opened or made, whatever the state of the disk.
 _REFUSED_NAMES = {
     *(errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT),
     *(errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EPERM, errno.EROFS),
@@ -78,7 +78,7 @@ _REFUSED_NAMES = {
 
 def _refuse_odd(words: Sequence[str]) -> None:
     for word in words:
-        if any("\ud800" <= letter <= "\udfff" for letter in word):  # bytes that are no UTF-8
+        if any("\ud800" <= letter <= "\udfff" for letter in word):  # bytes that are not UTF-8
             raise InputError(f"names and values must be UTF-8; got {word!r}")
 
 

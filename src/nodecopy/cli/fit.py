@@ -1,4 +1,4 @@
-"""The command that fits a model to a graph, and writes what it found."""
+"""The command that fits a model to a graph, and writes the results."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def fit(
     asked = reading.asked_for(locals())
     from nodecopy.machine import prefer_one_thread
 
-    # These networks are small: a second thread mostly waits, and burns a core. Said before anything
+    # These networks are small: a second thread mostly waits, and burns a core. Set before anything
     # below imports NumPy and torch, which look once.
     prefer_one_thread()
     from nodecopy.estimator.progress import progress_bar

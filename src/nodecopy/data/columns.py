@@ -39,7 +39,7 @@ class NodeColumns:
         numbers: numbers, and booleans as 0 and 1; NaN where missing [N, D].
         number_names: of their columns [D].
         dates: by name, NaT where missing [N].
-        strings: categories, texts and names, by name; None where missing [N].
+        strings: categories, text and names, by name; None where missing [N].
         listed: what files of id, feature and value list; None without such files [N, F].
         listed_names: of its columns [F].
         absent: the nodes that no table with columns has a row for [N].

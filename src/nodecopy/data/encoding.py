@@ -1,4 +1,4 @@
-"""Columns as features: how a table of numbers, categories, texts and dates becomes X [N, D].
+"""Columns as features: how a table of numbers, categories, text and dates becomes X [N, D].
 
 A `ColumnEncoder` is fitted to one table and applied to others, so that a table that has grown needs
 no option again.
@@ -8,7 +8,7 @@ no option again.
 - Dates are years since 1970, with the month and the weekday as points on a circle where they vary.
 - A category has a column for each value that occurs twice at least, one for all others, and one for
   missing.
-- Words of texts and names are weighted by TF-IDF (Spärck Jones 1972, "A statistical interpretation
+- Words of text and names are weighted by TF-IDF (Spärck Jones 1972, "A statistical interpretation
   of term specificity and its application in retrieval"), with the logarithm of their counts.
 - What files of id, feature and value list is kept; what they do not list is zero.
 
@@ -38,7 +38,7 @@ from nodecopy.saving import savable
 MISSING = " (missing)"
 NO_ROW = "row" + MISSING
 OTHER = "(other)"
-# Words of all texts together; from so many rows on, a word must occur in two of them.
+# Words of all text columns together; from so many rows on, a word must occur in two of them.
 _MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
 # Numbers beside other blocks: nodes that others are compared with.
 _KERNEL = KernelMap(landmarks=64, most_columns=2**31)
@@ -58,7 +58,7 @@ class ColumnEncoder:
         marked: numbers whose missing values are marked.
         marks_rows: whether nodes without a row are marked.
         categories: values of each category that have a column.
-        words: of texts and names, in order.
+        words: of text and names, in order.
         idf: their weights.
         listed: names of listed features.
         kernel: of the numbers, where there are other blocks.

@@ -117,7 +117,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph: see `nodecopy.data.convert.read_graph`.
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
-                DataFrame may be numbers with gaps, booleans, dates, categories and texts
+                DataFrame may be numbers with gaps, booleans, dates, categories and text
                 (`nodecopy.data.encoding`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
                 where there are none, `structural_features` of the graph, with a warning.

@@ -103,7 +103,7 @@ class LabelledNodes:
         return relabelled._with_block_weights() if self.scaling.blocks else relabelled
 
     def _with_block_weights(self) -> LabelledNodes:
-        """Return the nodes with blocks of columns weighted by how much they tell of the labels."""
+        """Return the nodes with blocks of columns weighted by their information about labels."""
         widths = () if self.encoder is None else self.encoder.widths
         if len(widths) < 2:
             return self

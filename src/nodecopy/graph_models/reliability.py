@@ -11,8 +11,8 @@ with r̄ the mean over all edges: half of the weight of an edge is its own, half
 Removing edges between dissimilar nodes is a defence against attacks (Wu et al. 2019, "Adversarial
 examples on graph data: deep insights into attack and defense"; Zhang and Zitnik 2020, "GNNGuard").
 Here nothing is assumed of which nodes are linked: where neighbours are dissimilar as a rule, the
-odds fall with s, and where features say nothing about edges, all edges count alike. No label is
-read.
+odds fall with s, and where features are uninformative about edges, all edges count alike. No label
+is read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BLOCK = 100_000
 @savable
 @dataclass(frozen=True)
 class EdgeReliability(Settings):
-    """How edges are told from random pairs.
+    """How edges are distinguished from random pairs.
 
     Args:
         pairs: random pairs, and edges, to learn from, at most.
@@ -155,7 +155,7 @@ def log_density_ratio(
 
     x = np.concatenate([above, below])
     centre, scale = x.mean(0), x.std(0)
-    scale = np.where(scale > 1e-9, scale, np.inf)  # a constant column says nothing
+    scale = np.where(scale > 1e-9, scale, np.inf)  # a constant column is uninformative
     if not np.any(np.isfinite(scale)):
         return np.zeros(x.shape[1] + 1)
     sizes = [len(above), len(below)]

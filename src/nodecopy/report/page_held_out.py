@@ -23,7 +23,7 @@ def held_out_sections(result: LabelledGraph) -> dict[str, dict[str, Any]]:
     validation = result.validation
     if validation is None:
         names = ("reliability", "baselines", "confusion", "sets")
-        sentence = f"Nothing can be said about this: {result.why_not_validated}."
+        sentence = f"This cannot be estimated: {result.why_not_validated}."
         return {name: {"sentence": sentence} for name in names}
     return {
         "reliability": _reliability(validation),

@@ -66,7 +66,7 @@ def _telling_nodes(
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:
-    """Return a key that orders texts as people do, numbers in them by their size.
+    """Return a key that orders strings as people do, numbers in them by their size.
 
     >>> sorted(["n10", "n9", "N1", "a"], key=natural)
     ['a', 'N1', 'n9', 'n10']
@@ -88,7 +88,7 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
 
 
 def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the page says of each of its nodes, column by column."""
+    """Return what the page shows about each of its nodes, column by column."""
     posterior, labels = result.posterior.take(nodes), result.table.dataset.labels
     kind = np.int16 if len(result.class_names) < 2**15 else np.int32
     return {

@@ -215,7 +215,7 @@ def write_settings(settings: FitSettings, folder: Path) -> str:
         value = getattr(settings, declared.name)
         if declared.name in _FILES:
             value = _each(lambda path: _seen_from(folder, path), value)
-        # Where a fit ran is no property of its result.
+        # Where a fit ran is not a property of its result.
         if value is not None and declared.name != "executor":
             # A JSON string is a TOML string, but for one character that TOML wants escaped.
             text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -83,11 +83,11 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
     named = ", ".join(file.name for file in files)
     classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
-    found = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    matched = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
     result = np.full(num_nodes, -1, np.int64)
-    result[found["i"]] = found["k"]
+    result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
-    notes += _misspelt(classes, np.bincount(found["k"], minlength=len(classes)))
+    notes += _misspelt(classes, np.bincount(matched["k"], minlength=len(classes)))
     return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes))
 
 
