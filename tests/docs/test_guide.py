@@ -37,7 +37,7 @@ def test_your_own_graph(capsys: pytest.CaptureFixture[str]) -> None:
     predictions = read_csv("run/predictions.csv")
     assert [row["id"] for row in predictions if row["predicted"] != truth[row["id"]]] == ["8"]
     confidence = {row["id"]: float(row["confidence"]) for row in predictions}
-    assert confidence["8"] == pytest.approx(0.77, abs=0.01)
+    assert confidence["8"] == pytest.approx(0.71, abs=0.01)
     assert Path("run/predictions.csv").read_bytes() == Path("run2/predictions.csv").read_bytes()
     page.change({"nodecopy fit cora": "nodecopy fit cora --method fast --no-baselines"})
     page.follow()
