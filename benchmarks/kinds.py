@@ -65,7 +65,7 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> P
     shown[wrong] = (shown[wrong] + rng.integers(1, classes, len(wrong))) % classes
     features = made.features
     if features is None:
-        features = structural_features(made.graph).values
+        features = structural_features(made.graph)[0]
     scaled = scaling_of(features, "auto").apply(made.graph, features)
     task = Task.of(
         made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes

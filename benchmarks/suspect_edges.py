@@ -132,7 +132,7 @@ def made_problem(name: str, labels: int, trial: int) -> Problem:
 
 
 def described(graph: Graph) -> object:
-    values = structural_features(graph).values
+    values = structural_features(graph)[0]
     return stored_by_density(scaling_of(values, "auto").apply(graph, values))
 
 

@@ -38,7 +38,7 @@ def test_little_is_claimed_of_nodes_that_no_label_reaches() -> None:
     data = planted_partition(120, 3, seed=2)
     edges = np.asarray(data.graph.edges())
     graph = Graph.from_edges(240, np.concatenate([edges, edges + 120]))  # and a copy without labels
-    features = structural_features(graph).values
+    features = structural_features(graph)[0]
     labels = np.concatenate([data.labels, np.full(120, -1)])
     train = np.concatenate([np.flatnonzero(data.labels == k)[:5] for k in range(3)])
     p = best(3).fit(Task.of(graph, features, labels, train)).probabilities

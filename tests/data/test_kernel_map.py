@@ -79,11 +79,6 @@ def test_a_feature_that_is_no_number_is_refused(value: float) -> None:
         KernelMap().fit(x)
 
 
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(ModelError, match="landmarks must be .*at least 1; got 0"):
-        KernelMap(landmarks=0)
-
-
 @pytest.mark.parametrize("unit", [False, True])
 def test_products_in_blocks_are_those_with_every_row_made(monkeypatch, unit):
     monkeypatch.setattr("nodecopy.data.kernel_map._BLOCK", 33)

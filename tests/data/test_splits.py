@@ -66,15 +66,6 @@ def test_a_fixed_split_needs_enough_public_labels(citeseer):
         fixed_split(labelled([0, 1]), 1)
 
 
-@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
-def test_a_random_split_of_a_built_in_dataset(name):
-    data = load_dataset(name)
-    split = random_split(data, 20, seed=3)
-    assert (len(split.train), len(split.val), len(split.test)) == (20 * data.num_classes, 500, 1000)
-    assert np.bincount(data.labels[split.train]).tolist() == [20] * data.num_classes
-    assert split.name == "random-20-seed-3"
-
-
 def test_citeseer_s_unlabelled_nodes_are_never_drawn(citeseer):
     rest = int((citeseer.labels >= 0).sum()) - 6
     split = random_split(citeseer, 1, seed=0, n_test=rest - 500)

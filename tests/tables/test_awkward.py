@@ -114,7 +114,3 @@ def test_numbers_that_are_not_plain_are_read_as_meant_or_name_the_option(name, p
         assert_same("features", read_features(table), EXPECTED[name]["rows"])
         return
     assert re.search(r"line \d.*--decimal", problem)
-
-
-def test_there_are_no_other_files():
-    assert {path.name for path in FOLDER.iterdir()} == {*EXPECTED, "expected.json"}

@@ -46,21 +46,13 @@ def test_mostly_zero_columns_are_kept_sparse(read):
     assert isinstance(read(nodes="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
 
 
-def test_true_and_false_are_one_and_zero(read):
-    table = read(nodes="id;f;g\nc;true;0,5\na;0,25;1\nb;false;2,5\n", decimal=",")
-    assert rows_of(table) == [[0.25, 1], [0, 2.5], [1, 0.5]]
-    content = "node,f,g\nc,True,5\na,False,1\nb,True,2\n"
-    table = read(nodes=content)
-    assert rows_of(table) == [[0, 1], [1, 2], [1, 5]]
-
-
 def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
     table = read(nodes="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
     assert table.feature_names == ("f", "g", "f (missing)", "g (missing)")
     assert rows_of(table) == [[1, 6, 0, 1], [2, 5, 1, 0], [3, 7, 0, 0]]
     assert table.encoder.means == {"f": 2, "g": 6}
     assert [note for note in table.notes if "2 missing values became the mean" in note]
-    assert [note for note in table.notes if "'h' was left out: it is empty" in note]
+    assert [note for note in table.notes if "left out" in note and "'h'" in note]
 
 
 def test_a_node_without_a_row_gets_the_means(read):
@@ -110,17 +102,10 @@ def test_without_features_a_node_is_described_by_its_neighbours(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            "id,f\na,1\n",
-            r"2 nodes .* without a row: 'b', 'c'; in edges.csv: 'a', 'b' \(line 1\)",
-        ),
-        (
-            "id,f\na,1e39\nb,1\nc,inf\nd,2\n",
-            r"2 cells of 'f' .*'1e39' \(line 2\), 'inf' \(line 4\)",
-        ),
+        ("id,f\na,1\n", r"2 nodes .* without a row: 'b', 'c'$"),
+        ("id,f\na,1e39\nb,1\nc,inf\nd,2\n", r"2 cells of 'f' .*'1e39' \(line 2\), 'inf' "),
         ("id,g\nc,x\na,1\nb,1\n", r"1 cell of 'g' .*: 'x' \(line 2\).*--columns g=text"),
         ("id,f\na,1\nb,2\nc,3\na,2\n", r"more than once.*'a', '1' \(line 2\), 'a', '2' \("),
-        ("id,f\nA,1\n02,1\n03,1\n", "3 nodes .* without a row: 'a', "),
         ("id,f\na,1\n,2\n", r"1 row without an id: '' \(line 3\)"),
         ("id,f,f\na,1,2\n", "more than one column can be 'f'"),
         ("a,1,2\nb,3,4\n", "three columns of numbers"),

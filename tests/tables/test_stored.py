@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -183,23 +180,3 @@ def test_other_folders_are_left_alone(tmp_path, stored):
     backup = shutil.copytree(stored, stored.with_name(f"{stored.name}.before-the-change"))
     write_graph(open_graph(stored), stored)
     assert set(os.listdir(backup)) == set(os.listdir(stored)) >= {".DS_Store"}
-
-
-def test_a_killed_import_leaves_nothing_under_the_name(tmp_path):
-    tables(tmp_path, IDS, dense=True, weighted=False)
-    script = (
-        "import os, signal, sys; import numpy as np; from nodecopy.tables import stored;"
-        "from nodecopy.tables import read_tables, write_graph; plain, calls = np.save, []\n"
-        "def save(*arguments):\n"
-        "    plain(*arguments); calls.append(1)\n"
-        "    if len(calls) == 3: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "stored.np.save = save\n"
-        "write_graph(read_tables('e.csv', None, 'f.csv'), 'graph')"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=500, check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert not (tmp_path / "graph").exists()
-    assert any(name.startswith(".graph.nodecopy-") for name in os.listdir(tmp_path))
-    table = read_tables(tmp_path / "e.csv", None, tmp_path / "f.csv")
-    write_graph(table, tmp_path / "graph")
-    assert open_graph(tmp_path / "graph", verify=True).dataset.digest == table.dataset.digest

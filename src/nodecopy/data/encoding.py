@@ -21,7 +21,7 @@ thousand words do not outweigh three numbers; numbers are seen through a Gaussia
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import MOST_VALUES, Kind, NodeColumns, Strings
+from nodecopy.data.columns import MOST_VALUES, Kind, NodeColumns, Strings, missing_in
 from nodecopy.data.dataset import Features, stored_by_density
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.errors import DatasetError, counted, listed
@@ -82,16 +82,21 @@ class ColumnEncoder:
         Raises:
             DatasetError: nothing in them can be used.
         """
-        kinds = dict(columns.kinds)
         means, marked = _fitted_numbers(columns)
-        marks_rows = columns.absent is not None and bool(columns.absent.any()) and bool(means)
-        categories = {
-            name: _fitted_values(columns.strings[name])
-            for name in _of_kind(columns.kinds, "category")
-        }
-        words, idf = _fitted_words(_texts(columns, kinds))
-        parts = means, marked, marks_rows, categories, words, idf, columns.listed_names
-        encoder = cls(kinds, {}, *parts)
+        encoder = cls(
+            dict(columns.kinds),
+            means=means,
+            marked=marked,
+            marks_rows=bool(means) and bool(columns.absent.any()),
+            categories={
+                name: _fitted_values(columns.values[name])
+                for name, kind in columns.kinds.items()
+                if kind == "category"
+            },
+            listed=columns.listed_names,
+        )
+        words, idf = _fitted_words(encoder._texts(columns))
+        encoder = replace(encoder, words=words, idf=idf)
         if not encoder.widths:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())
             raise DatasetError(f"no column can be used{': ' * bool(reasons)}{reasons}")
@@ -105,28 +110,20 @@ class ColumnEncoder:
         if len(blocks) == 1:
             dense = isinstance(blocks[0], np.ndarray)
             return stored_by_density(blocks[0]) if dense else sp.csr_array(blocks[0])
-        unit = [sp.csr_array(_unit_rows(block)) for block in blocks]
+        from sklearn.preprocessing import normalize
+
+        unit = [sp.csr_array(normalize(block)) for block in blocks]
         return sp.csr_array(sp.hstack(unit) / np.sqrt(len(unit)), dtype=np.float32)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X [D]."""
-        numbers = (*self.means, *(name + MISSING for name in self.marked))
-        numbers += (NO_ROW,) * self.marks_rows
-        if self.kernel is not None:
-            numbers = tuple(f"numbers {n + 1}" for n in range(self.kernel.whitening.shape[1]))
-        values = (f"{name} = {value}" for name, kept in self.categories.items() for value in kept)
-        return (*numbers, *values, *self.words, *self.listed)
+        return tuple(name for block in self._names() for name in block)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """How many columns each block has; X of several blocks is a sparse matrix."""
-        numbers = len(self.means) + len(self.marked) + self.marks_rows
-        if self.kernel is not None:
-            numbers = self.kernel.whitening.shape[1]
-        values = sum(map(len, self.categories.values()))
-        widths = numbers, values, len(self.words), len(self.listed)
-        return tuple(width for width in widths if width)
+        return tuple(len(block) for block in self._names() if block)
 
     def agrees_with(self, other: ColumnEncoder) -> bool:
         """Tell whether a feature means the same to both, where it has the same name.
@@ -134,14 +131,19 @@ class ColumnEncoder:
         So it is where X is numbers or listed features as they are, or both were fitted to the same
         columns.
         """
-        plain = [
-            len(one.widths) == 1 and not one.words and not one.categories for one in (self, other)
-        ]
-        first, second = (
-            (one.kinds, one.means, one.categories, one.words, one.listed, one.idf.tolist())
-            for one in (self, other)
-        )
-        return all(plain) or first == second
+        both = (self, other)
+        fitted = [(one.kinds, one.means, one.idf.tolist(), one._names()) for one in both]
+        plain = (len(one.widths) == 1 and not one.words and not one.categories for one in both)
+        return all(plain) or fitted[0] == fitted[1]
+
+    def _names(self) -> list[tuple[str, ...]]:
+        """Return the names of the columns of each block, which may have none."""
+        numbers = (*self.means, *(name + MISSING for name in self.marked))
+        numbers += (NO_ROW,) * self.marks_rows
+        if self.kernel is not None:
+            numbers = tuple(f"numbers {n + 1}" for n in range(self.kernel.whitening.shape[1]))
+        values = (f"{name} = {value}" for name, kept in self.categories.items() for value in kept)
+        return [numbers, tuple(values), self.words, self.listed]
 
     def _blocks(self, columns: NodeColumns) -> Iterator[Any]:
         if self.means:
@@ -150,60 +152,69 @@ class ColumnEncoder:
         if any(self.categories.values()):
             yield sp.hstack(list(self._indicators(columns)), format="csr")
         if self.words:
-            texts = _texts(columns, self.kinds)
-            yield _vectorizer(self.words, self.idf).transform(texts)
+            yield _vectorizer(self.words, self.idf).transform(self._texts(columns))
         if self.listed:
-            yield _picked_features(columns, self.listed)
+            yield self._picked(columns)
 
     def _numbers(self, columns: NodeColumns) -> NDArray[np.float32]:
         """Return numbers without gaps, then the marks [N, d]."""
-        names, values = _all_numbers(columns)
-        absent = self.means.keys() - set(names)
+        numbers = _numbers_of(columns)
+        absent = [name for name in self.means if name not in numbers]
         if absent:
-            first = listed([repr(name) for name in sorted(absent)[:_SHOWN]], len(absent))
+            first = listed(list(map(repr, absent[:_SHOWN])), len(absent))
             raise DatasetError(f"columns that the model was fitted to are missing: {first}")
-        place = {name: at for at, name in enumerate(names)}
-        if names != tuple(self.means):
-            values = values[:, [place[name] for name in self.means]]
-        missing = np.isnan(values)
-        if missing.any():
-            values = np.where(missing, np.array(list(self.means.values()), np.float32), values)
-        without = np.zeros(len(values), bool) if columns.absent is None else columns.absent
-        order = {name: at for at, name in enumerate(self.means)}
-        marks = [missing[:, order[name]] & ~without for name in self.marked]
-        marks += [without] if self.marks_rows else []
-        return np.column_stack([values, *marks]).astype(np.float32) if marks else values
+        values = [
+            np.where(np.isnan(numbers[name]), np.float32(mean), numbers[name])
+            for name, mean in self.means.items()
+        ]
+        marks = [np.isnan(numbers[name]) & ~columns.absent for name in self.marked]
+        marks += [columns.absent] * self.marks_rows
+        return np.column_stack([*values, *marks]).astype(np.float32, copy=False)
 
     def _indicators(self, columns: NodeColumns) -> Iterator[sp.csr_array]:
         """Yield a matrix of zeros and ones for each category."""
         for name, kept in self.categories.items():
-            if name not in columns.strings:
+            if name not in columns.values:
                 raise DatasetError(f"a column that the model was fitted to is missing: {name!r}")
             place = {value: at for at, value in enumerate(kept)}
             other = place.get(OTHER, -1)
-            numbers = np.array(
-                [place.get(_shown(value), other) for value in columns.strings[name].tolist()]
-            )
+            values = map(_shown, columns.values[name].tolist())
+            numbers = np.array([place.get(value, other) for value in values])
             rows = np.flatnonzero(numbers >= 0)
             ones = np.ones(len(rows), np.float32)
             yield sp.csr_array((ones, (rows, numbers[rows])), (len(numbers), len(kept)))
+
+    def _picked(self, columns: NodeColumns) -> Any:
+        """Return listed features by name; those that are not listed are zero."""
+        if columns.listed is not None and columns.listed_names == self.listed:
+            return columns.listed
+        zero = sp.csr_array((len(columns.absent), 1), dtype=np.float32)
+        known = zero if columns.listed is None else sp.hstack([columns.listed, zero], "csr")
+        place = {name: at for at, name in enumerate(columns.listed_names)}
+        return known[:, [place.get(name, -1) for name in self.listed]]
+
+    def _texts(self, columns: NodeColumns) -> list[str]:
+        """Return the texts and the name of each node, one below the other."""
+        names = (c for c, k in self.kinds.items() if k in ("text", "name") and c in columns.values)
+        rows = zip(*(columns.values[name] for name in names), strict=True)
+        texts = ["\n".join(filter(None, cells)) for cells in rows]
+        return texts or [""] * len(columns.absent)
 
     def _made(self, columns: NodeColumns) -> dict[str, str]:
         """Return what became of each column, in the order of the table."""
         made = {}
         for name, kind in self.kinds.items():
+            gaps = int(missing_in(columns.values[name]).sum()) if name in columns.values else 0
+            missing = f", {gaps:,} missing" if gaps else ""
             if kind == "skip":
-                made[name] = f"left out: {columns.reasons.get(name, 'as asked')}"
+                made[name] = f"left out: {columns.reasons[name]}"
             elif kind in ("text", "name"):
                 what = "text" if kind == "text" else "name, shown with the id; text"
                 made[name] = f"{what}, {counted(len(self.words), 'different word')} in all"
             elif kind == "category":
-                made[name] = f"category, {_values(columns, name, self.categories[name])}"
-            elif name not in self.means:
-                made[name] = "left out: it is empty"
+                made[name] = f"category, {counted(len(self.categories[name]), 'column')}{missing}"
             else:
-                gaps = int(columns.missing(name).sum())
-                made[name] = kind + (f", {gaps:,} missing" if gaps else "")
+                made[name] = kind + missing if name in self.means else "left out: it is empty"
         if self.listed:
             made["id, feature, value"] = f"listed, {counted(len(self.listed), 'feature')}"
         return made
@@ -211,28 +222,26 @@ class ColumnEncoder:
 
 def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the mean of each number that has any, and those with values missing in a row."""
-    names, values = _all_numbers(columns)
-    present = slice(None) if columns.absent is None else ~columns.absent
     means, marked = {}, []
-    for at, name in enumerate(names):
-        known = ~np.isnan(values[:, at])
-        if name not in columns.kinds and np.ptp(values[known, at], axis=0).max(initial=0) < 1e-6:
-            continue  # a part of a date that does not vary
-        if known.any():
-            means[name] = float(values[known, at].mean(dtype=np.float64))
-            if not known[present].all() and name in columns.kinds:
+    for name, values in _numbers_of(columns).items():
+        known = ~np.isnan(values)
+        # A part of a date that does not vary is left out.
+        if known.any() and (name in columns.kinds or np.ptp(values[known]) > 1e-6):
+            means[name] = float(values[known].mean(dtype=np.float64))
+            if name in columns.kinds and not np.all(known | columns.absent):
                 marked.append(name)
     return means, tuple(marked)
 
 
-def _all_numbers(columns: NodeColumns) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-    """Return the names and values of numbers, and of what dates become [N, d]."""
-    names, values = list(columns.number_names), [columns.numbers]
-    for name, dates in columns.dates.items():
-        parts = _date_parts(dates)
-        names += [name + part for part in parts]
-        values.append(np.column_stack(list(parts.values())))
-    return tuple(names), columns.numbers if len(values) == 1 else np.concatenate(values, axis=1)
+def _numbers_of(columns: NodeColumns) -> dict[str, NDArray[np.float32]]:
+    """Return numbers, and what dates become, by name [N] each."""
+    numbers: dict[str, NDArray[np.float32]] = {}
+    for name, values in columns.values.items():
+        if values.dtype.kind == "M":
+            numbers |= {name + part: array for part, array in _date_parts(values).items()}
+        elif values.dtype.kind == "f":
+            numbers[name] = values
+    return numbers
 
 
 def _date_parts(dates: NDArray[np.datetime64]) -> dict[str, NDArray[np.float32]]:
@@ -260,22 +269,12 @@ def _fitted_values(values: Strings) -> tuple[str, ...]:
     return (*kept, *([MISSING.strip()] if gaps else []))
 
 
-def _values(columns: NodeColumns, name: str, kept: Sequence[str]) -> str:
-    """Say how many values a category has, and what they became."""
-    distinct = len(set(columns.strings[name].tolist()) - {None})
-    own, gaps = len(set(kept) - {OTHER, MISSING.strip()}), int(columns.missing(name).sum())
-    rare = f", {distinct - own:,} of them rare and as one" if distinct > own else ""
-    return counted(distinct, "value") + rare + (f", {gaps:,} missing" if gaps else "")
-
-
 def _shown(value: str | None) -> str:
     return MISSING.strip() if value is None else value
 
 
 def _fitted_words(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Return the words of texts, and their inverse document frequencies."""
-    if not any(texts):
-        return (), np.zeros(0)
     vectorizer = _vectorizer(least=2 if len(texts) >= _ENOUGH_ROWS else 1)
     try:
         vectorizer.fit(texts)
@@ -299,34 +298,3 @@ def _vectorizer(
     if idf is not None:
         vectorizer.idf_ = idf
     return vectorizer
-
-
-def _of_kind(kinds: Mapping[str, str], *chosen: str) -> list[str]:
-    return [name for name, kind in kinds.items() if kind in chosen]
-
-
-def _texts(columns: NodeColumns, kinds: Mapping[str, str]) -> list[str]:
-    """Return the texts and the name of each node, one below the other; absent columns are empty."""
-    names = [name for name in _of_kind(kinds, "text", "name") if name in columns.strings]
-    rows = zip(*(columns.strings[name] for name in names), strict=True)
-    texts = ["\n".join(filter(None, cells)) for cells in rows]
-    return texts or [""] * len(columns.numbers)
-
-
-def _picked_features(columns: NodeColumns, names: tuple[str, ...]) -> Any:
-    """Return listed features by name; those that are not listed are zero."""
-    if columns.listed is None or columns.listed_names == names:
-        empty = sp.csr_array((len(columns.numbers), len(names)), dtype=np.float32)
-        return empty if columns.listed is None else columns.listed
-    place = {name: at for at, name in enumerate(names)}
-    rows = [at for at, name in enumerate(columns.listed_names) if name in place]
-    targets = [place[columns.listed_names[at]] for at in rows]
-    ones = np.ones(len(rows), np.float32)
-    moves = sp.csr_array((ones, (rows, targets)), (len(columns.listed_names), len(names)))
-    return sp.csr_array(columns.listed @ moves)
-
-
-def _unit_rows(block: Any) -> Any:
-    from sklearn.preprocessing import normalize
-
-    return normalize(block)

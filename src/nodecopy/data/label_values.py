@@ -31,9 +31,7 @@ class EncodedLabels(NamedTuple):
         return np.array([*self.classes.tolist(), None], object)[self.numbers]
 
 
-def encode_labels(
-    labels: Any, classes: Sequence[Any] | None = None, *, least: int = 2
-) -> EncodedLabels:
+def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedLabels:
     """Number the classes in sorted order; -1, None, NaN and '' are unknown.
 
     In arrays of strings or of real numbers, "-1", "nan" and -1.0 are unknown, too.
@@ -42,7 +40,6 @@ def encode_labels(
         labels: one per node [N], or a column of them [N, 1].
         classes: what labels stand for that are numbers already, as those of a dataset are; they
             keep their order.
-        least: how many different ones there must be.
 
     >>> encode_labels(["cat", None, "dog", "cat"])
     EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
@@ -63,11 +60,11 @@ def encode_labels(
         raise DatasetError("labels look continuous; a classifier needs classes, not real numbers")
     numbers = np.full(len(y), -1, np.int64)
     held, numbers[known] = np.unique(kept, return_inverse=True)
-    if len(held) < min(least, 1):
+    if not len(held):
         raise ModelError("no labelled node: every label is unknown")
     if classes is not None:
         held = np.asarray(classes)[held]
-    if len(held) < least:
+    if len(held) < 2:
         negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
         unknown = "; -1 counts as unknown" if negative and classes is None else ""
         raise ModelError(
@@ -91,10 +88,8 @@ def is_known(value: Any) -> bool:
 
 def known_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
     """Tell for each label of an array whether it is known [N]."""
-    if labels.dtype.kind == "f":
-        return ~(np.isnan(labels) | (labels == -1))
-    if labels.dtype.kind in "iu":
-        return np.asarray(labels != -1)
+    if labels.dtype.kind in "iuf":
+        return np.asarray((labels == labels) & (labels != -1))
     if labels.dtype.kind in "OU":
         return np.array([is_known(value) for value in labels.tolist()], bool)
     return np.ones(labels.shape, bool)

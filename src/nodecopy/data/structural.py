@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -14,15 +12,10 @@ MAX_HUBS = 4096
 NO_FEATURES = "no features given: a node is described by which well-connected nodes it is tied to"
 
 
-class StructuralFeatures(NamedTuple):
-    """Sparse features [N, D], and the node that each column stands for, in order [D]."""
-
-    values: sp.csr_array[np.float32]
-    hubs: NDArray[np.int64]
-
-
-def structural_features(graph: Graph, max_hubs: int = MAX_HUBS) -> StructuralFeatures:
-    """Return the rows of A + I, in the columns of the nodes with most neighbours.
+def structural_features(
+    graph: Graph, max_hubs: int = MAX_HUBS
+) -> tuple[sp.csr_array[np.float32], NDArray[np.int64]]:
+    """Return the rows of A + I, in the columns of the nodes with most neighbours, and these nodes.
 
     Feature h of node j is one if h is j or a neighbour of j. Nodes with common neighbours have
     common features, as papers have common words; it takes O(E) time and memory, draws nothing, and
@@ -36,7 +29,7 @@ def structural_features(graph: Graph, max_hubs: int = MAX_HUBS) -> StructuralFea
     """
     # A stable order, so that the smaller index wins among nodes of equal degree.
     hubs = np.sort(np.argsort(-graph.degrees, kind="stable")[:max_hubs])
-    return StructuralFeatures(ties_to(graph, hubs), hubs)
+    return ties_to(graph, hubs), hubs
 
 
 def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> sp.csr_array[np.float32]:

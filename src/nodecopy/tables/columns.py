@@ -117,22 +117,10 @@ def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
     return [place[role] for role in roles if role in place]
 
 
-class NodePlaces(NamedTuple):
-    """Where a table of nodes has its id and its columns.
+def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int], bool]:
+    """Return the place of the id, of the other columns, and whether rows are triples.
 
-    Attributes:
-        id: place of the id.
-        columns: places of the others; of triples, of the feature's name and of its value.
-        triples: whether a row is (id, feature, value) rather than an id and all its columns.
-    """
-
-    id: int
-    columns: tuple[int, ...]
-    triples: bool
-
-
-def node_places(table: Table, kinds: Mapping[str, str]) -> NodePlaces:
-    """Tell an id with its columns from triples (id, feature, value).
+    A row is an id and all its columns, or (id, feature, value).
 
     They are triples if the header or the user says so, or if there are three columns without a
     header of which the second holds strings and the third numbers. Three columns of numbers without
@@ -151,10 +139,9 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> NodePlaces:
     if not others:
         raise DatasetError(f"{table.path} has an id in each row, but no other column")
     if {"feature", "value"} <= asked.keys():
-        return NodePlaces(id, (asked["feature"], asked["value"]), triples=True)
+        return id, [asked["feature"], asked["value"]], True
     if {"id", "feature", "value"} == set(roles) and len(roles) == 3 and not asked:
-        places = (roles.index("feature"), roles.index("value"))
-        return NodePlaces(id, places, triples=True)
+        return id, [roles.index("feature"), roles.index("value")], True
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     undecided = len(others) == 2 and not table.header and not asked
     triples = undecided and not is_number(table.types[others[0]])
@@ -163,7 +150,7 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> NodePlaces:
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
             "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
         )
-    return NodePlaces(id, tuple(others), triples and is_number(table.types[others[1]]))
+    return id, others, triples and is_number(table.types[others[1]])
 
 
 def choose(table: Table, columns: Sequence[str]) -> list[int]:
@@ -214,15 +201,13 @@ def read_string(cell: str, type: str, options: TableOptions) -> str:
 
 def read_label(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for a label: a string, NULL where it is unknown."""
-    text = read_string(cell, type, options)
-    unknown = _is_word(f"lower({text})", (*options.na_words, *UNKNOWN_TEXTS))
-    return f"CASE WHEN {unknown} THEN NULL ELSE {text} END"
+    return read_text(cell, type, options, UNKNOWN_TEXTS)
 
 
-def read_text(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for a category or text: a string, NULL where it is missing."""
+def read_text(cell: str, type: str, options: TableOptions, unknown: Iterable[str] = ()) -> str:
+    """Return SQL for a category or text: a string, NULL where it is missing or unknown."""
     text = read_string(cell, type, options)
-    missing = _is_word(f"lower({text})", options.na_words)
+    missing = _is_word(f"lower({text})", (*options.na_words, *unknown))
     return f"CASE WHEN {missing} THEN NULL ELSE {text} END"
 
 

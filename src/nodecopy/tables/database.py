@@ -109,21 +109,22 @@ class Database:
             if column.reader in (read_number, None) and is_number(table.types[column.place])
         ]
         doubles = doubles if self.options.decimal is None else []
-        create = f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT "
         try:
-            if self.attempt(create + self._selection(table, columns, doubles)) is None:
-                self.run(create + self._selection(table, columns, ()))
+            if self.attempt(self._creation(name, table, columns, doubles)) is None:
+                self.run(self._creation(name, table, columns, ()))
         except FormatError as error:
             raise table.explained(self, error) from error
         self.loaded[name] = (table, columns)
         empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
         self.run(f"DELETE FROM {name} WHERE {empty}")
-        if not self.rows(f"SELECT 1 FROM {name} LIMIT 1"):
+        if not self.column(f"SELECT 1 FROM {name} LIMIT 1"):
             raise DatasetError(f"{table.path} has no rows; its first row is {table.first_row_text}")
 
-    def _selection(self, table: Table, columns: Sequence[Column], doubles: Sequence[int]) -> str:
+    def _creation(
+        self, name: str, table: Table, columns: Sequence[Column], doubles: Sequence[int]
+    ) -> str:
         values = ", ".join(self._value(table, column, doubles) for column in columns)
-        return f"{values} FROM {table.scan(doubles)}"
+        return f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {values} FROM {table.scan(doubles)}"
 
     def _value(self, table: Table, column: Column, doubles: Sequence[int] = ()) -> str:
         type = "DOUBLE" if column.place in doubles else table.scanned_type(column.place)
@@ -210,9 +211,13 @@ class Database:
         with self._translated():
             return self._connection.execute(sql, list(parameters)).fetchall()
 
+    def column(self, sql: str) -> list[Any]:
+        """Return the first column of a small answer."""
+        return [row[0] for row in self.rows(sql)]
+
     def value(self, sql: str) -> Any:
-        """Return the only value of an answer."""
-        return self.rows(sql)[0][0]
+        """Return the first value of an answer."""
+        return self.column(sql)[0]
 
     def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
         """Return the columns of an answer as arrays.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import NodeColumns
+from nodecopy.data.columns import NodeColumns, missing_in
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import MISSING, NO_ROW, ColumnEncoder
 from nodecopy.data.structural import NO_FEATURES, structural_features
@@ -19,14 +19,12 @@ from nodecopy.progress import Progress
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike
-from nodecopy.tables.ids import Ids, case_hint, isolated_nodes, number_nodes
+from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.tables.labels import load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
 _STAGES = 4
-# Of more nodes, ids that differ only by case are not looked for.
-_MOST_HINTED = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,6 @@ def read_tables(
     if encoder is not None:
         kinds |= encoder.kinds | {"*": "skip"}
     sources: list[NodeTable] = []
-    unseen: list[str] = []
     columns: NodeColumns | None = None
 
     def done(stage: int) -> None:
@@ -126,7 +123,7 @@ def read_tables(
         with db.collected():
             load_edges(db, edges, most)
         if nodes is not None:
-            sources = open_nodes(db, nodes, kinds, fitted=fitted)
+            sources = open_nodes(db, nodes, kinds)
         load_labels(db, labels)
         done(1)
         db.raise_problems()
@@ -135,14 +132,12 @@ def read_tables(
         known = number_labels(db, len(ids))
         if sources:
             with db.collected():
-                columns = read_nodes(db, sources, ids, kinds)
-                unseen = [] if encoder is None else _unseen(sources, columns, encoder)
+                columns = read_nodes(db, sources, ids)
                 encoder = encoder or _fitted(columns)
         db.raise_problems()
         rows = fetch_edges(db)
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
-        notes += _isolation(db, sources, ids) + unseen
-        notes += case_hint(db) if ids.dtype.kind == "O" and len(ids) <= _MOST_HINTED else []
+        notes += _node_notes(db, sources, ids)
         edge_path = db.loaded["edges"][0].path
     done(3)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
@@ -154,8 +149,7 @@ def read_tables(
         feature_names = tuple(str(ids[hub]) for hub in hubs)
     else:
         features, feature_names = encoder.apply(columns), encoder.feature_names
-        of_nodes = _column_notes(sources, columns, encoder)
-        of_nodes += [] if fitted else _left_out(encoder)
+        of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
     return TableDataset(
@@ -179,52 +173,40 @@ def _fitted(columns: NodeColumns) -> ColumnEncoder | None:
         return None
 
 
-def _isolation(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
-    """Return a note on nodes that are in no edge."""
-    isolated = isolated_nodes(db) if sources else ()
-    if not len(isolated):
-        return []
-    file = sources[0].table.path.name
-    first = listed([repr(str(ids[node])) for node in isolated[:SHOWN]], len(isolated))
-    return [f"{file}: {counted(len(isolated), 'id')} in no edge, kept as isolated nodes: {first}"]
-
-
-def _left_out(encoder: ColumnEncoder) -> list[str]:
-    """Return notes on columns that were left out."""
-    made = [(name, made) for name, made in encoder.made.items() if made.startswith("left out")]
-    notes = [
-        f"column {name!r} was {why}; --columns {name}=KIND settles it" for name, why in made[:SHOWN]
-    ]
-    more = len(made) - SHOWN
-    return [*notes, f"{counted(more, 'more column')} left out"] if more > 0 else notes
-
-
-def _unseen(
-    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder
-) -> list[str]:
-    """Return a note on columns that a model has not seen."""
-    names = {source.table.names[at].strip() for source in sources for at in source.others}
-    names |= set(columns.listed_names)
-    new = sorted(names - encoder.kinds.keys() - set(encoder.listed))
-    if not new:
-        return []
-    first = listed([repr(name) for name in new[:SHOWN]], len(new))
-    return [f"columns that the model has not seen were left out: {first}"]
+def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
+    """Return notes on nodes that are in no edge, and on ids that differ only by case."""
+    notes, alike = [], same_but_case(db)
+    isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
+    if isolated:
+        what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
+        notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
+    if alike:
+        notes.append(f"ids that differ only by case are different nodes: {_first(alike)}")
+    return notes
 
 
 def _column_notes(
-    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder
+    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder, *, fitted: bool
 ) -> list[str]:
-    """Return what replaced missing values."""
-    notes, files = [], ", ".join(source.table.path.name for source in sources)
-    present = slice(None) if columns.absent is None else ~columns.absent
-    gaps = sum(int(columns.missing(name)[present].sum()) for name in encoder.marked)
-    if gaps:
-        marks = [repr(name + MISSING) for name in encoder.marked]
-        what = "became the mean of the column, marked in new columns"
-        some = listed(marks[:SHOWN], len(marks))
-        notes.append(f"{counted(gaps, 'missing value')} {what}: {some}")
-    if encoder.marks_rows and columns.absent is not None:
-        count = counted(int(columns.absent.sum()), "node")
-        notes.append(f"{count} without a row got the means, marked in a new column: {NO_ROW!r}")
-    return [f"{files}: {note}" for note in notes]
+    """Return which columns were left out, and what replaced missing values."""
+    titles = {*columns.listed_names, *(title for source in sources for title in source.titles)}
+    unseen = sorted(titles - {*encoder.kinds, *encoder.listed})
+    empty = [name for name, made in encoder.made.items() if made.startswith("left out")]
+    missing = [missing_in(columns.values[name]) & ~columns.absent for name in encoder.marked]
+    gaps, without = int(np.sum(missing)), int(columns.absent.sum())
+    notes = {
+        "left out, which --columns NAME=KIND settles": [] if fitted else empty,
+        "left out, as the model has not seen them": unseen if fitted else [],
+        f"{counted(gaps, 'missing value')} became the mean of the column, marked in new columns": [
+            name + MISSING for name in encoder.marked if gaps
+        ],
+        f"{counted(without, 'node')} without a row got the means, marked in a new column": [
+            NO_ROW for _ in range(encoder.marks_rows) if without
+        ],
+    }
+    files = ", ".join(source.table.path.name for source in sources)
+    return [f"{files}: {what}: {_first(names)}" for what, names in notes.items() if names]
+
+
+def _first(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names[:SHOWN]], len(names))

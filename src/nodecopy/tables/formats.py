@@ -1,4 +1,4 @@
-r"""File formats: each is one function that opens a file as a `Table`, which DuckDB scans.
+r"""File formats: text or Parquet, opened as a `Table`, which DuckDB scans.
 
 Content decides, not the name. Text is recognised by DuckDB's CSV sniffer once it is UTF-8 with
 ``\n`` as line end: other encodings, compressed files and other line ends are copied to a plain
@@ -15,7 +15,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,9 +171,10 @@ def open_table(
     """
     file = Path(path)
     start = first_bytes(file)
-    for magic, open_format in FORMATS.items():
-        if start.startswith(magic):
-            return open_format(db, file)
+    if start.startswith(b"PAR1"):
+        return open_parquet(db, file)
+    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
     return _named(_open_text(db, file), kind, chosen, db)
 
 
@@ -196,19 +197,6 @@ def open_parquet(db: Database, path: Path) -> Table:
     names, types = (tuple(str(row[place]) for row in schema) for place in (0, 1))
     aliases = ", ".join(f"c{place}" for place in range(len(names)))
     return Table(path, names, types, f"{source} AS t({aliases})", first_row=names)
-
-
-def open_workbook(db: Database, path: Path) -> Table:
-    """Raise an error: workbooks are not read."""
-    raise FormatError(f"{path} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
-
-
-# A format is a function that opens a file; here by how files of it begin.
-FORMATS: Mapping[bytes, Callable[[Database, Path], Table]] = {
-    b"PAR1": open_parquet,
-    b"PK\x03\x04": open_workbook,
-    b"\xd0\xcf\x11\xe0": open_workbook,
-}
 
 
 def _open_text(db: Database, path: Path) -> TextTable:
@@ -264,11 +252,10 @@ def _is_above_ids(db: Database, table: TextTable) -> bool:
     rows = db.attempt(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
     if not rows or len(rows) < 2:
         return False
-    cells = [str(cell or "").strip() for row in rows for cell in row]
-    listed = ", ".join(map(quoted, cells))
-    known = {row[0] for row in db.rows(f"SELECT id FROM ({db.known_ids}) WHERE id IN ({listed})")}
-    pairs = zip(cells[: len(cells) // 2], cells[len(cells) // 2 :], strict=True)
-    return any(above not in known and below in known for above, below in pairs)
+    first, second = ([str(cell or "").strip() for cell in row] for row in rows)
+    some = ", ".join(map(quoted, first + second))
+    known = db.column(f"SELECT DISTINCT id FROM ({db.known_ids}) WHERE id IN ({some})")
+    return any(a not in known and b in known for a, b in zip(first, second, strict=True))
 
 
 def _is_number(cell: str) -> bool:

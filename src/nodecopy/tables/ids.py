@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import listed
-from nodecopy.tables.database import SHOWN, Database
+from nodecopy.tables.database import Database
 
 _PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
 _BLOCK = 1 << 17
+_MOST_COMPARED = 1_000_000
 
 
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -33,15 +33,12 @@ def number_nodes(db: Database, tables: Sequence[str] = ()) -> Ids:
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})")
 
 
-def case_hint(db: Database) -> list[str]:
-    """Return a note on ids that differ only by case, which are different nodes."""
-    pairs = db.rows(
-        "SELECT min(id), max(id) FROM nodes GROUP BY lower(id) HAVING count(*) > 1 ORDER BY 1"
+def same_but_case(db: Database) -> list[str]:
+    """Return pairs of ids that differ only by case, unless there are very many nodes."""
+    return db.column(
+        "SELECT min(id) || ' and ' || max(id) FROM nodes GROUP BY lower(id) HAVING count(*) > 1 "
+        f"AND (SELECT count(*) FROM nodes) <= {_MOST_COMPARED} ORDER BY 1"
     )
-    if not pairs:
-        return []
-    first = listed([f"{a!r} and {b!r}" for a, b in pairs[:SHOWN]], len(pairs))
-    return [f"ids that differ only by case are different nodes: {first}"]
 
 
 def number_values(db: Database, table: str, column: str, number: str, source: str) -> Ids:

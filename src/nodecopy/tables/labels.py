@@ -123,12 +123,12 @@ def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
 def _check_ids(db: Database, name: str) -> None:
     """Refuse ids that no node has, and show some that nodes have."""
     unknown = "id NOT IN (SELECT id FROM nodes)"
-    if not db.rows(f"SELECT 1 FROM {name} WHERE {unknown} LIMIT 1"):
+    if not db.column(f"SELECT 1 FROM {name} WHERE {unknown} LIMIT 1"):
         return
-    alike = f"FROM nodes JOIN {name} AS l ON lower(nodes.id) = lower(l.id) AND nodes.id <> l.id"
-    some = db.rows(f"SELECT nodes.id {alike} ORDER BY i LIMIT {SHOWN}")
-    some = some or db.rows(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
-    has = ", ".join(repr(row[0]) for row in some)
+    alike = f"lower(id) IN (SELECT lower(id) FROM {name} WHERE {unknown})"
+    some = db.column(f"SELECT id FROM nodes WHERE {alike} ORDER BY i LIMIT {SHOWN}")
+    some = some or db.column(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
+    has = ", ".join(map(repr, some))
     hint = f"; ids are compared as they are written, and the graph has {has}"
     db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
 
@@ -136,7 +136,7 @@ def _check_ids(db: Database, name: str) -> None:
 def _check_agreement(db: Database, names: Sequence[str]) -> None:
     """Refuse an id with different labels, in one file or in two."""
     clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
-    ids = [row[0] for row in db.rows(f"SELECT id {clash} ORDER BY id")]
+    ids = db.column(f"SELECT id {clash} ORDER BY id")
     if ids:
         same = f"id = {quoted(ids[0])} AND label IS NOT NULL"
         rows = "; ".join(

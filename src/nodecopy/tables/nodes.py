@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import Kind, NodeColumns, missing_in
+from nodecopy.data.columns import Kind, NodeColumns, missing_in, placed
 from nodecopy.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.tables.columns import (
     NODES,
@@ -24,8 +24,6 @@ from nodecopy.tables.columns import (
     Column,
     is_number,
     node_places,
-    quoted,
-    read_number,
 )
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.formats import PathLike, Table, open_table
@@ -35,6 +33,7 @@ from nodecopy.tables.readings import (
     MOSTLY,
     SAMPLE,
     Reading,
+    as_number,
     as_text,
     decimal_marks,
     readable_shares,
@@ -57,7 +56,6 @@ class NodeTable:
         keys: columns that identify a row: the id and, of triples, the feature.
         cells: the others.
         kinds: of columns by name, where they are settled.
-        others: places of all columns but the id, those left out among them; none of triples.
     """
 
     name: str
@@ -65,7 +63,12 @@ class NodeTable:
     keys: list[Column]
     cells: list[Column]
     kinds: Mapping[str, str]
-    others: tuple[int, ...] = ()
+
+    @property
+    def titles(self) -> set[str]:
+        """Names of all columns with a kind, those that were left out among them."""
+        names = {self.table.names[place].strip() for place in self.table.named_places}
+        return set() if self.triples else names - {self.title(self.keys[0])}
 
     @property
     def triples(self) -> bool:
@@ -75,6 +78,10 @@ class NodeTable:
     def title(self, column: Column) -> str:
         """Return the name of a column in the file."""
         return self.table.names[column.place].strip()
+
+    def asked(self, column: Column) -> str | None:
+        """Return the kind that was settled for a column."""
+        return self.kinds.get(self.title(column), self.kinds.get("*"))
 
     def load(self, db: Database) -> None:
         """Read the file into the database, check ids, and drop repeated rows."""
@@ -87,40 +94,24 @@ class NodeTable:
         with db.collected():
             self._drop_repeats(db, ", ".join(keys))
 
-    def columns(self, db: Database, num_nodes: int) -> NodeColumns:
-        """Return the columns of every node; all strings are "text" here."""
+    def columns(self, db: Database, num_nodes: int) -> Iterator[tuple[str, Kind, NDArray[Any]]]:
+        """Yield name, kind and values of each column; all strings are "text" here."""
         readings = list(self._readings(db))
-        kinds = {self.title(one.column): one.kind for one in readings}
-        names = [name for name, kind in kinds.items() if kind in ("number", "boolean")]
-        place = {name: at for at, name in enumerate(names)}
-        numbers = np.full((num_nodes, len(names)), np.nan, np.float32)
-        dates: dict[str, NDArray[np.datetime64]] = {}
-        strings: dict[str, NDArray[np.object_]] = {}
         for start in range(0, len(readings), _BLOCK):
             block = readings[start : start + _BLOCK]
             picked = ", ".join(f"{one.sql} AS v{at}" for at, one in enumerate(block))
             rows = db.arrays(f"SELECT i, {picked} FROM {self.name} JOIN nodes USING (id)")
             for at, one in enumerate(block):
-                nodes, cells, title = rows["i"], rows[f"v{at}"], self.title(one.column)
-                if one.kind == "text":
-                    strings[title] = np.full(num_nodes, None, object)
-                    strings[title][nodes] = cells
-                    continue
-                self.check_readable(db, one, cells)
+                cells = rows[f"v{at}"]
+                if one.kind != "text" and np.any(np.abs(cells) > LARGEST):
+                    self.refuse(db, one)
                 if one.kind == "date":
-                    known = ~np.isnan(cells)
-                    dates[title] = np.full(num_nodes, np.datetime64("NaT"), "datetime64[s]")
-                    dates[title][nodes[known]] = cells[known].astype("datetime64[s]")
-                else:
-                    numbers[nodes, place[title]] = cells
-        return NodeColumns(kinds, numbers, tuple(names), dates, strings)
+                    cells = cells.astype("datetime64[s]")
+                values = placed(cells, rows["i"], num_nodes, one.kind)
+                yield self.title(one.column), one.kind, values
 
-    def check_readable(self, db: Database, one: Reading, cells: NDArray[np.float64]) -> None:
+    def refuse(self, db: Database, one: Reading) -> None:
         """Refuse cells that are not of the kind of their column; a number must be a float32."""
-        if np.any(np.abs(cells) > LARGEST):
-            self._refuse(db, one)
-
-    def _refuse(self, db: Database, one: Reading) -> None:
         others = f"; --columns {self.title(one.column)}=text, category or skip"
         db.refuse(
             self.name,
@@ -135,13 +126,12 @@ class NodeTable:
         """Yield how to read each column: as settled, by its type, or by a look at its cells."""
         types, settled, unsure = db.types(self.name), {}, {}
         for column in self.cells:
-            asked = self.kinds.get(self.title(column), self.kinds.get("*"))
+            asked = self.asked(column)
             type, sniffed = types[column.name], self.table.types[column.place]
             if asked in ("category", "text", "name"):
                 settled[column] = as_text(column, db.options)
             elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
-                number = read_number(column.name, type, db.options)
-                settled[column] = Reading(column, "number", number)
+                settled[column] = as_number(column, type, db.options)
             else:
                 unsure[column] = asked
         cells = self._sampled(db, list(unsure))
@@ -184,7 +174,7 @@ class NodeTable:
         if best.kind != "text" and (share >= MOSTLY or shares[-1][0].kind != "text"):
             for way, _ in shares:
                 if way.kind == best.kind:
-                    self._refuse(db, way)
+                    self.refuse(db, way)
         return shares[-1][0]
 
     def _drop_repeats(self, db: Database, key: str) -> None:
@@ -204,11 +194,7 @@ class NodeTable:
 
 
 def open_nodes(
-    db: Database,
-    nodes: PathLike | Sequence[PathLike],
-    kinds: Mapping[str, str],
-    *,
-    fitted: bool = False,
+    db: Database, nodes: PathLike | Sequence[PathLike], kinds: Mapping[str, str]
 ) -> list[NodeTable]:
     """Open and load tables of nodes, and tell which of their columns are what.
 
@@ -216,7 +202,6 @@ def open_nodes(
         db: loads the files, and collects what is wrong with them.
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
-        fitted: whether these are the kinds of a model, which says itself what it lacks.
     """
     paths = [nodes] if isinstance(nodes, (str, os.PathLike)) else list(nodes)
     tables, titles = [], set()
@@ -225,128 +210,106 @@ def open_nodes(
             table = open_table(db, path, NODES, list(kinds))
             titles |= {name.strip() for name in table.names}
             id, places, triples = node_places(table, kinds)
-            keys, cells = [Column("id", id)], []
+            keys = [Column("id", id)]
             if triples:
                 keys, places = [*keys, Column("feature", places[0])], places[1:]
-            for n, place in enumerate(places):
-                asked = kinds.get(table.names[place].strip(), kinds.get("*"))
-                if triples or asked != "skip":
-                    cells.append(Column("value" if triples else f"x{n}", place, None))
-            name = f"described{number}"
-            others = () if triples else places
-            tables.append(NodeTable(name, table, keys, cells, kinds, others))
+            cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
+            source = NodeTable(f"described{number}", table, keys, cells, kinds)
+            if not triples:
+                cells = [column for column in cells if source.asked(column) != "skip"]
+            tables.append(replace(source, cells=cells))
             tables[-1].load(db)
-    unknown = [name for name in kinds if name not in titles and name != "*"]
-    if unknown and len(tables) == len(paths) and not fitted:
+    unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
+    if unknown and len(tables) == len(paths):
         db.problems.append(DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}"))
     return tables
 
 
-def read_nodes(
-    db: Database, tables: Sequence[NodeTable], ids: Ids, kinds: Mapping[str, Kind]
-) -> NodeColumns:
+def read_nodes(db: Database, tables: Sequence[NodeTable], ids: Ids) -> NodeColumns:
     """Return the columns of all tables, for every node of ``nodes``.
 
     Args:
         db: has the tables loaded, and the nodes numbered.
         tables: of nodes.
         ids: of the nodes.
-        kinds: of columns, by name, where they are settled.
     """
-    wide = [table for table in tables if not table.triples]
-    columns = NodeColumns({}, np.zeros((len(ids), 0), np.float32))
-    for number, table in enumerate(wide):
-        own = table.columns(db, len(ids))
-        columns = own if number == 0 else _merged(columns, own, table, ids)
-    if wide:
-        columns = replace(columns, absent=_absent(db, wide, ids))
-    if triples := [table for table in tables if table.triples]:
-        values, names = _listed(db, triples, len(ids))
-        columns = replace(columns, listed=values, listed_names=names)
-    settled = {name: kind for name, kind in kinds.items() if name in columns.strings}
+    kinds: dict[str, Kind] = {}
+    values: dict[str, NDArray[Any]] = {}
+    settled: dict[str, Any] = {}
+    for table in (table for table in tables if not table.triples):
+        for name, kind, column in table.columns(db, len(ids)):
+            if kinds.setdefault(name, kind) != kind:
+                raise DatasetError(
+                    f"{table.table.path}: column {name!r} is a {kind} here and a {kinds[name]} in "
+                    f"another file; --columns {name}=text, category or skip"
+                )
+            values[name] = _merged(table, name, ids, values.get(name), column)
+        asked = {table.title(column): table.asked(column) for column in table.cells}
+        settled |= {name: kind for name, kind in asked.items() if kind and kinds[name] == "text"}
+    columns = NodeColumns(kinds, values, _absent(db, tables, ids), *_listed(db, tables, len(ids)))
     return columns.detected(settled)
 
 
-def _merged(first: NodeColumns, second: NodeColumns, table: NodeTable, ids: Ids) -> NodeColumns:
-    """Return the columns of two tables; one that both have is filled in from the second."""
-    kinds = dict(first.kinds)
-    new = [at for at, name in enumerate(second.number_names) if name not in kinds]
-    numbers = np.column_stack([first.numbers, second.numbers[:, new]])
-    names = (*first.number_names, *(second.number_names[at] for at in new))
-    values: dict[str, NDArray[Any]] = {**first.dates, **first.strings}
-    values |= {name: numbers[:, at] for at, name in enumerate(names)}
-    others: dict[str, NDArray[Any]] = {**second.dates, **second.strings}
-    others |= {name: second.numbers[:, at] for at, name in enumerate(second.number_names)}
-    for name, kind in second.kinds.items():
-        if kinds.setdefault(name, kind) != kind:
-            raise DatasetError(
-                f"{table.table.path}: column {name!r} is a {kind} here and a {kinds[name]} in "
-                f"another file; --columns {name}=text, category or skip"
-            )
-        if name in first.kinds:
-            gaps, more = (missing_in(column[name]) for column in (values, others))
-            clash = np.flatnonzero(~gaps & ~more & (values[name] != others[name]))
-            if len(clash):
-                raise DatasetError(
-                    f"{table.table.path}: {counted(len(clash), 'id')} with another {name!r} than "
-                    f"in an earlier file: {listed([repr(str(ids[clash[0]]))], len(clash))}"
-                )
-            values[name][gaps] = others[name][gaps]
-        else:
-            values[name] = others[name]
-    dates, strings = (
-        {name: values[name] for name in (*one, *other)}
-        for one, other in ((first.dates, second.dates), (first.strings, second.strings))
-    )
-    return NodeColumns(kinds, numbers, names, dates, strings)
+def _merged(
+    table: NodeTable, name: str, ids: Ids, first: NDArray[Any] | None, second: NDArray[Any]
+) -> NDArray[Any]:
+    """Return a column that an earlier file may have, too, filled in from a second."""
+    if first is None:
+        return second
+    gaps = missing_in(first)
+    clash = np.flatnonzero(~gaps & ~missing_in(second) & (first != second))
+    if len(clash):
+        raise DatasetError(
+            f"{table.table.path}: {counted(len(clash), 'id')} with another {name!r} than in an "
+            f"earlier file: {listed([repr(str(ids[clash[0]]))], len(clash))}"
+        )
+    return np.where(gaps, second, first)
 
 
 def _listed(
     db: Database, tables: Sequence[NodeTable], num_nodes: int
-) -> tuple[sp.csr_array, tuple[str, ...]]:
+) -> tuple[sp.csr_array | None, tuple[str, ...]]:
     """Return listed features, in the order of their names: by value if all are integers."""
-    union = " UNION ".join(f"SELECT id, feature, value FROM {one.name}" for one in tables)
-    db.run(f"CREATE TEMP VIEW listed AS {union}")
-    names = tuple(map(str, number_values(db, "listed_features", "feature", "j", "listed")))
-    entries: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] = []
-    for table in tables:
-        type = db.types(table.name)["value"]
-        way = Reading(table.cells[0], "number", read_number("value", type, db.options))
-        rows = db.arrays(
-            f"SELECT i, j, {way.sql} AS x FROM {table.name} JOIN nodes USING (id) "
-            "JOIN listed_features USING (feature)"
-        )
-        table.check_readable(db, way, rows["x"])
-        entries.append((rows["i"], rows["j"], rows["x"]))
-    i, j, x = (np.concatenate(part) for part in zip(*entries, strict=True))
-    (i, j), first, place = np.unique(
-        np.stack([i, j]), axis=1, return_index=True, return_inverse=True
-    )
-    clash = np.flatnonzero(np.nan_to_num(x) != np.nan_to_num(x[first])[place.ravel()])
-    if len(clash):
-        feature = names[j[place.ravel()[clash[0]]]]
+    ways = [
+        (one, as_number(cell, db.types(one.name)[cell.name], db.options))
+        for one in tables
+        for cell in one.cells * one.triples
+    ]
+    if not ways:
+        return None, ()
+    value = "SELECT id, feature, coalesce({}, 0) AS x FROM {}"
+    rows = " UNION ".join(value.format(way.sql, table.name) for table, way in ways)
+    db.run(f"CREATE TEMP VIEW listed AS {rows}")
+    names = tuple(map(str, number_values(db, "features", "feature", "j", "listed")))
+    joined = "listed JOIN nodes USING (id) JOIN features USING (feature)"
+    cells = db.arrays(f"SELECT i, j, x FROM {joined}")
+    if np.any(np.abs(cells["x"]) > LARGEST):
+        for table, way in ways:
+            table.refuse(db, way)
+    entries = cells["x"].astype(np.float32), (cells["i"], cells["j"])
+    matrix = sp.csr_array(entries, shape=(num_nodes, len(names)))
+    if matrix.nnz < len(cells["x"]):
+        id, feature = db.rows("SELECT id, feature FROM listed GROUP BY ALL HAVING count(*) > 1")[0]
         raise DatasetError(
-            f"{tables[-1].table.path}: {counted(len(clash), 'value')} with another one in an "
-            f"earlier file, of feature {feature!r} for instance"
+            f"{ways[-1][0].table.path}: feature {feature!r} of id {id!r} has another value in an "
+            "earlier file"
         )
-    entries_of = np.nan_to_num(x[first]).astype(np.float32), (i, j)
-    return sp.csr_array(entries_of, shape=(num_nodes, len(names))), names
+    return matrix, names
 
 
 def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids) -> NDArray[np.bool_]:
     """Return which nodes have no row in any table; refuse more than half of those in edges."""
-    rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
+    absent = np.zeros(len(ids), bool)
+    wide = [table for table in tables if not table.triples]
+    if not wide:
+        return absent
+    rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in wide)
     nodes = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
     if len(nodes) > _MOST_WITHOUT * (len(ids) - len(isolated_nodes(db))):
-        first = [str(id) for id in ids[nodes[:SHOWN]]]
-        edges, path = db.loaded["edges"][0].path, tables[0].table.path
-        some = ", ".join(map(quoted, first))
-        ends = f"source IN ({some}) OR target IN ({some})"
+        first = listed([repr(str(id)) for id in ids[nodes[:SHOWN]]], len(nodes))
+        edges, path = db.loaded["edges"][0].path, wide[0].table.path
         raise DatasetError(
-            f"{path}: {counted(len(nodes), 'node')} of {edges} without a row: "
-            f"{listed(list(map(repr, first)), len(nodes))}; "
-            f"in {edges.name}: {db.places('edges', ends, ('source', 'target'))}"
+            f"{path}: {counted(len(nodes), 'node')} of {edges} without a row: {first}"
         )
-    absent = np.zeros(len(ids), bool)
     absent[nodes] = True
     return absent

@@ -79,10 +79,8 @@ def ways_to_read(
     if "boolean" in likely:
         yield Reading(column, "boolean", read_boolean(*cell, options))
     if "number" in likely:
-        yield Reading(column, "number", read_number(*cell, options))
-        for mark in marks:
-            marked = replace(options, decimal=mark)
-            yield Reading(column, "number", read_number(*cell, marked))
+        for mark in (options.decimal, *marks):
+            yield as_number(column, type, replace(options, decimal=mark))
     for form in DATE_FORMS if "date" in likely else ():
         yield Reading(column, "date", read_date(*cell, options, form))
     if asked is None:
@@ -92,6 +90,11 @@ def ways_to_read(
 def _look_like(form: re.Pattern[str], cells: Sequence[str]) -> bool:
     matches = (len(cell) < _LONG and form.fullmatch(cell) is not None for cell in cells)
     return sum(matches) >= MOSTLY * len(cells)
+
+
+def as_number(column: Column, type: str, options: TableOptions) -> Reading:
+    """Return how to read a column as numbers."""
+    return Reading(column, "number", read_number(column.name, type, options))
 
 
 def as_text(column: Column, options: TableOptions) -> Reading:
