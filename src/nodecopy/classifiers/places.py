@@ -104,7 +104,8 @@ def comparable(features: FeatureMatrix) -> FeatureMatrix:
             (features.data * rarity[features.indices], features.indices, features.indptr),
             shape=features.shape,
         )
-    return unit_rows(features)
+        return unit_rows(features)
+    return unit_rows(np.asarray(features))  # features behind a kernel are computed here
 
 
 def similarities(
