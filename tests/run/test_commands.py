@@ -120,7 +120,6 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, cap
     rows[0]["label"], rows[1]["label"] = "blue", "=red"
     write_csv(Path("more.csv"), list(rows[0]), [list(row.values()) for row in rows])
     assert fit("--labels=more.csv") == 0
-    assert "since the last fit, with 2 labels more" in capsys.readouterr().out
     known = {row["id"]: row["known"] for row in read_csv("run/predictions.csv") if row["known"]}
     assert len(known) == 9
     assert known[rows[1]["id"]] == "=red"

@@ -252,13 +252,13 @@ class Session:
             result = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
                 page = report_page(result)
-                change = write_folder(result, self.folder, page, self._exchanging(), report)
+                write_folder(result, self.folder, page, self._exchanging(), report)
         except NodecopyError as error:
             self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
         self._written = version  # more labels may have come meanwhile
-        holds = f"{self.folder} holds predictions, report, model and settings"
-        self._set_finish("written", f"{holds}; {change}." if change else f"{holds}.")
+        holds = f"{self.folder} holds predictions, report, model and settings."
+        self._set_finish("written", holds)
 
     def _labelled_table(self) -> TableDataset:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""

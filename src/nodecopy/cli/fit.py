@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +12,6 @@ from nodecopy.cli.app import app
 from nodecopy.errors import InputError
 
 if TYPE_CHECKING:
-    from nodecopy.metrics import Scores
     from nodecopy.run import FitSettings, LabelledGraph
 
 
@@ -109,10 +106,10 @@ def fit(
     folder = _folder(out, settings)
     result = label_tables(settings, True)
     with progress_bar("writing", True) as report:
-        change = write_folder(result, folder, report_page(result), progress=report)
-    print("\n".join([*fit_lines(result, folder), *([change] if change else [])]))
+        write_folder(result, folder, report_page(result), progress=report)
+    print("\n".join(fit_lines(result, folder)))
     if settings.dataset is not None and settings.labels is None:
-        _compare(result, folder)
+        _evaluate(result, folder)
 
 
 def _folder(out: str | None, settings: FitSettings) -> Path:
@@ -136,51 +133,18 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
     return folder
 
 
-def _compare(result: LabelledGraph, folder: Path) -> None:
-    """Print scores on the test nodes of a built-in dataset, beside those of other methods."""
+def _evaluate(result: LabelledGraph, folder: Path) -> None:
+    """Print scores on the test nodes of a built-in dataset, as `nodecopy evaluate` does."""
     from rich.console import Console
-    from rich.table import Table
 
     from nodecopy.report.summary import estimate_line, evaluation_lines
     from nodecopy.run.evaluation import evaluate_predictions
     from nodecopy.run.folder import PREDICTIONS, TRUTH
 
-    settings = result.settings
     evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
-    if settings.baselines:
-        table = Table("method", title=f"{settings.dataset}, {evaluation.nodes:,} test nodes")
-        for column in ("accuracy", "NLL", "ECE", "CPU s"):
-            table.add_column(column, justify="right")
-        own = (f"nodecopy ({settings.method})", evaluation.scores, result.cpu_seconds)
-        for title, scores, seconds in [*_others(settings), own]:
-            shares = f"{scores.accuracy:.1%}", f"{scores.nll:.3f}", f"{scores.ece_width:.1%}"
-            table.add_row(title, *shares, f"{seconds:.1f}")
-        Console().print(table)
     console = Console(highlight=False, soft_wrap=True)
     if result.accuracy is not None:
         console.print(estimate_line(result.accuracy, evaluation), markup=False)
     command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
     console.print(command, markup=False)
     console.print("\n".join(evaluation_lines(evaluation)), markup=False)
-
-
-def _others(settings: FitSettings) -> Iterator[tuple[str, Scores, float]]:
-    """Fit a GCN, and the paper's method unless it is the user's; yield test scores and CPU time."""
-    from nodecopy.data import Task
-    from nodecopy.estimator.progress import progress_bar
-    from nodecopy.metrics import score_predictions
-    from nodecopy.posterior import BayesianGCN
-    from nodecopy.rng import child_seed
-    from nodecopy.run.source import built_in
-
-    dataset, split = built_in(settings)
-    task, test, seed = Task.from_split(dataset, split), split.test, settings.random_state
-    bayesian = BayesianGCN()
-    methods = [("GCN", bayesian.base_classifier(), child_seed(seed, "base"))]
-    if settings.method != "paper":
-        methods.append(("Bayesian GCN (paper)", bayesian, seed))
-    for title, method, method_seed in methods:
-        start = time.process_time()
-        with progress_bar(f"fitting to compare: {title}", True) as report:
-            p = method.fit(task, method_seed, report).probabilities
-        yield title, score_predictions(p[test], dataset.labels[test]), time.process_time() - start

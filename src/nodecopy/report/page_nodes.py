@@ -125,26 +125,18 @@ def link_columns(graph: Graph, nodes: NDArray[np.int64]) -> dict[str, str]:
 
 
 def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
-    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody.
-
-    Nodes outside the part that was fitted to have neither class nor donors: all are -1.
-    """
+    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
     donors = result.donors
     if donors is None:
         return None
-    drawn, base, rows = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes, nodes
+    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes
     place = place_of(nodes, len(result.table.ids))
-    if donors.part is not None:
-        place = place[donors.part]
-        rows = np.searchsorted(donors.part, nodes)
-        rows[~np.isin(nodes, donors.part)] = -1
-    inside = rows >= 0
     return {
-        "classOf": packed(np.where(inside, base[rows], -1), np.int32),
+        "classOf": packed(base[nodes], np.int32),
         "classSizes": np.bincount(base, minlength=len(result.class_names)).tolist(),
         "graphs": len(drawn),
         "allGraphs": len(donors.nodes),
-        "drawn": packed(np.where(inside[:, None], place[drawn[:, rows].T], -1), np.int32),
+        "drawn": packed(place[drawn[:, nodes].T], np.int32),
         "epsilon": donors.epsilon,
     }
 

@@ -2,7 +2,7 @@
 
 Reading order: ``settings`` (what is asked for), ``source`` (what is read), ``fit`` (the whole job),
 ``result`` (what it gives), with its parts ``baselines`` and ``suspects``; then ``folder`` (the
-files of a run), ``predictions``, ``figures`` and ``model_folder`` (what is in them), and
+files of a run), ``predictions`` and ``model_folder`` (what is in them), and
 ``evaluation``.
 """
 

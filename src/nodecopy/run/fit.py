@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-
 import numpy as np
 
 from nodecopy.active import next_labels
@@ -51,13 +48,11 @@ def label_table(
 ) -> LabelledGraph:
     """Do the job on what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    start = time.process_time()
     fitted = classifier.fit(table)
-    seconds = time.process_time() - start
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
-        return replace(analyse_fit(settings, table, fitted, report), cpu_seconds=seconds)
+        return analyse_fit(settings, table, fitted, report)
 
 
 def analyse_fit(
@@ -98,16 +93,12 @@ def analyse_fit(
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
-    """Draw again the donors of every node in every sampled graph; None if nothing is copied."""
+    """Draw again the donors of every node in every sampled graph; None if there are none."""
     graphs = getattr(classifier, "graphs_", None)
     posterior = getattr(graphs, "posterior", None)
-    if graphs is None or not isinstance(posterior, DonorPosterior):
+    whole = getattr(classifier.model_, "part", None) is None
+    if not whole or graphs is None or not isinstance(posterior, DonorPosterior):
         return None
-    part = getattr(classifier.model_, "part", None)
     draws = [posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
-    return DrawnDonors(
-        np.array(draws, np.int32),
-        classifier.base_proba_.argmax(1),
-        posterior.epsilon,
-        None if part is None else part.nodes,
-    )
+    classes = classifier.base_proba_.argmax(1)
+    return DrawnDonors(np.array(draws, np.int32), classes, posterior.epsilon)

@@ -29,17 +29,14 @@ class DrawnDonors:
     """Which node each node copies its neighbours from, in each sampled graph.
 
     Attributes:
-        nodes: ζ, the donor of each node [V, n].
-        classes: ĉ, the class of each node that donors were drawn from [n].
+        nodes: ζ, the donor of each node [V, N].
+        classes: ĉ, the class of each node that donors were drawn from [N].
         epsilon: ε, the probability that a node keeps its own neighbours.
-        part: the nodes of the graph that these n are, ascending [n], where a part of it was fitted
-            to; None where all of it was.
     """
 
     nodes: NDArray[np.int32]
     classes: NDArray[np.int64]
     epsilon: float
-    part: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +51,10 @@ class LabelledGraph:
         validation: predictions of held-out labels; None where none were held out.
         next_labels: the nodes most worth labelling.
         suspect_edges: edges that may be wrong.
-        donors: of the sampled graphs; None if nothing is copied.
+        donors: of the sampled graphs; None if nothing is copied, or only a part of the graph was
+            fitted to.
         baselines: simple methods on the same held-out labels; none where they were not asked for,
             or the graph is large.
-        cpu_seconds: CPU time of the fit in this process; 0 where it was not measured.
     """
 
     settings: FitSettings
@@ -69,7 +66,6 @@ class LabelledGraph:
     suspect_edges: SuspectEdges
     donors: DrawnDonors | None
     baselines: tuple[Baseline, ...] = ()
-    cpu_seconds: float = 0.0
 
     @property
     def posterior(self) -> Posterior:

@@ -64,8 +64,7 @@ class FitSettings(TableOptions):
         normalise: how features are scaled, see `NodeCopyClassifier`.
         suggestions: how many nodes to suggest for labelling.
         suspects: how many suspect edges to list at most.
-        baselines: whether to compare with simple methods on the held-out labels, and, on the test
-            nodes of a built-in dataset, with a GCN and the paper's method.
+        baselines: whether to compare with simple methods on the held-out labels.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
