@@ -277,7 +277,7 @@ FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
         (FIT, "--out is missing"),
         (["fit", "corra"], "did you mean 'cora'"),
         (["fit", "cora", "--labels-per-class=21"], "21"),
-        (["fit", "cora", "--folds=0"], "--folds"),
+        (["fit", "cora", "--folds=0"], "folds"),
         (["fit", "cora", "--method=bst"], "did you mean 'best'"),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
         ([*FIT, "--normalise=x", "--out=run"], "unknown normalise 'x'"),

@@ -17,6 +17,7 @@ from nodecopy import __version__
 from nodecopy.cli import fit, graphs, label, paper  # noqa: F401 - they add commands
 from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
+from nodecopy.machine import prefer_one_thread
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -62,6 +63,7 @@ def _global_options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     context.obj["debug"] = debug
+    prefer_one_thread()  # before a command imports NumPy and torch, which look once
     if version:
         print(f"nodecopy {__version__}")
         raise typer.Exit

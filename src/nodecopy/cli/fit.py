@@ -15,69 +15,17 @@ if TYPE_CHECKING:
     from nodecopy.run import FitSettings, LabelledGraph
 
 
-def _option(help: str, *names: str, **checks: Any) -> Any:
-    return typer.Option(*names, help=help, show_default=False, **checks)
-
-
-def _built_in(help: str, **checks: Any) -> Any:
-    return _option(help, rich_help_panel="A built-in dataset", **checks)
-
-
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options()
+@reading.options()
 def fit(
     dataset: Annotated[
         str | None, typer.Argument(help="cora, citeseer or pubmed; none with user tables.")
     ] = None,
     out: Annotated[
-        str | None, _option("Folder to write. (default, of a built-in dataset: runs/…)")
+        str | None, typer.Option(help="Folder to write. (default, of a built-in dataset: runs/…)")
     ] = None,
-    config: Annotated[str | None, _option("Settings, e.g. config.toml of an earlier fit.")] = None,
-    method: Annotated[
-        str | None, _option("The method: best, fast or paper. (default: best)")
-    ] = None,
-    normalise: Annotated[
-        str | None, _option("Scale features: auto, rows, columns or none. (default: auto)")
-    ] = None,
-    random_state: Annotated[int | None, _option("Random seed. (default: 0)", min=0)] = None,
-    calibrate: Annotated[
-        bool | None,
-        _option(
-            "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)",
-            "--calibrate/--no-calibrate",
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None, _option("Parts of the labels, each held out once. (default: 5)", min=2)
-    ] = None,
-    class_prior: Annotated[
-        str | None,
-        _option("Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"),
-    ] = None,
-    suggestions: Annotated[int | None, _option("Nodes to label next. (default: 20)", min=0)] = None,
-    suspects: Annotated[int | None, _option("Suspect edges to list. (default: 100)", min=0)] = None,
-    baselines: Annotated[
-        bool | None,
-        _option(
-            "Compare with simple methods, or not. (default: baselines)",
-            "--baselines/--no-baselines",
-        ),
-    ] = None,
-    coverage: reading.Coverage = None,
-    max_memory: reading.MaxMemory = None,
-    executor: Annotated[
-        str | None,
-        _option("Where to fit: serial, processes, or a Dask scheduler. (default: serial)"),
-    ] = None,
-    edges: reading.Edges = None,
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
-    labels_per_class: Annotated[
-        int | None, _built_in("Known labels of each class. (default: 20)", min=1)
-    ] = None,
-    split: Annotated[
-        str | None, _built_in("fixed (the public one) or random. (default: fixed)")
+    config: Annotated[
+        str | None, typer.Option(help="Settings, e.g. config.toml of an earlier fit.")
     ] = None,
     **options: Any,
 ) -> None:
@@ -87,21 +35,14 @@ def fit(
 
     nodecopy fit cora --labels-per-class 5
     """
-    asked = reading.asked_for(locals())
-    from nodecopy.machine import prefer_one_thread
-
-    # These networks are small: a second thread mostly waits, and burns a core. Said before anything
-    # below imports NumPy and torch, which look once.
-    prefer_one_thread()
     from nodecopy.estimator.progress import progress_bar
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
-    from nodecopy.run import label_tables, read_settings, write_folder
+    from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
 
-    for name in ("out", "config"):
-        asked.pop(name, None)
-    settings = reading.settings_of(asked) if config is None else read_settings(config, **asked)
-    if coverage is not None and not settings.holds_out:
+    asked = reading.asked_for({"dataset": dataset, **options})
+    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
+    if "coverage" in asked and not settings.holds_out:
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     result = label_tables(settings, True)

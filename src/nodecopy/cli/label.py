@@ -19,27 +19,17 @@ if TYPE_CHECKING:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options()
+@reading.options(*reading.FILES, "method", "random_state", "max_memory", *reading.READING)
 def label(
     run: Annotated[
         str | None,
         typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote, to go on there."),
     ] = None,
-    edges: reading.Edges = None,
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
     out: Annotated[
-        str | None, reading.of_tables("The folder to label in, a new one for instance.")
+        str | None, typer.Option(help="The folder to label in, a new one for instance.")
     ] = None,
     classes: Annotated[
-        str | None, reading.of_tables("Names of classes to choose from: red,blue.")
-    ] = None,
-    method: Annotated[
-        str | None, reading.of_tables("The method: best, fast or paper. (default: best)")
-    ] = None,
-    random_state: Annotated[
-        int | None, reading.of_tables("Random seed. (default: 0)", min=0)
+        str | None, typer.Option(help="Names of classes to choose from: red,blue.")
     ] = None,
     port: Annotated[
         int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
@@ -47,7 +37,6 @@ def label(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    max_memory: reading.MaxMemory = None,
     **options: Any,
 ) -> None:
     """Label nodes on a page that asks about those that help most, and fits again as you answer.
@@ -59,14 +48,9 @@ def label(
     Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
     writes the results.
     """
-    asked = reading.asked_for(locals())
-    from nodecopy.machine import prefer_one_thread
-
-    prefer_one_thread()  # one for each of the fits, and one for the page
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
-    for name in ("run", "out", "port", "browser"):
-        asked.pop(name, None)
-    named, most = asked.pop("classes", ()), asked.pop("max_memory", None)
+    asked = reading.asked_for(options)
+    named, most = reading.column_names(classes or ""), asked.pop("max_memory", None)
     settings: FitSettings | None = None
     if run is None:
         run, settings = _new_folder(out, asked)
@@ -101,7 +85,9 @@ def _new_folder(out: str | None, asked: dict[str, Any]) -> tuple[str, FitSetting
             f"--{missing} is missing: nodecopy label --edges FILE --out FOLDER, or nodecopy label "
             "FOLDER, one that nodecopy fit wrote"
         )
-    return out, reading.settings_of(asked)
+    from nodecopy.run import FitSettings
+
+    return out, FitSettings(**asked)
 
 
 def _open(url: str) -> None:

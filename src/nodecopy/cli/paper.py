@@ -41,10 +41,6 @@ def reproduce(
 
     A run can be interrupted at any time; the same command goes on from there.
     """
-    from nodecopy.machine import prefer_one_thread
-
-    prefer_one_thread()  # before anything below imports NumPy
-
     from nodecopy.paper.runner import reproduce as run
     from nodecopy.paper.spec import load_experiment
 
