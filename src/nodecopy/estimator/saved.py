@@ -15,8 +15,6 @@ from nodecopy.classifiers import Fitted
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import Scaling
-from nodecopy.graph import Graph
-from nodecopy.posterior import predicted_by
 from nodecopy.saving import load, savable, save
 
 # The name of a model in a folder.
@@ -78,7 +76,7 @@ def write_fitted(
 
 def read_fitted(path: str | os.PathLike[str]) -> tuple[FittedState, dict[str, Any]]:
     """Return what `write_fitted` wrote."""
-    saved = load(model_file(path), SavedClassifier, _try_out)
+    saved = load(model_file(path), SavedClassifier)
     return saved.state, saved.arguments
 
 
@@ -89,15 +87,3 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         return folder
     inside = folder / "model" / MODEL_FILE
     return inside if inside.exists() else folder / MODEL_FILE
-
-
-def _try_out(saved: SavedClassifier) -> None:
-    """Predict a single node: arrays that do not belong together fail here, not in later use."""
-    state = saved.state
-    features = np.zeros((1, state.num_features), np.float32)
-    try:
-        posterior = predicted_by(state.model, Graph.from_edges(1, []), features)
-    except ModelError:  # a fit that cannot be applied to another graph says so when it is
-        return
-    if posterior.probabilities.shape != (1, len(state.classes)):
-        raise ModelError("its weights are not those of its classes")
