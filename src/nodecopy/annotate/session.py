@@ -16,8 +16,8 @@ from nodecopy.annotate.answers import Answers, Estimate
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.errors import InputError, NodecopyError, shown
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.files import regular_file
+from nodecopy.progress import progress_bar
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table
@@ -129,8 +129,8 @@ class Session:
             self.answers.put_aside(id, action)
             self._changed(refit=not self.next_nodes(1))  # all that were suggested are put aside
 
-    def undo(self) -> tuple[str, str]:
-        """Take the latest answer back; return its node and what to know about it."""
+    def undo(self) -> str:
+        """Take the latest answer back; return its node."""
         with self._lock:
             self.refresh()
             undone = self.answers.undo()

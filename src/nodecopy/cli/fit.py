@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import app
+from nodecopy.cli.reading import app
 from nodecopy.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def fit(
 
     nodecopy fit cora --labels-per-class 5
     """
-    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.progress import progress_bar
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
     from nodecopy.run import FitSettings, label_tables, read_settings, write_folder

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import EXIT_USER_INPUT, app
+from nodecopy.cli.reading import EXIT_USER_INPUT, app
 from nodecopy.errors import TablesError
 
 
@@ -24,8 +24,7 @@ def predict(
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
-    from nodecopy.estimator.progress import progress_bar
-    from nodecopy.progress import stages
+    from nodecopy.progress import progress_bar, stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
@@ -69,7 +68,7 @@ def evaluate(
 @reading.options(*reading.FILES, "max_memory", *reading.READING)
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, what to beware of, or all that is wrong."""
-    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.progress import progress_bar
     from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import inspect_dataset, inspection_lines, listed_sentences
 
@@ -96,8 +95,8 @@ def import_tables(
 
     nodecopy import edges.parquet --nodes nodes.parquet --out graph
     """
-    from nodecopy.estimator.progress import progress_bar
     from nodecopy.machine import size_text
+    from nodecopy.progress import progress_bar
     from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import listed_sentences
     from nodecopy.tables.stored import check_graph_folder, write_graph

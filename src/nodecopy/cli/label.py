@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import app
+from nodecopy.cli.reading import app
 from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:

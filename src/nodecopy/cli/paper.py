@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nodecopy.cli.app import EXIT_OUR_FAULT, app
+from nodecopy.cli.reading import EXIT_OUR_FAULT, app
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,4 +1,4 @@
-"""Options that become settings, the same in every command that has them.
+"""The application that commands are added to, its exit codes, and options that they share.
 
 What an option means, its limits and its default belong to `FitSettings`; here is its text for
 ``--help``. How tables are read is declared in `TableOptions`, texts included.
@@ -22,6 +22,15 @@ from nodecopy.tables.options import TableOptions
 if TYPE_CHECKING:
     from nodecopy.run import FitSettings
 
+EXIT_OUR_FAULT = 1
+EXIT_USER_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Bayesian graph convolutional networks by node copying.",
+)
 # Heading of the commands on a graph in the list of commands.
 PANEL = "A graph"
 _TABLES, _BUILT_IN = "Your own tables", "A built-in dataset"

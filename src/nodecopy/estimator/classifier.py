@@ -27,12 +27,12 @@ from nodecopy.estimator.method import (
     with_class_prior,
 )
 from nodecopy.estimator.nodes import LabelledNodes, node_numbers, numbers_by_name, renumbered
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
+from nodecopy.progress import progress_bar
 from nodecopy.typed import fits
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.saving import load, savable, save
 
@@ -41,15 +40,6 @@ class FittedState:
     hubs: NDArray[np.int64] | None
     model: Fitted
     encoder: ColumnEncoder | None = None
-
-    def __post_init__(self) -> None:
-        """Check that the parts belong together."""
-        k, d = len(self.classes), self.num_features
-        if np.shape(self.model.probabilities)[1:] != (k,) or len(set(self.classes.tolist())) != k:
-            raise ModelError(f"the model is not one of {k} different classes")
-        columns = self.scaling.shift, self.scaling.scale, self.hubs
-        if any(array is not None and array.shape != (d,) for array in columns):
-            raise ModelError(f"scaling and hubs are not those of {d} features")
 
 
 @savable

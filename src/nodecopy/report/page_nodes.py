@@ -112,16 +112,17 @@ def _bits(sets: NDArray[np.bool_]) -> str:
     return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
 
 
-def link_columns(graph: Graph, nodes: NDArray[np.int64]) -> dict[str, str]:
-    """Return the links among the nodes of the page [n], in compressed form."""
+def links_among(
+    graph: Graph, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the links among some nodes [n] as offsets [n + 1] and targets, places in ``nodes``."""
     rows = graph.take_rows(nodes)
     start = np.repeat(np.arange(len(nodes)), np.diff(rows.indptr))
     end = place_of(nodes, graph.num_nodes)[rows.indices]
     here = (end >= 0) & (end != start)
     start, end = start[here], end[here]
     offsets = np.append(0, np.cumsum(np.bincount(start, minlength=len(nodes))))
-    targets = end[np.lexsort((end, start))]
-    return {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)}
+    return offsets, end[np.lexsort((end, start))]
 
 
 def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:

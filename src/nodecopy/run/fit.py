@@ -9,10 +9,9 @@ from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Validation
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.executors import opened
 from nodecopy.graph_models import DonorPosterior
-from nodecopy.progress import Progress
+from nodecopy.progress import Progress, progress_bar
 from nodecopy.run.baselines import baselines_on
 from nodecopy.run.result import DrawnDonors, LabelledGraph
 from nodecopy.run.settings import FitSettings

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.active import NextLabels
 from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.assessment import Assessment, Validation, class_share_warnings
+from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.posterior import Posterior
 from nodecopy.run.baselines import Baseline
 from nodecopy.run.predictions import Predictions
@@ -135,10 +135,9 @@ class LabelledGraph:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to beware of, in the graph and in the predictions."""
-        labels, predicted = self.table.dataset.labels, self.posterior.probabilities.argmax(1)
-        known, others = labels[labels >= 0], predicted[labels < 0]
-        estimated = self.settings.class_prior == "estimate"
-        shares = class_share_warnings(known, others, self.class_names) if estimated else []
+        shares: list[str] = []
+        if self.assessment is not None and self.settings.class_prior == "estimate":
+            shares = self.assessment.share_warnings(self.class_names)
         return (*self.inspection.warnings, *_accuracy_warnings(self.validation), *shares)
 
     @property
