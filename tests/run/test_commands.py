@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, cli
-from nodecopy.run import folder as folder_module
 from nodecopy.tables import read_tables
 from tests.csv_files import read_csv, write_csv
 
@@ -227,20 +226,6 @@ def test_an_earlier_fit_is_replaced_and_all_other_files_are_left_alone(ran, caps
     Path("run2/config.toml").write_text("")
     assert fit("--out=run2") == 2
     assert "'config.toml'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("moment", ["write_settings", "_suspect_edges"])
-def test_a_failure_while_writing_leaves_what_was_there(ran, capsys, monkeypatch, moment):
-    before = {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()}
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(folder_module, moment, full)
-    assert fit("--random-state=1") == 1
-    assert "cannot write run: [Errno 28] No space" in capsys.readouterr().err
-    assert {file.name: file.stat().st_mtime_ns for file in Path("run").iterdir()} == before
-    assert hidden(ran) == []
 
 
 @pytest.mark.parametrize(

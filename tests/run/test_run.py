@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from nodecopy import NodeCopyClassifier, presets
-from nodecopy.errors import ModelError
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
 from nodecopy.run.fit import analyse_fit
@@ -29,12 +27,6 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
     result = label_tables(numbers, progress=False)
     assert result.class_names == ("9", "10")
     assert result.classifier.classes_.tolist() == [9, 10]
-
-
-def test_labels_of_one_class_are_refused(settings, rows_file):
-    one = rows_file("l.csv", [("id", "label"), ("b1", "x"), ("b2", "x")])
-    with pytest.raises(ModelError, match="at least two classes are needed$"):
-        label_tables(replace(settings, labels=one), progress=False)
 
 
 def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):

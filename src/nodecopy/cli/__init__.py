@@ -71,11 +71,8 @@ def _global_options(
         print(context.get_help())
 
 
-# What the system says of a name that cannot be opened or made, whatever the state of the disk.
-_REFUSED_NAMES = {
-    *(errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT),
-    *(errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EPERM, errno.EROFS),
-}
+# What the system says where the machine is at fault, not the name of a file.
+_MACHINE = {None, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 
 
 def _refuse_odd(words: Sequence[str]) -> None:
@@ -85,7 +82,7 @@ def _refuse_odd(words: Sequence[str]) -> None:
 
 
 def _is_refused_name(error: BaseException | None) -> bool:
-    return isinstance(error, OSError) and error.errno in _REFUSED_NAMES
+    return isinstance(error, OSError) and error.errno not in _MACHINE
 
 
 def _fail(code: int, message: str, options: dict[str, bool]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import webbrowser
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,6 @@ from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
-    from nodecopy.run import FitSettings
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -51,14 +51,17 @@ def label(
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
     asked = reading.asked_for(options)
     named, most = reading.column_names(classes or ""), asked.pop("max_memory", None)
-    settings: FitSettings | None = None
-    if run is None:
-        run, settings = _new_folder(out, asked)
-    else:
-        given = [*asked, *(["out"] if out else [])]
-        reading.refuse(given, f"is for a new folder; {run} has its own settings")
     from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
+    from nodecopy.run import FitSettings
+
+    settings = FitSettings(**asked) if run is None else None
+    if run is not None:
+        given = [*asked, *(["out"] if out else [])]
+        reading.refuse(given, f"is for a new folder; {run} has its own settings")
+    elif out is None:
+        raise InputError("--out is missing: nodecopy label --edges FILE --out FOLDER")
+    run = run or out or ""
 
     reading.print_left_over(run)
     with closing(Session(run, settings, named, most)) as session:
@@ -69,31 +72,14 @@ def label(
                 print(f"Label nodes at {served.url}", flush=True)
                 print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
                 if browser:  # it may wait for a browser that does not come
-                    threading.Thread(target=_open, args=(served.url,), daemon=True).start()
+                    threading.Thread(
+                        target=webbrowser.open, args=(served.url,), daemon=True
+                    ).start()
                 threading.Event().wait()
             except KeyboardInterrupt:  # before the server is stopped, which may take seconds
                 print(f"\n{_what_follows(session)}", flush=True)
         if session.unwritten:
             print(f"Done: {session.finish(progress=True)}")
-
-
-def _new_folder(out: str | None, asked: dict[str, Any]) -> tuple[str, FitSettings]:
-    """Return the new folder to label in, and its settings."""
-    if asked.keys().isdisjoint(("edges", "graph")) or out is None:
-        missing = "out" if out is None else "edges"
-        raise InputError(
-            f"--{missing} is missing: nodecopy label --edges FILE --out FOLDER, or nodecopy label "
-            "FOLDER, one that nodecopy fit wrote"
-        )
-    from nodecopy.run import FitSettings
-
-    return out, FitSettings(**asked)
-
-
-def _open(url: str) -> None:
-    import webbrowser
-
-    webbrowser.open(url)
 
 
 def _what_follows(session: Session) -> str:

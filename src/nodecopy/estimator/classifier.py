@@ -166,7 +166,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         nodes, state = self._nodes("suggest"), self.random_state
         seed = int(state) if isinstance(state, (int, np.integer)) else 0
-        return nodes.suggest(self.posterior_, n, exclude, seed)
+        return nodes.suggest(self.posterior_, n, seed, exclude).nodes
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""

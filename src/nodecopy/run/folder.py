@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.progress import Progress, stages
+from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED
-from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 from nodecopy.run.source import true_labels
 from nodecopy.run.suspects import shared_neighbours
