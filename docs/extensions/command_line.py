@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from nodecopy.cli.app import app as commands
+from nodecopy.cli.reading import app as commands
 
 
 class CommandLine(SphinxDirective):

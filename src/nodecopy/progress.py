@@ -1,13 +1,25 @@
-"""Progress: how long-running work says how far it is."""
+"""Progress: how long-running work says how far it is, and shows it on stderr."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Progress = Callable[[int, int], None]
 """Called with (units of work done, units in all)."""
 
 _PARTS = 1000
+# Seconds between two lines, and before the first, where there is no terminal.
+_PAUSE = 10.0
+# The share of the work that says how long the rest will take: the first steps are slow.
+_TELLING = 0.05
 
 
 def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress | None]:
@@ -31,3 +43,59 @@ def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress 
         return at
 
     return [stage(sum(shares[:i]), share) for i, share in enumerate(shares)]
+
+
+@contextmanager
+def progress_bar(
+    title: str, wanted: bool | None = None, pause: float | None = None
+) -> Iterator[Progress | None]:
+    """Yield a callback that shows progress on stderr, or None where none is wanted.
+
+    Args:
+        title: what is going on.
+        wanted: True shows a bar on a terminal and in a notebook, and elsewhere a line now and then;
+            None shows a bar on a terminal only; False nothing.
+        pause: seconds before the first line and between two of them.
+    """
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if console.is_terminal or console.is_jupyter:
+        with _bar(title, console) as move:
+            yield move
+    else:
+        yield _lines(title, _PAUSE if pause is None else pause)
+
+
+def _lines(title: str, pause: float) -> Progress:
+    start = last = time.monotonic()
+
+    def write(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < pause or done <= 0:
+            return
+        last = now
+        gone, share = now - start, done / total
+        spent, rest = (timedelta(seconds=round(s)) for s in (gone, gone / share - gone))
+        left = f", about {rest} left" if share >= _TELLING else ""
+        sys.stderr.write(f"{title}: {share:.0%} in {spent}{left}\n")
+        sys.stderr.flush()
+
+    return write
+
+
+@contextmanager
+def _bar(title: str, console: Console) -> Iterator[Progress]:
+    from rich.progress import Progress as Bar
+
+    with Bar(console=console, transient=console.is_terminal) as bar:
+        job = bar.add_task(title)
+
+        def move(done: int, total: int) -> None:
+            bar.update(job, completed=done, total=total)
+
+        yield move

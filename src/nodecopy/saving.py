@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -75,15 +75,12 @@ def save(path: str | os.PathLike[str], value: object) -> None:
     write_whole(Path(path), serialise(arrays, metadata=header))
 
 
-def load(
-    path: str | os.PathLike[str], kind: type[Value], check: Callable[[Value], None] | None = None
-) -> Value:
+def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
     """Read a value that `save` wrote.
 
     Args:
         path: the file.
         kind: its class.
-        check: raises an error if the value does not work.
 
     Raises:
         FormatError: the file is something else, or damaged.
@@ -106,8 +103,6 @@ def load(
         value = _decode(content["value"], arrays)
         if not isinstance(value, kind):
             raise FormatError(f"it holds a {type(value).__name__}, not a {kind.__name__}")
-        if check is not None:
-            check(value)
     except (OSError, SafetensorError, *_DAMAGE) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise FormatError(f"cannot read {path}: {reason}") from error

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 import numpy as np
 
-from nodecopy.errors import ModelError, shown, unknown_name
+from nodecopy.errors import InputError, ModelError, shown, unknown_name
 
 
 class Limits(NamedTuple):
@@ -21,7 +21,7 @@ class Limits(NamedTuple):
 
     def __contains__(self, value: Any) -> bool:
         above = value > self.least if self.open else value >= self.least
-        return bool(above and value <= self.most and math.isfinite(value))
+        return bool(above and value <= self.most and value < math.inf)
 
     def __str__(self) -> str:
         if self.most < math.inf:
@@ -52,11 +52,17 @@ class Settings:
         """Check every field."""
         hints = get_type_hints(type(self), include_extras=True)
         for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
-            value, hint = getattr(self, name), hints[name]
-            if not fits(value, hint):
-                if get_origin(hint) is Literal:
-                    raise ModelError(unknown_name(name, value, get_args(hint)))
-                raise ModelError(f"{name} must be {_accepted(hint)}; got {shown(value)}")
+            check_value(name, getattr(self, name), hints[name])
+
+
+def check_value(name: str, value: object, hint: Any, error: type[InputError] = ModelError) -> None:
+    """Raise an error unless a value has the annotated type."""
+    if fits(value, hint):
+        return
+    for kind in (hint, *get_args(hint)):
+        if get_origin(kind) is Literal:
+            raise error(unknown_name(name, value, map(str, get_args(kind))))
+    raise error(f"{name} must be {_accepted(hint)}; got {shown(value)}")
 
 
 def fits(value: object, hint: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -117,20 +116,9 @@ def test_settings_stay_those_of_the_results_until_both_are_written(
     assert id in tables.labels()
     answer(later, tables, 1)
     assert later.unwritten
-    assert "since the last fit, with 1 label more: estimated accuracy" in later.finish()
+    later.finish()
     assert not later.unwritten
     assert Path(read_settings(tables.run / "config.toml").labels) == file
-
-
-def test_foreign_files_and_backups_survive_labelling(tables: Tables, opened: Opened) -> None:
-    write_run(label_tables(tables.settings("given.csv"), False), tables)
-    names = (".DS_Store", ".labels.csv.swp", "labels.csv~", ".0af3.part.labels.csv", "notes.txt")
-    for name in names:
-        (tables.run / name).write_text("somebody's")
-    backup = shutil.copytree(tables.run, tables.run.with_name("run.before-relabelling"))
-    opened().finish()
-    assert {file.name for file in backup.iterdir()} <= {file.name for file in tables.run.iterdir()}
-    assert all((tables.run / name).read_text() == "somebody's" for name in names)
 
 
 def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened) -> None:
@@ -297,15 +285,3 @@ def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> No
     assert wait_until(lambda: len(fits) == 2 and not refitter.busy)
     refitter.stop()
     assert [fit.labels.version for fit in fits] == [1, 4]
-
-
-def test_refits_equal_a_fit_to_all_labels(tables: Tables, opened: Opened) -> None:
-    dataset, fits = opened(tables.settings()).table.dataset, []
-    refitter = Refitter(tables.settings(), dataset, fits.append)
-    for version, count in enumerate((9, 20, 12)):  # and back: labels that are taken away
-        refitter.ask(make_labels(version, count))
-        assert wait_until(lambda version=version: len(fits) > version)
-    refitter.stop()
-    classifier = tables.settings().classifier(False)
-    classifier.fit(dataset.graph, dataset.features, make_labels(0, 12).classes)
-    np.testing.assert_array_equal(fits[-1].probabilities, classifier.posterior_.probabilities)

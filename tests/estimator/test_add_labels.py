@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodecopy import active
 from nodecopy.active import next_labels
 from nodecopy.errors import DatasetError, ModelError, NotFittedError
-from nodecopy.estimator import NodeCopyClassifier, nodes
+from nodecopy.estimator import NodeCopyClassifier
 from tests.problems import make_task, true_labels
 
 TASK = make_task()
@@ -53,21 +52,6 @@ def test_suggestions_are_those_of_the_rule_and_leave_out_what_is_known_or_exclud
     assert not set(others.tolist()) & {*rule.nodes[:3].tolist(), *TASK.train.tolist()}
     everything = clf.add_labels({int(node): TRUTH[node] for node in UNKNOWN})
     assert everything.suggest(5).tolist() == []
-
-
-def test_what_does_not_depend_on_labels_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def counted(*arguments: object) -> object:
-        calls.append(arguments)
-        return active.embedding(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(nodes, "embedding", counted)
-    clf = fit(KNOWN)
-    for _ in range(3):
-        (node,) = clf.suggest()
-        clf.add_labels({node: TRUTH[node]})
-    assert len(calls) == 1
 
 
 def test_columns_with_units_are_compared_on_one_scale() -> None:

@@ -16,10 +16,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from nodecopy.classifiers import LabelPropagation
-from nodecopy.data import planted_partition
 from nodecopy.data.structural import structural_features, ties_to
 from nodecopy.errors import GraphError, InputError, ModelError, NotFittedError
-from nodecopy.estimator import NodeCopyClassifier, classifier, progress
+from nodecopy.estimator import NodeCopyClassifier, classifier
 from nodecopy.estimator.method import fitted_by
 from nodecopy.graph import Graph
 from nodecopy.graph_models import ObservedGraph
@@ -373,33 +372,6 @@ def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> N
 def test_an_edge_index_counts_its_own_nodes() -> None:
     with pytest.raises(GraphError, match="out of range"):
         small().fit(edge_index(), X[:50], Y[:50])
-
-
-def test_progress_is_shown_where_it_is_wanted(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    small(progress=False).fit(TASK.graph, X, Y)
-    assert capsys.readouterr().err == ""
-    small(progress=True).fit(TASK.graph, X, Y)
-    assert "fitting: 100% in 0:00:" in capsys.readouterr().err
-
-
-def test_whether_rows_are_scaled_is_decided_once_and_saved(tmp_path):
-    data = planted_partition(60, 2, seed=0)
-    X = np.abs(np.asarray(data.features.todense() if sp.issparse(data.features) else data.features))
-    y = np.where(np.arange(60) < 20, data.labels, -1)
-    clf = NodeCopyClassifier(short_gcn(5), random_state=0)
-    clf.fit(data.graph, X, y)
-    clf.save(tmp_path / "model")
-    changed = X.copy()
-    changed[0, 0] = -0.1
-    far = np.setdiff1d(np.arange(60), k_hop(data.graph, [0], 2))
-    assert len(far)
-    for model in (clf, NodeCopyClassifier.load(tmp_path / "model")):
-        assert model.scaling_.rows
-        before, after = model.posterior_on(data.graph, X), model.posterior_on(data.graph, changed)
-        assert np.array_equal(before.probabilities[far], after.probabilities[far])
 
 
 def test_a_model_is_found_in_its_folder_and_in_that_of_its_run(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,12 @@ from sklearn.base import clone
 
 from nodecopy import BayesianGCN, NodeCopyClassifier, TrainConfig
 from nodecopy.calibration import Component, FittedStack, StackedClassifier
-from nodecopy.classifiers import GCNClassifier, LabelPropagation
+from nodecopy.classifiers import GCNClassifier
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.estimator.method import method_of
-from nodecopy.graph import Graph
-from nodecopy.presets import best, copied_diffusion, fast, paper
+from nodecopy.presets import best, fast, paper
 from nodecopy.weights import MCDropout
 from tests.problems import make_task, true_labels
 
@@ -110,29 +108,3 @@ def test_what_a_method_does_not_have_is_not_there() -> None:
         with pytest.raises(AttributeError, match="the model has no Bayesian"):
             getattr(clf, name)
     assert fitted(calibrate=False).held_out_ is None
-
-
-@pytest.mark.parametrize(
-    "given", ["best", "fast", replace(best(2), folds=2), copied_diffusion(2), LabelPropagation()]
-)
-def test_a_saved_method_predicts_applies_and_fits_again_to_the_same(
-    given: Any, tmp_path: Path
-) -> None:
-    clf = fitted(given)
-    clf.save(tmp_path / "m")
-    loaded = NodeCopyClassifier.load(tmp_path / "m")
-    assert repr(loaded) == repr(clf)
-    grown = Graph.from_edges(91, [*TASK.graph.edges(), (0, 90)])
-    features = np.concatenate([TASK.features.toarray(), np.ones((1, 24), np.float32)])
-    for name in ("probabilities", "entropy", "graph_information", "model_information"):
-        np.testing.assert_array_equal(
-            getattr(loaded.posterior_, name), getattr(clf.posterior_, name)
-        )
-        np.testing.assert_array_equal(
-            getattr(loaded.posterior_on(grown, features), name),
-            getattr(clf.posterior_on(grown, features), name),
-        )
-    if clf.held_out_ is not None and loaded.held_out_ is not None:
-        np.testing.assert_array_equal(clf.held_out_.probabilities, loaded.held_out_.probabilities)
-    again = loaded.fit(TASK.graph, TASK.features, Y)
-    np.testing.assert_array_equal(again.predict_proba(), clf.predict_proba())

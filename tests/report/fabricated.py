@@ -23,8 +23,7 @@ from nodecopy.run import (
     SuspectEdges,
     Validation,
 )
-from nodecopy.run.fit import analyse_fit
-from nodecopy.run.result import DrawnDonors
+from nodecopy.run.fit import DrawnDonors, analyse_fit
 from nodecopy.run.source import read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset

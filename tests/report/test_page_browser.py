@@ -274,7 +274,7 @@ def test_a_fit_with_nothing_to_show_says_so(driver, written):
         "#trust": "no label was held out",
     }.items():
         assert words in page.one(place).text
-    assert "there are no donors" in page.one("#panel").text
+    assert "There are no donors" in page.one("#panel").text
     assert page.errors() == []
 
 

@@ -62,26 +62,6 @@ def test_columns_links_and_donors_are_those_of_the_result(result, data):
     assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
 
 
-def test_nodes_outside_the_part_that_was_fitted_to_have_no_donors():
-    result = make_result(50)
-    part = np.arange(0, 50, 2)
-    drawn = np.stack([np.roll(np.arange(25), shift) for shift in (1, 2, 3)]).astype(np.int32)
-    donors = replace(result.donors, nodes=drawn, classes=result.donors.classes[part], part=part)
-    result = replace(result, donors=donors)
-    data = page_data(result)
-    nodes, columns = node_of(result, data), data["donors"]
-    classes = unpacked(columns["classOf"], "<i4")
-    shown = unpacked(columns["drawn"], "<i4").reshape(50, 3)
-    for place, node in enumerate(nodes):
-        if node % 2:
-            assert classes[place] == -1
-            assert shown[place].tolist() == [-1] * 3
-        else:
-            assert classes[place] == result.posterior.probabilities[node].argmax()
-            assert nodes[shown[place]].tolist() == [(node - 2 * s) % 50 for s in (1, 2, 3)]
-    assert sum(columns["classSizes"]) == 25
-
-
 def test_counts_and_lists_are_those_of_the_result(result, data):
     labels, p = result.table.dataset.labels, result.posterior.probabilities
     assert data["classes"]["names"] == list(result.class_names)

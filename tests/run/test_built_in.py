@@ -27,7 +27,6 @@ def fit(*options: str) -> int:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a fit, without other methods beside it."""
     folder = tmp_path_factory.mktemp("built-in") / "run"
     assert fit("--no-baselines", f"--out={folder}") == 0
     return folder
@@ -66,7 +65,6 @@ def test_the_command_ends_with_what_evaluate_says(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    short_training: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3", "--suspects=7"]
@@ -81,11 +79,6 @@ def test_the_command_ends_with_what_evaluate_says(
     evaluated = capsys.readouterr().out
     assert "80% sets    hold the label of " in evaluated
     assert out.endswith(evaluated)
-    table = {
-        line.split("│")[1].strip(): line.split("│")[2] for line in out.splitlines() if "│" in line
-    }
-    assert list(table) == ["GCN", "Bayesian GCN (paper)", "nodecopy (fast)"]
-    assert f"accuracy    {table['nodecopy (fast)'].strip()}\n" in evaluated
 
 
 def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
@@ -109,7 +102,7 @@ def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
     [
         ({"dataset": "corra"}, "unknown dataset 'corra'; did you mean 'cora'"),
         ({"dataset": "cora", "split": "fixd"}, "unknown split 'fixd'; did you mean 'fixed'"),
-        ({"dataset": "cora", "labels_per_class": 0}, "labels_per_class must be 1 or more"),
+        ({"dataset": "cora", "labels_per_class": 0}, "labels_per_class must be .* at least 1"),
         ({"dataset": "cora", "graph": "g"}, "graph is for user tables"),
         ({"dataset": "cora", "encoding": "utf-8"}, "encoding is for user tables"),
         ({"graph": "g", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),

@@ -114,7 +114,7 @@ class Answers:
         before = dict(self.labels)
         try:
             self._import()
-            if self.labels != self._in_file or not self._content().strip():
+            if self._new_nodes() or not self._content().strip():
                 self._export()
             self.problem = ""
         except (NodecopyError, OSError) as error:
@@ -141,21 +141,19 @@ class Answers:
         if [(one.node, one.action) for one in latest] != [(node, action)]:  # else sent twice
             self._add([(action, node, label, None, None)])
 
-    def undo(self) -> tuple[str, str]:
-        """Take back the latest answer; return its node, and what to know about it."""
+    def undo(self) -> str:
+        """Take back the latest answer, but not an edit that came after it; return its node."""
         standing = self._standing()
         if not standing:
             raise InputError("there is nothing to undo")
         answer = standing[-1]
         assert answer.node is not None
-        label, note = self.labels.get(answer.node), ""
+        label = self.labels.get(answer.node)
         if answer.action == "label" and label == answer.label:
             label = answer.previous
-        elif answer.action == "label":
-            note = f"{self.file.name} was edited since: it says {shown(label)}, and stays"
         self._add([("undo", answer.node, label, None, answer.number)])
         self.sync()
-        return answer.node, note
+        return answer.node
 
     def add_given(self, labels: Mapping[str, str]) -> None:
         """Take over labels of another file, but for nodes that there was an answer to before."""
@@ -230,16 +228,12 @@ class Answers:
                 ) from error
             kind = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
             raise kind(f"cannot open {self.database}: {error}") from error
-        self._digest: str = written[0] if written else ""
-        synced: int = written[1] if written else 0
+        self._note: tuple[str, int] = written or ("", 0)
         self._answers: list[Answer] = []
         self.labels: dict[str, str] = {}
         self.classes: list[str] = []
-        self._in_file: dict[str, str] = {}
         for row in map(Answer._make, rows):
             self._take(row)
-            if row.number == synced:
-                self._in_file = dict(self.labels)
 
     def _take(self, answer: Answer) -> None:
         """Apply an answer that is in the table."""
@@ -285,27 +279,28 @@ class Answers:
         new = sorted(set(names) - set(self.classes), key=natural)
         self._add(("class", None, name, None, None) for name in new)
 
+    def _new_nodes(self) -> set[str | None]:
+        """Return the nodes whose label changed since labels.csv had all labels."""
+        new = self._answers[self._note[1] :]
+        return {one.node for one in new if one.action in _LABELLING}
+
     def _content(self) -> bytes:
         return regular_file(self.file).read_bytes() if self.file.exists() else b""
 
     def _import(self) -> None:
-        """Add the differences between labels.csv and what it held when it was last in step."""
+        """Add the differences to labels.csv, but for nodes whose label it does not have yet."""
         content = self._content()
         digest = hashlib.sha256(content).hexdigest()
-        if not content.strip() or digest == self._digest:
+        if not content.strip() or digest == self._note[0]:
             return
         labels = self._read(self.file)
         for name in set(labels.values()) - set(self.classes):
             if "\n" in name:
                 raise FormatError(f"{self.file}: the class {shown(name)}; is a quote left open?")
         self._name_classes(labels.values())
-        nodes = [*self._in_file, *(node for node in labels if node not in self._in_file)]
-        edited = [node for node in nodes if labels.get(node) != self._in_file.get(node)]
-        self._add(
-            ("edit", node, labels.get(node), self.labels.get(node), None)
-            for node in edited
-            if labels.get(node) != self.labels.get(node)
-        )
+        nodes = [node for node in {**self.labels, **labels} if node not in self._new_nodes()]
+        pairs = [(node, labels.get(node), self.labels.get(node)) for node in nodes]
+        self._add(("edit", *pair, None) for pair in pairs if pair[1] != pair[2])
         if self.labels == labels:
             self._note_file(digest)
 
@@ -325,7 +320,7 @@ class Answers:
         with self._writing():
             row = (digest, len(self._answers))
             self._db.execute("INSERT OR REPLACE INTO labels_csv VALUES (1, ?, ?)", row)
-        self._digest, self._in_file = digest, dict(self.labels)
+        self._note = row
 
 
 def _cell(text: str) -> str:

@@ -14,6 +14,7 @@ from nodecopy.annotate.refit import Fit
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.graph import Graph
+from nodecopy.report.page_nodes import links_among
 from nodecopy.run import FitSettings
 from nodecopy.tables import TableDataset
 from nodecopy.tables.columns import NODES, Column, node_places
@@ -115,13 +116,7 @@ def neighbourhood(
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
-    place = {member: at for at, member in enumerate(members)}
-    offsets, targets = [0], []
-    for member in members:
-        row = graph.indices[graph.indptr[member] : graph.indptr[member + 1]]
-        inside = row[np.isin(row, members) & (row != member)]
-        targets += [place[other] for other in inside.tolist()]
-        offsets.append(len(targets))
+    offsets, targets = links_among(graph, np.array(members))
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
     if fit is not None and fit.probabilities is not None and fit.classes is not None:
         p = fit.probabilities[members]
@@ -131,8 +126,8 @@ def neighbourhood(
         "predicted": predicted.tolist(),
         "confidence": confidence.tolist(),
         "degree": graph.degrees[members].tolist(),
-        "offsets": offsets,
-        "targets": targets,
+        "offsets": offsets.tolist(),
+        "targets": targets.tolist(),
     }
 
 

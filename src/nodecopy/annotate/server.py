@@ -223,7 +223,7 @@ def _change(session: Session, change: str, body: dict[str, Any]) -> dict[str, An
     elif change == "answer":
         session.put_aside(_text(body, "id"), _text(body, "do"))
     elif change == "undo":
-        result["ask"], result["note"] = session.undo()
+        result["ask"] = session.undo()
     elif change == "class":
         result["added"] = session.add_class(_text(body, "name"))
     elif change == "finish":

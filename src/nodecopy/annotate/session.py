@@ -16,8 +16,8 @@ from nodecopy.annotate.answers import Answers, Estimate
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.errors import InputError, NodecopyError, shown
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.files import regular_file
+from nodecopy.progress import progress_bar
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table
@@ -129,8 +129,8 @@ class Session:
             self.answers.put_aside(id, action)
             self._changed(refit=not self.next_nodes(1))  # all that were suggested are put aside
 
-    def undo(self) -> tuple[str, str]:
-        """Take the latest answer back; return its node and what to know about it."""
+    def undo(self) -> str:
+        """Take the latest answer back; return its node."""
         with self._lock:
             self.refresh()
             undone = self.answers.undo()
@@ -252,13 +252,13 @@ class Session:
             result = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
                 page = report_page(result)
-                change = write_folder(result, self.folder, page, self._exchanging(), report)
+                write_folder(result, self.folder, page, self._exchanging(), report)
         except NodecopyError as error:
             self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
         self._written = version  # more labels may have come meanwhile
-        holds = f"{self.folder} holds predictions, report, model and settings"
-        self._set_finish("written", f"{holds}; {change}." if change else f"{holds}.")
+        holds = f"{self.folder} holds predictions, report, model and settings."
+        self._set_finish("written", holds)
 
     def _labelled_table(self) -> TableDataset:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""

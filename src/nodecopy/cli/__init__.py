@@ -15,8 +15,9 @@ import typer
 
 from nodecopy import __version__
 from nodecopy.cli import fit, graphs, label, paper  # noqa: F401 - they add commands
-from nodecopy.cli.app import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
+from nodecopy.cli.reading import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
+from nodecopy.machine import prefer_one_thread
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -62,6 +63,7 @@ def _global_options(
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
 ) -> None:
     context.obj["debug"] = debug
+    prefer_one_thread()  # before a command imports NumPy and torch, which look once
     if version:
         print(f"nodecopy {__version__}")
         raise typer.Exit
@@ -69,11 +71,8 @@ def _global_options(
         print(context.get_help())
 
 
-# What the system reports for a name that cannot be opened or made, whatever the state of the disk.
-_REFUSED_NAMES = {
-    *(errno.EACCES, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT),
-    *(errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST, errno.EPERM, errno.EROFS),
-}
+# What the system says where the machine is at fault, not the name of a file.
+_MACHINE = {None, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC}
 
 
 def _refuse_odd(words: Sequence[str]) -> None:
@@ -83,7 +82,7 @@ def _refuse_odd(words: Sequence[str]) -> None:
 
 
 def _is_refused_name(error: BaseException | None) -> bool:
-    return isinstance(error, OSError) and error.errno in _REFUSED_NAMES
+    return isinstance(error, OSError) and error.errno not in _MACHINE
 
 
 def _fail(code: int, message: str, options: dict[str, bool]) -> int:

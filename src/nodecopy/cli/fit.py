@@ -2,85 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import app
+from nodecopy.cli.reading import app
 from nodecopy.errors import InputError
 
 if TYPE_CHECKING:
-    from nodecopy.metrics import Scores
     from nodecopy.run import FitSettings, LabelledGraph
 
 
-def _option(help: str, *names: str, **checks: Any) -> Any:
-    return typer.Option(*names, help=help, show_default=False, **checks)
-
-
-def _built_in(help: str, **checks: Any) -> Any:
-    return _option(help, rich_help_panel="A built-in dataset", **checks)
-
-
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options()
+@reading.options()
 def fit(
     dataset: Annotated[
         str | None, typer.Argument(help="cora, citeseer or pubmed; none with user tables.")
     ] = None,
     out: Annotated[
-        str | None, _option("Folder to write. (default, of a built-in dataset: runs/…)")
+        str | None, typer.Option(help="Folder to write. (default, of a built-in dataset: runs/…)")
     ] = None,
-    config: Annotated[str | None, _option("Settings, e.g. config.toml of an earlier fit.")] = None,
-    method: Annotated[
-        str | None, _option("The method: best, fast or paper. (default: best)")
-    ] = None,
-    normalise: Annotated[
-        str | None, _option("Scale features: auto, rows, columns or none. (default: auto)")
-    ] = None,
-    random_state: Annotated[int | None, _option("Random seed. (default: 0)", min=0)] = None,
-    calibrate: Annotated[
-        bool | None,
-        _option(
-            "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)",
-            "--calibrate/--no-calibrate",
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None, _option("Parts of the labels, each held out once. (default: 5)", min=2)
-    ] = None,
-    class_prior: Annotated[
-        str | None,
-        _option("Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"),
-    ] = None,
-    suggestions: Annotated[int | None, _option("Nodes to label next. (default: 20)", min=0)] = None,
-    suspects: Annotated[int | None, _option("Suspect edges to list. (default: 100)", min=0)] = None,
-    baselines: Annotated[
-        bool | None,
-        _option(
-            "Compare with simple methods, or not. (default: baselines)",
-            "--baselines/--no-baselines",
-        ),
-    ] = None,
-    coverage: reading.Coverage = None,
-    max_memory: reading.MaxMemory = None,
-    executor: Annotated[
-        str | None,
-        _option("Where to fit: serial, processes, or a Dask scheduler. (default: serial)"),
-    ] = None,
-    edges: reading.Edges = None,
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
-    labels_per_class: Annotated[
-        int | None, _built_in("Known labels of each class. (default: 20)", min=1)
-    ] = None,
-    split: Annotated[
-        str | None, _built_in("fixed (the public one) or random. (default: fixed)")
+    config: Annotated[
+        str | None, typer.Option(help="Settings, e.g. config.toml of an earlier fit.")
     ] = None,
     **options: Any,
 ) -> None:
@@ -90,29 +35,22 @@ def fit(
 
     nodecopy fit cora --labels-per-class 5
     """
-    asked = reading.asked_for(locals())
-    from nodecopy.machine import prefer_one_thread
-
-    # These networks are small: a second thread mostly waits, and burns a core. Set before anything
-    # below imports NumPy and torch, which look once.
-    prefer_one_thread()
-    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.progress import progress_bar
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines
-    from nodecopy.run import label_tables, read_settings, write_folder
+    from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
 
-    for name in ("out", "config"):
-        asked.pop(name, None)
-    settings = reading.settings_of(asked) if config is None else read_settings(config, **asked)
-    if coverage is not None and not settings.holds_out:
+    asked = reading.asked_for({"dataset": dataset, **options})
+    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
+    if "coverage" in asked and not settings.holds_out:
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     result = label_tables(settings, True)
     with progress_bar("writing", True) as report:
-        change = write_folder(result, folder, report_page(result), progress=report)
-    print("\n".join([*fit_lines(result, folder), *([change] if change else [])]))
+        write_folder(result, folder, report_page(result), progress=report)
+    print("\n".join(fit_lines(result, folder)))
     if settings.dataset is not None and settings.labels is None:
-        _compare(result, folder)
+        _evaluate(result, folder)
 
 
 def _folder(out: str | None, settings: FitSettings) -> Path:
@@ -136,51 +74,18 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
     return folder
 
 
-def _compare(result: LabelledGraph, folder: Path) -> None:
-    """Print scores on the test nodes of a built-in dataset, beside those of other methods."""
+def _evaluate(result: LabelledGraph, folder: Path) -> None:
+    """Print scores on the test nodes of a built-in dataset, as `nodecopy evaluate` does."""
     from rich.console import Console
-    from rich.table import Table
 
     from nodecopy.report.summary import estimate_line, evaluation_lines
     from nodecopy.run.evaluation import evaluate_predictions
     from nodecopy.run.folder import PREDICTIONS, TRUTH
 
-    settings = result.settings
     evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
-    if settings.baselines:
-        table = Table("method", title=f"{settings.dataset}, {evaluation.nodes:,} test nodes")
-        for column in ("accuracy", "NLL", "ECE", "CPU s"):
-            table.add_column(column, justify="right")
-        own = (f"nodecopy ({settings.method})", evaluation.scores, result.cpu_seconds)
-        for title, scores, seconds in [*_others(settings), own]:
-            shares = f"{scores.accuracy:.1%}", f"{scores.nll:.3f}", f"{scores.ece_width:.1%}"
-            table.add_row(title, *shares, f"{seconds:.1f}")
-        Console().print(table)
     console = Console(highlight=False, soft_wrap=True)
     if result.accuracy is not None:
         console.print(estimate_line(result.accuracy, evaluation), markup=False)
     command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
     console.print(command, markup=False)
     console.print("\n".join(evaluation_lines(evaluation)), markup=False)
-
-
-def _others(settings: FitSettings) -> Iterator[tuple[str, Scores, float]]:
-    """Fit a GCN, and the paper's method unless it is the user's; yield test scores and CPU time."""
-    from nodecopy.data import Task
-    from nodecopy.estimator.progress import progress_bar
-    from nodecopy.metrics import score_predictions
-    from nodecopy.posterior import BayesianGCN
-    from nodecopy.rng import child_seed
-    from nodecopy.run.source import built_in
-
-    dataset, split = built_in(settings)
-    task, test, seed = Task.from_split(dataset, split), split.test, settings.random_state
-    bayesian = BayesianGCN()
-    methods = [("GCN", bayesian.base_classifier(), child_seed(seed, "base"))]
-    if settings.method != "paper":
-        methods.append(("Bayesian GCN (paper)", bayesian, seed))
-    for title, method, method_seed in methods:
-        start = time.process_time()
-        with progress_bar(f"fitting to compare: {title}", True) as report:
-            p = method.fit(task, method_seed, report).probabilities
-        yield title, score_predictions(p[test], dataset.labels[test]), time.process_time() - start

@@ -9,31 +9,28 @@ from typing import Annotated, Any
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import EXIT_USER_INPUT, app
+from nodecopy.cli.reading import EXIT_USER_INPUT, app
 from nodecopy.errors import TablesError
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options(without=("label_columns", "repeated_edges", "columns"))
+@reading.options(
+    *("edges", "nodes", "graph", "coverage", "max_memory", *reading.READING),
+    without=("label_columns", "repeated_edges", "columns"),
+)
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
     out: Annotated[str, typer.Option(help="CSV or Parquet file to write.")],
-    edges: reading.Edges = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
-    coverage: reading.Coverage = None,
-    max_memory: reading.MaxMemory = None,
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
-    asked = reading.asked_for(locals())
-    from nodecopy.estimator.progress import progress_bar
-    from nodecopy.progress import stages
+    from nodecopy.progress import progress_bar, stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
 
-    settings = reading.settings_of(asked, "model", "out")
+    coverage = options.pop("coverage")
+    settings = reading.settings_of(options)
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:
@@ -48,7 +45,7 @@ def predict(
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options(without=set(reading.OPTIONS) - {"label_columns"})
+@reading.options("label_columns")
 def evaluate(
     predictions: Annotated[str, typer.Option(help="predictions.csv, or what predict wrote.")],
     truth: Annotated[str, typer.Option(help="CSV, TSV or Parquet: id, label.")],
@@ -68,22 +65,14 @@ def evaluate(
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options()
-def inspect(
-    edges: reading.Edges = None,
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
-    max_memory: reading.MaxMemory = None,
-    **options: Any,
-) -> None:
+@reading.options(*reading.FILES, "max_memory", *reading.READING)
+def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, what to beware of, or all that is wrong."""
-    asked = reading.asked_for(locals())
-    from nodecopy.estimator.progress import progress_bar
+    from nodecopy.progress import progress_bar
     from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import inspect_dataset, inspection_lines, listed_sentences
 
-    settings = reading.settings_of(asked)
+    settings = reading.settings_of(options)
     try:
         with progress_bar("reading", True) as report:
             table = read_source(settings, report)
@@ -94,24 +83,20 @@ def inspect(
 
 
 @app.command("import", rich_help_panel=reading.PANEL)
-@reading.table_options()
+@reading.options("labels", "nodes", "max_memory", *reading.READING)
 def import_tables(
     edges: Annotated[
         str, typer.Argument(help="CSV, TSV or Parquet file: two ids, perhaps a weight.")
     ],
     out: Annotated[str, typer.Option(help="Folder to write the graph to.")],
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    max_memory: reading.MaxMemory = None,
     **options: Any,
 ) -> None:
     """Read tables once and write the graph to a folder, from which it opens quickly.
 
     nodecopy import edges.parquet --nodes nodes.parquet --out graph
     """
-    asked = reading.asked_for(locals())
-    from nodecopy.estimator.progress import progress_bar
     from nodecopy.machine import size_text
+    from nodecopy.progress import progress_bar
     from nodecopy.run.source import read_source
     from nodecopy.tables.inspection import listed_sentences
     from nodecopy.tables.stored import check_graph_folder, write_graph
@@ -119,8 +104,8 @@ def import_tables(
     reading.print_left_over(out)
     folder = check_graph_folder(out)
     with progress_bar("reading", True) as report:
-        table = read_source(reading.settings_of(asked, "out"), report)
-    names = [Path(file).name for file in labels or ()]
+        table = read_source(reading.settings_of({"edges": edges, **options}), report)
+    names = [Path(file).name for file in options["labels"] or ()]
     write_graph(table, folder, label_files=names)
     for line in listed_sentences("note", table.notes):
         print(line)

@@ -4,42 +4,32 @@ from __future__ import annotations
 
 import sys
 import threading
+import webbrowser
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.app import app
+from nodecopy.cli.reading import app
 from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
-    from nodecopy.run import FitSettings
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.table_options()
+@reading.options(*reading.FILES, "method", "random_state", "max_memory", *reading.READING)
 def label(
     run: Annotated[
         str | None,
         typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote, to go on there."),
     ] = None,
-    edges: reading.Edges = None,
-    labels: reading.Labels = None,
-    nodes: reading.Nodes = None,
-    graph: reading.GraphFolder = None,
     out: Annotated[
-        str | None, reading.of_tables("The folder to label in, a new one for instance.")
+        str | None, typer.Option(help="The folder to label in, a new one for instance.")
     ] = None,
     classes: Annotated[
-        str | None, reading.of_tables("Names of classes to choose from: red,blue.")
-    ] = None,
-    method: Annotated[
-        str | None, reading.of_tables("The method: best, fast or paper. (default: best)")
-    ] = None,
-    random_state: Annotated[
-        int | None, reading.of_tables("Random seed. (default: 0)", min=0)
+        str | None, typer.Option(help="Names of classes to choose from: red,blue.")
     ] = None,
     port: Annotated[
         int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
@@ -47,7 +37,6 @@ def label(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    max_memory: reading.MaxMemory = None,
     **options: Any,
 ) -> None:
     """Label nodes on a page that asks about those that help most, and fits again as you answer.
@@ -59,22 +48,20 @@ def label(
     Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
     writes the results.
     """
-    asked = reading.asked_for(locals())
-    from nodecopy.machine import prefer_one_thread
-
-    prefer_one_thread()  # one for each of the fits, and one for the page
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
-    for name in ("run", "out", "port", "browser"):
-        asked.pop(name, None)
-    named, most = asked.pop("classes", ()), asked.pop("max_memory", None)
-    settings: FitSettings | None = None
-    if run is None:
-        run, settings = _new_folder(out, asked)
-    else:
-        given = [*asked, *(["out"] if out else [])]
-        reading.refuse(given, f"is for a new folder; {run} has its own settings")
+    asked = reading.asked_for(options)
+    named, most = reading.column_names(classes or ""), asked.pop("max_memory", None)
     from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
+    from nodecopy.run import FitSettings
+
+    settings = FitSettings(**asked) if run is None else None
+    if run is not None:
+        given = [*asked, *(["out"] if out else [])]
+        reading.refuse(given, f"is for a new folder; {run} has its own settings")
+    elif out is None:
+        raise InputError("--out is missing: nodecopy label --edges FILE --out FOLDER")
+    run = run or out or ""
 
     reading.print_left_over(run)
     with closing(Session(run, settings, named, most)) as session:
@@ -85,29 +72,14 @@ def label(
                 print(f"Label nodes at {served.url}", flush=True)
                 print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
                 if browser:  # it may wait for a browser that does not come
-                    threading.Thread(target=_open, args=(served.url,), daemon=True).start()
+                    threading.Thread(
+                        target=webbrowser.open, args=(served.url,), daemon=True
+                    ).start()
                 threading.Event().wait()
             except KeyboardInterrupt:  # before the server is stopped, which may take seconds
                 print(f"\n{_what_follows(session)}", flush=True)
         if session.unwritten:
             print(f"Done: {session.finish(progress=True)}")
-
-
-def _new_folder(out: str | None, asked: dict[str, Any]) -> tuple[str, FitSettings]:
-    """Return the new folder to label in, and its settings."""
-    if asked.keys().isdisjoint(("edges", "graph")) or out is None:
-        missing = "out" if out is None else "edges"
-        raise InputError(
-            f"--{missing} is missing: nodecopy label --edges FILE --out FOLDER, or nodecopy label "
-            "FOLDER, one that nodecopy fit wrote"
-        )
-    return out, reading.settings_of(asked)
-
-
-def _open(url: str) -> None:
-    import webbrowser
-
-    webbrowser.open(url)
 
 
 def _what_follows(session: Session) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nodecopy.cli.app import EXIT_OUR_FAULT, app
+from nodecopy.cli.reading import EXIT_OUR_FAULT, app
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -41,10 +41,6 @@ def reproduce(
 
     A run can be interrupted at any time; the same command goes on from there.
     """
-    from nodecopy.machine import prefer_one_thread
-
-    prefer_one_thread()  # before anything below imports NumPy
-
     from nodecopy.paper.runner import reproduce as run
     from nodecopy.paper.spec import load_experiment
 

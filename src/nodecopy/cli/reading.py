@@ -1,6 +1,7 @@
-"""Options for tables, the same in every command that reads them, and what they become.
+"""The application that commands are added to, its exit codes, and options that they share.
 
-How tables are read is declared in `TableOptions`; `table_options` makes options of its fields.
+What an option means, its limits and its default belong to `FitSettings`; here is its text for
+``--help``. How tables are read is declared in `TableOptions`, texts included.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import csv
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -21,70 +22,90 @@ from nodecopy.tables.options import TableOptions
 if TYPE_CHECKING:
     from nodecopy.run import FitSettings
 
+EXIT_OUR_FAULT = 1
+EXIT_USER_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Bayesian graph convolutional networks by node copying.",
+)
 # Heading of the commands on a graph in the list of commands.
 PANEL = "A graph"
-
-
-def of_tables(help: str, *names: str, **checks: Any) -> Any:
-    """Return an option that is listed among those for tables."""
-    panel = "Your own tables"
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **checks)
-
-
-Edges = Annotated[str | None, of_tables("CSV, TSV or Parquet: two ids, perhaps a weight.")]
-Labels = Annotated[
-    list[str] | None, of_tables("CSV, TSV or Parquet: id, label. May be given again.")
-]
-Nodes = Annotated[
-    list[str] | None,
-    of_tables("CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again."),
-]
-GraphFolder = Annotated[
-    str | None, of_tables("Folder that nodecopy import wrote, instead of --edges and --nodes.")
-]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        help="Refuse what needs more memory, e.g. 8G. (default: half of what there is)",
-        show_default=False,
-    ),
-]
-Coverage = Annotated[
-    float | None,
-    typer.Option(
-        help="How often the label is in a node's set of classes. (default: 0.9)",
-        show_default=False,
-    ),
-]
+_TABLES, _BUILT_IN = "Your own tables", "A built-in dataset"
 _HINTS = get_type_hints(TableOptions)
-OPTIONS = tuple(field.name for field in fields(TableOptions))
-_LISTS = ("classes", *(name for name in OPTIONS if _HINTS[name] == tuple[str, ...] | None))
+# Names of options: how tables are read, and what is read.
+READING = tuple(field.name for field in fields(TableOptions))
+FILES = ("edges", "labels", "nodes", "graph")
+
+# Type, heading and help by name.
+_OPTIONS: dict[str, tuple[Any, str | None, str]] = {
+    "method": (str, None, "The method: best, fast or paper. (default: best)"),
+    "normalise": (str, None, "Scale features: auto, rows, columns or none. (default: auto)"),
+    "random_state": (int, None, "Random seed. (default: 0)"),
+    "calibrate": (
+        *(bool, None),
+        "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)",
+    ),
+    "folds": (int, None, "Parts of the labels, each held out once. (default: 5)"),
+    "class_prior": (
+        *(str, None),
+        "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)",
+    ),
+    "suggestions": (int, None, "Nodes to label next. (default: 20)"),
+    "suspects": (int, None, "Suspect edges to list. (default: 100)"),
+    "baselines": (bool, None, "Compare with simple methods, or not. (default: baselines)"),
+    "coverage": (
+        *(float, None),
+        "How often the label is in a node's set of classes. (default: 0.9)",
+    ),
+    "max_memory": (
+        *(str, None),
+        "Refuse what needs more memory, e.g. 8G. (default: half of what there is)",
+    ),
+    "executor": (
+        *(str, None),
+        "Where to fit: serial, processes, or a Dask scheduler. (default: serial)",
+    ),
+    "edges": (str, _TABLES, "CSV, TSV or Parquet: two ids, perhaps a weight."),
+    "labels": (list[str], _TABLES, "CSV, TSV or Parquet: id, label. May be given again."),
+    "nodes": (
+        *(list[str], _TABLES),
+        "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
+    ),
+    "graph": (str, _TABLES, "Folder that nodecopy import wrote, instead of --edges and --nodes."),
+    "labels_per_class": (int, _BUILT_IN, "Known labels of each class. (default: 20)"),
+    "split": (str, _BUILT_IN, "fixed (the public one) or random. (default: fixed)"),
+} | {
+    field.name: (
+        *(bool if _HINTS[field.name] == bool | None else str, _TABLES),
+        field.metadata["help"],
+    )
+    for field in fields(TableOptions)
+}
 
 
-def table_options(
-    *, without: Collection[str] = ()
+def options(
+    *names: str, without: Iterable[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace ``**options`` of a command by one option for each field of `TableOptions`.
+    """Replace ``**options`` of a command by options, each None where it is not given.
 
     Args:
-        without: fields that the command does not take.
+        names: of the options; all of them if there are none.
+        without: options that are left out.
     """
+    chosen = [name for name in names or _OPTIONS if name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
         parameters = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        for field in fields(TableOptions):
-            if field.name not in without:
-                is_flag = _HINTS[field.name] == bool | None
-                hint: Any = bool | None if is_flag else str | None
-                parameters.append(
-                    inspect.Parameter(
-                        field.name,
-                        inspect.Parameter.KEYWORD_ONLY,
-                        default=None,
-                        annotation=Annotated[hint, of_tables(field.metadata["help"])],
-                    )
-                )
+        parameters += [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name)
+            )
+            for name in chosen
+        ]
 
         @functools.wraps(command)
         def wrapped(**given: Any) -> None:
@@ -97,37 +118,37 @@ def table_options(
     return decorate
 
 
-def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: lists of names as such, and sizes in bytes.
+def _annotation(name: str) -> Any:
+    kind, panel, help = _OPTIONS[name]
+    return Annotated[kind | None, typer.Option(help=help, rich_help_panel=panel)]
 
-    Args:
-        given: the arguments of a command, those for tables in ``options``.
-    """
-    flat = {**given, **given.get("options", {})}
-    asked = {name: value for name, value in flat.items() if value not in (None, [])}
-    asked.pop("options", None)
-    for name in asked.keys() & set(_LISTS):
-        asked[name] = column_names(asked[name])
+
+def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: lists of names as such, and sizes in bytes."""
+    asked = {name: value for name, value in given.items() if value not in (None, [])}
+    for name, value in asked.items():
+        if isinstance(value, list):
+            asked[name] = tuple(value)
+        elif _HINTS.get(name) == tuple[str, ...] | None:
+            asked[name] = column_names(value)
     if "max_memory" in asked:
         from nodecopy.machine import memory_size
 
         asked["max_memory"] = memory_size(asked["max_memory"])
-    for name in asked.keys() & {"labels", "nodes"}:
-        asked[name] = tuple(asked[name])
     return asked
+
+
+def settings_of(given: Mapping[str, Any]) -> FitSettings:
+    """Return options as settings."""
+    from nodecopy.run import FitSettings
+
+    return FitSettings(**asked_for(given))
 
 
 def refuse(options: Iterable[str], why: str) -> None:
     """Refuse the first of these options."""
     for name in options:
         raise InputError(f"--{name.replace('_', '-')} {why}")
-
-
-def settings_of(asked: Mapping[str, Any], *others: str) -> FitSettings:
-    """Return options as settings, but for those that are something else."""
-    from nodecopy.run import FitSettings
-
-    return FitSettings(**{name: value for name, value in asked.items() if name not in others})
 
 
 def print_left_over(folder: str) -> None:

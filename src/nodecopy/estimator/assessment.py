@@ -25,13 +25,7 @@ from nodecopy.calibration import (
     suspect_labels,
 )
 from nodecopy.classifiers import Fitted
-from nodecopy.metrics import (
-    ReliabilityCurve,
-    Scores,
-    reliability_curve,
-    score_predictions,
-    wilson_interval,
-)
+from nodecopy.metrics import Scores, score_predictions
 
 # A class is worth a warning if its share of the labels differs from that of the predictions by
 # this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
@@ -95,15 +89,6 @@ class Validation:
     def scores(self) -> Scores:
         """Scores of all predictions."""
         return score_predictions(self.probabilities, self.truth)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Where the accuracy on other nodes like these lies, at 95 % (Wilson 1927)."""
-        return wilson_interval(self.scores.accuracy, len(self.nodes))
-
-    def reliability(self, n_bins: int = 10) -> ReliabilityCurve:
-        """Return how often predictions were right, by their confidence."""
-        return reliability_curve(self.probabilities, self.truth, n_bins=n_bins)
 
 
 @dataclass(frozen=True, eq=False)

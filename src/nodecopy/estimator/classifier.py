@@ -27,12 +27,12 @@ from nodecopy.estimator.method import (
     with_class_prior,
 )
 from nodecopy.estimator.nodes import LabelledNodes, node_numbers, numbers_by_name, renumbered
-from nodecopy.estimator.progress import progress_bar
 from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
+from nodecopy.progress import progress_bar
 from nodecopy.typed import fits
 
 
@@ -166,7 +166,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         nodes, state = self._nodes("suggest"), self.random_state
         seed = int(state) if isinstance(state, (int, np.integer)) else 0
-        return nodes.suggest(self.posterior_, n, exclude, seed)
+        return nodes.suggest(self.posterior_, n, seed, exclude).nodes
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""

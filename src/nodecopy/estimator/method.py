@@ -71,14 +71,12 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
 def torch_defaults() -> Iterator[None]:
     """Compute in single precision and with gradients, whatever the caller has set for torch."""
     before = torch.get_default_dtype()
-    if before != torch.float32:
-        torch.set_default_dtype(torch.float32)
+    torch.set_default_dtype(torch.float32)
     try:
         with torch.inference_mode(False), torch.enable_grad():
             yield
     finally:
-        if before != torch.float32:
-            torch.set_default_dtype(before)
+        torch.set_default_dtype(before)
 
 
 def _whole(unit: tuple[NodeClassifier, int], task: Task) -> Fitted:
@@ -91,14 +89,11 @@ def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClass
     if calibrate not in (True, False, None):
         raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
     calibrated = isinstance(method, SelfCalibrating) if calibrate is None else calibrate
-    if not calibrated and folds is not None:
-        raise ModelError("folds is for a calibrated model: leave it out, or pass calibrate=True")
-    if not isinstance(method, SelfCalibrating):
-        if not calibrated:
-            return method
-        # As it is given: on the whole graph, with weights in their unit.
-        stack = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
-        return stack if folds is None else stack.with_folds(folds)
     if not calibrated:
-        return method.with_folds(0)
+        if folds is not None:
+            raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
+        return method.with_folds(0) if isinstance(method, SelfCalibrating) else method
+    if not isinstance(method, SelfCalibrating):
+        # As it is given: on the whole graph, with weights in their unit.
+        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
     return method if folds is None else method.with_folds(folds)

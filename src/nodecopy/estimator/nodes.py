@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.active import embedding, next_labels
+from nodecopy.active import NextLabels, embedding, next_labels
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -122,8 +122,8 @@ class LabelledNodes:
         return self._embeddings[seed]
 
     def suggest(
-        self, posterior: Posterior, count: int, excluded: ArrayLike, seed: int
-    ) -> NDArray[np.int64]:
+        self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()
+    ) -> NextLabels:
         """Return the nodes most worth labelling, the best first; see `next_labels`."""
         allowed = np.ones(self.graph.num_nodes, bool)
         allowed[node_numbers(excluded, self.graph.num_nodes, "exclude")] = False
@@ -136,7 +136,7 @@ class LabelledNodes:
             allowed=allowed,
             seed=seed,
             seen=self.embedding(seed),
-        ).nodes
+        )
 
 
 def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.int64]:

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.errors import ModelError
 from nodecopy.estimator.scaling import Scaling
-from nodecopy.graph import Graph
-from nodecopy.posterior import predicted_by
 from nodecopy.saving import load, savable, save
 
 # The name of a model in a folder.
@@ -44,15 +41,6 @@ class FittedState:
     model: Fitted
     encoder: ColumnEncoder | None = None
 
-    def __post_init__(self) -> None:
-        """Check that the parts belong together."""
-        k, d = len(self.classes), self.num_features
-        if np.shape(self.model.probabilities)[1:] != (k,) or len(set(self.classes.tolist())) != k:
-            raise ModelError(f"the model is not one of {k} different classes")
-        columns = self.scaling.shift, self.scaling.scale, self.hubs
-        if any(array is not None and array.shape != (d,) for array in columns):
-            raise ModelError(f"scaling and hubs are not those of {d} features")
-
 
 @savable
 @dataclass(frozen=True, eq=False)
@@ -78,7 +66,7 @@ def write_fitted(
 
 def read_fitted(path: str | os.PathLike[str]) -> tuple[FittedState, dict[str, Any]]:
     """Return what `write_fitted` wrote."""
-    saved = load(model_file(path), SavedClassifier, _try_out)
+    saved = load(model_file(path), SavedClassifier)
     return saved.state, saved.arguments
 
 
@@ -89,15 +77,3 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         return folder
     inside = folder / "model" / MODEL_FILE
     return inside if inside.exists() else folder / MODEL_FILE
-
-
-def _try_out(saved: SavedClassifier) -> None:
-    """Predict a single node: arrays that do not belong together fail here, not in later use."""
-    state = saved.state
-    features = np.zeros((1, state.num_features), np.float32)
-    try:
-        posterior = predicted_by(state.model, Graph.from_edges(1, []), features)
-    except ModelError:  # a fit that cannot be applied to another graph says so when it is
-        return
-    if posterior.probabilities.shape != (1, len(state.classes)):
-        raise ModelError("its weights are not those of its classes")

@@ -41,13 +41,6 @@ class Scaling:
     shift: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
 
-    def __post_init__(self) -> None:
-        """Check that columns are divided by positive numbers."""
-        if (self.shift is not None and self.scale is None) or (
-            self.scale is not None and not np.all(self.scale > 0)
-        ):
-            raise ModelError("shift needs a scale, and scale must be positive")
-
     @property
     def blocks(self) -> bool:
         """Whether blocks of columns are weighted."""

@@ -51,8 +51,8 @@ def reproduce(
         workers: of the executor "processes".
         progress: show progress; None shows a bar on a terminal.
     """
-    from nodecopy.estimator.progress import progress_bar
     from nodecopy.paper.measure import run_trial
+    from nodecopy.progress import progress_bar
 
     with (
         Store.open(path) as store,

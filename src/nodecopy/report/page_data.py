@@ -35,7 +35,7 @@ def page_data(
     drawn = (picture or node_map(result)).first(max_nodes - 4 * rows)
     nodes = choose_nodes(result, max_nodes, drawn.nodes)
     labels, graph = result.table.dataset.labels, result.table.dataset.graph
-    place = place_of(nodes, len(labels))
+    place, (offsets, targets) = place_of(nodes, len(labels)), page_nodes.links_among(graph, nodes)
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
         """Return the first rows of a list of nodes, or of pairs of them."""
@@ -66,7 +66,7 @@ def page_data(
         "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
-        "links": page_nodes.link_columns(graph, nodes),
+        "links": {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)},
         "donors": page_nodes.donor_columns(result, nodes),
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import counted
-from nodecopy.metrics import wilson_interval
+from nodecopy.metrics import reliability_curve, wilson_interval
 from nodecopy.run import LabelledGraph, Validation
 
 # Below this many hidden labels, a reliability diagram shows chance more than calibration.
@@ -37,7 +37,7 @@ def _reliability(validation: Validation) -> dict[str, Any]:
     """Say whether confidence can be taken at its word; give a point for each bin of it."""
     n = len(validation.nodes)
     mean = float(validation.probabilities.max(-1).mean())
-    low, high = validation.interval
+    low, high = wilson_interval(validation.scores.accuracy, n)
     if mean < low:
         verdict = "predictions are right more often than their confidence says"
     elif mean > high:
@@ -50,7 +50,7 @@ def _reliability(validation: Validation) -> dict[str, Any]:
         f"{validation.scores.accuracy:.0%} were right: {verdict}. On the dashed line, the share of "
         f"correct predictions equals their confidence; lines are 95% intervals.{few}"
     )
-    curve = validation.reliability()
+    curve = reliability_curve(validation.probabilities, validation.truth, n_bins=10)
     points = [
         {"confidence": round(float(confidence), 4), "count": int(count)} | _share(accuracy, count)
         for confidence, accuracy, count in zip(

@@ -112,39 +112,32 @@ def _bits(sets: NDArray[np.bool_]) -> str:
     return packed(np.packbits(sets, axis=1, bitorder="little"), np.uint8)
 
 
-def link_columns(graph: Graph, nodes: NDArray[np.int64]) -> dict[str, str]:
-    """Return the links among the nodes of the page [n], in compressed form."""
+def links_among(
+    graph: Graph, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the links among some nodes [n] as offsets [n + 1] and targets, places in ``nodes``."""
     rows = graph.take_rows(nodes)
     start = np.repeat(np.arange(len(nodes)), np.diff(rows.indptr))
     end = place_of(nodes, graph.num_nodes)[rows.indices]
     here = (end >= 0) & (end != start)
     start, end = start[here], end[here]
     offsets = np.append(0, np.cumsum(np.bincount(start, minlength=len(nodes))))
-    targets = end[np.lexsort((end, start))]
-    return {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)}
+    return offsets, end[np.lexsort((end, start))]
 
 
 def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
-    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody.
-
-    Nodes outside the part that was fitted to have neither class nor donors: all are -1.
-    """
+    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
     donors = result.donors
     if donors is None:
         return None
-    drawn, base, rows = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes, nodes
+    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes
     place = place_of(nodes, len(result.table.ids))
-    if donors.part is not None:
-        place = place[donors.part]
-        rows = np.searchsorted(donors.part, nodes)
-        rows[~np.isin(nodes, donors.part)] = -1
-    inside = rows >= 0
     return {
-        "classOf": packed(np.where(inside, base[rows], -1), np.int32),
+        "classOf": packed(base[nodes], np.int32),
         "classSizes": np.bincount(base, minlength=len(result.class_names)).tolist(),
         "graphs": len(drawn),
         "allGraphs": len(donors.nodes),
-        "drawn": packed(np.where(inside[:, None], place[drawn[:, rows].T], -1), np.int32),
+        "drawn": packed(place[drawn[:, nodes].T], np.int32),
         "epsilon": donors.epsilon,
     }
 

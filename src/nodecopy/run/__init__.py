@@ -1,15 +1,14 @@
 """A run: from a graph to labels, how far to trust them, and what to label next; and its folder.
 
-Reading order: ``settings`` (what is asked for), ``source`` (what is read), ``fit`` (the whole job),
-``result`` (what it gives), with its parts ``baselines`` and ``suspects``; then ``folder`` (the
-files of a run), ``predictions``, ``figures`` and ``model_folder`` (what is in them), and
+Reading order: ``settings`` (what is asked for), ``source`` (what is read), ``fit`` (the whole job
+and what it gives), with its parts ``baselines`` and ``suspects``; then ``folder`` (the
+files of a run), ``predictions`` and ``model_folder`` (what is in them), and
 ``evaluation``.
 """
 
 from nodecopy.estimator.assessment import Validation
-from nodecopy.run.fit import label_tables
+from nodecopy.run.fit import LabelledGraph, label_tables
 from nodecopy.run.folder import check_folder, write_folder
-from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import FitSettings, read_settings, write_settings
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
 

@@ -1,28 +1,150 @@
-"""The whole job of a run: read, fit, and find what to label next and what to doubt."""
+"""The whole job of a run, read, fit and analyse, and its result as one value, `LabelledGraph`."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nodecopy.active import next_labels
+from nodecopy.active import NextLabels
+from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.assessment import Validation
-from nodecopy.estimator.progress import progress_bar
+from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.executors import opened
 from nodecopy.graph_models import DonorPosterior
-from nodecopy.progress import Progress
-from nodecopy.run.baselines import baselines_on
-from nodecopy.run.result import DrawnDonors, LabelledGraph
+from nodecopy.posterior import Posterior
+from nodecopy.progress import Progress, progress_bar
+from nodecopy.run.baselines import Baseline, baselines_on
+from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
-from nodecopy.run.suspects import suspect_edges
+from nodecopy.run.suspects import SuspectEdges, suspect_edges
 from nodecopy.tables import TableDataset
-from nodecopy.tables.inspection import inspect_dataset
+from nodecopy.tables.inspection import Inspection, inspect_dataset
+
+# From this probability on, a label is more likely wrong than right.
+_LIKELY = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnDonors:
+    """Which node each node copies its neighbours from, in each sampled graph.
+
+    Attributes:
+        nodes: ζ, the donor of each node [V, N].
+        classes: ĉ, the class of each node that donors were drawn from [N].
+        epsilon: ε, the probability that a node keeps its own neighbours.
+    """
+
+    nodes: NDArray[np.int32]
+    classes: NDArray[np.int64]
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledGraph:
+    """Every node labelled, and what follows from that.
+
+    Attributes:
+        settings: what was asked for.
+        table: what was read: graph, features, known labels, ids, notes.
+        inspection: what the graph looks like, and warnings.
+        classifier: the fitted model.
+        validation: predictions of held-out labels; None where none were held out.
+        next_labels: the nodes most worth labelling.
+        suspect_edges: edges that may be wrong.
+        donors: of the sampled graphs; None if nothing is copied, or only a part of the graph was
+            fitted to.
+        baselines: simple methods on the same held-out labels; none where they were not asked for,
+            or the graph is large.
+    """
+
+    settings: FitSettings
+    table: TableDataset
+    inspection: Inspection
+    classifier: NodeCopyClassifier
+    validation: Validation | None
+    next_labels: NextLabels
+    suspect_edges: SuspectEdges
+    donors: DrawnDonors | None
+    baselines: tuple[Baseline, ...] = ()
+
+    @property
+    def posterior(self) -> Posterior:
+        """Probabilities and uncertainty of every node; columns are in the order of the classes."""
+        return self.classifier.posterior_
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes, as the label file has them [K]."""
+        return self.table.dataset.class_names
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """What is written to the table of predictions."""
+        return Predictions.of(self.table, self.posterior, self.sets, self.settings.coverage)
+
+    @cached_property
+    def assessment(self) -> Assessment | None:
+        """What held-out labels tell about the predictions; None where none were held out."""
+        if self.validation is None:
+            return None
+        return Assessment(self.validation, self.posterior.probabilities)
+
+    @cached_property
+    def accuracy(self) -> EstimatedAccuracy | None:
+        """The estimated accuracy on nodes without a label, with its 95 % interval."""
+        return None if self.assessment is None else self.assessment.accuracy()
+
+    @cached_property
+    def sets(self) -> NDArray[np.bool_] | None:
+        """Which classes the prediction set of each node holds [N, K]."""
+        if self.assessment is None:
+            return None
+        return self.assessment.sets.sets(self.posterior.probabilities, self.settings.coverage)
+
+    @property
+    def set_sizes(self) -> NDArray[np.int64] | None:
+        """How many classes the sets of the nodes without a label hold [n]."""
+        return None if self.sets is None else self.sets.sum(1)[self.without_label]
+
+    @property
+    def without_label(self) -> NDArray[np.bool_]:
+        """A mask of the nodes without a label; of all nodes, where each has one [N]."""
+        without: NDArray[np.bool_] = self.table.dataset.labels < 0
+        return without if without.any() else ~without
+
+    @cached_property
+    def suspect_labels(self) -> SuspectLabels | None:
+        """The known labels that predictions made without them contradict, most suspect first."""
+        return None if self.assessment is None else self.assessment.suspects()
+
+    @property
+    def probably_wrong(self) -> int:
+        """How many known labels are more likely wrong than right."""
+        suspects = self.suspect_labels
+        return 0 if suspects is None else int(np.count_nonzero(suspects.probability >= _LIKELY))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to beware of, in the graph and in the predictions."""
+        shares: list[str] = []
+        if self.assessment is not None and self.settings.class_prior == "estimate":
+            shares = self.assessment.share_warnings(self.class_names)
+        return (*self.inspection.warnings, *_accuracy_warnings(self.validation), *shares)
+
+    @property
+    def why_not_validated(self) -> str:
+        """Why there is no validation; empty where there is one."""
+        if self.validation is not None:
+            return ""
+        if not self.settings.holds_out:
+            return "no label was held out, since the model is not calibrated (calibrate)"
+        return "that takes a class with two labels at least"
 
 
 def label_tables(settings: FitSettings, progress: bool | None = None) -> LabelledGraph:
@@ -51,13 +173,11 @@ def label_table(
 ) -> LabelledGraph:
     """Do the job on what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    start = time.process_time()
     fitted = classifier.fit(table)
-    seconds = time.process_time() - start
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:
-        return replace(analyse_fit(settings, table, fitted, report), cpu_seconds=seconds)
+        return analyse_fit(settings, table, fitted, report)
 
 
 def analyse_fit(
@@ -70,13 +190,10 @@ def analyse_fit(
     report: Progress = progress or (lambda done, total: None)
     nodes, posterior = fitted.nodes_, fitted.posterior_
     graph, features = nodes.graph, nodes.compared
-    labelled, seed = np.flatnonzero(table.dataset.labels >= 0), settings.random_state
+    seed = settings.random_state
     inspection = inspect_dataset(table.dataset)
     report(1, 4)
-    seen = nodes.embedding(seed)
-    chosen = next_labels(
-        graph, features, posterior, labelled, settings.suggestions, seed=seed, seen=seen
-    )
+    chosen = nodes.suggest(posterior, settings.suggestions, seed)
     report(2, 4)
     own = None if NO_FEATURES in table.notes else features
     suspects = suspect_edges(graph, posterior.probabilities, own, settings.suspects, seed=seed)
@@ -98,16 +215,26 @@ def analyse_fit(
 
 
 def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
-    """Draw again the donors of every node in every sampled graph; None if nothing is copied."""
+    """Draw again the donors of every node in every sampled graph; None if there are none."""
     graphs = getattr(classifier, "graphs_", None)
     posterior = getattr(graphs, "posterior", None)
-    if graphs is None or not isinstance(posterior, DonorPosterior):
+    whole = getattr(classifier.model_, "part", None) is None
+    if not whole or graphs is None or not isinstance(posterior, DonorPosterior):
         return None
-    part = getattr(classifier.model_, "part", None)
     draws = [posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
-    return DrawnDonors(
-        np.array(draws, np.int32),
-        classifier.base_proba_.argmax(1),
-        posterior.epsilon,
-        None if part is None else part.nodes,
-    )
+    classes = classifier.base_proba_.argmax(1)
+    return DrawnDonors(np.array(draws, np.int32), classes, posterior.epsilon)
+
+
+def _accuracy_warnings(validation: Validation | None) -> list[str]:
+    """Warn if held-out labels were predicted no better than by the commonest class."""
+    if validation is None:
+        return []
+    accuracy = validation.scores.accuracy
+    commonest = np.bincount(validation.truth).max() / len(validation.truth)
+    if accuracy > commonest:
+        return []
+    return [
+        f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
+        f"class ({commonest:.0%}): do not trust these predictions"
+    ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,9 @@ from numpy.typing import NDArray
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.progress import Progress, stages
-from nodecopy.run.figures import SUMMARY, change_line, figures, read_figures
+from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED
-from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 from nodecopy.run.source import true_labels
 from nodecopy.run.suspects import shared_neighbours
@@ -24,7 +25,7 @@ from nodecopy.run.table_file import Columns, write_table
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
-NEXT_LABELS, TRUTH = "next_labels.csv", "truth.csv"
+NEXT_LABELS, TRUTH, SUMMARY = "next_labels.csv", "truth.csv", "summary.json"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
 WRITTEN = {
     *(CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET),
@@ -52,10 +53,8 @@ def write_folder(
     page: str,
     exchanging: AbstractContextManager[None] | None = None,
     progress: Progress | None = None,
-) -> str:
+) -> None:
     """Write everything into a folder; an earlier fit in it is replaced once all is written.
-
-    Returns a line on what changed since that fit; it is empty where there is nothing to say.
 
     Args:
         result: what to write.
@@ -65,7 +64,6 @@ def write_folder(
         progress: called with how much is written.
     """
     folder = check_folder(path)
-    before, after = read_figures(folder), figures(result)
     of_predictions, of_rest = stages(progress, [3, 1])
     try:
         with replacing_folder(folder, WRITTEN, exchanging) as new:
@@ -79,7 +77,7 @@ def write_folder(
             for name, columns in _tables(result).items():
                 write_table([columns], new / name)
             texts = {
-                SUMMARY: json.dumps(after, indent=2, allow_nan=False) + "\n",
+                SUMMARY: json.dumps(_figures(result), indent=2, allow_nan=False) + "\n",
                 CONFIG: write_settings(result.settings, folder),
                 REPORT: page,
             }
@@ -91,7 +89,35 @@ def write_folder(
                 of_rest(1, 1)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
-    return change_line(before, after)
+
+
+def _figures(result: LabelledGraph) -> dict[str, Any]:
+    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label.
+
+    What takes held-out labels is None where there are none.
+    """
+    labels, suspects, sizes = result.table.dataset.labels, result.suspect_labels, result.set_sizes
+    confidence = result.posterior.probabilities.max(1)[result.without_label]
+    values: dict[str, Any] = {
+        "nodes": len(labels),
+        "known_labels": int(np.count_nonzero(labels >= 0)),
+        "classes": len(result.class_names),
+        "mean_confidence": round(float(confidence.mean()), 6),
+        **dict.fromkeys(("held_out_labels", "estimated_accuracy", "sets", "suspect_labels")),
+        "suspect_edges": len(result.suspect_edges.nodes),
+    }
+    if result.validation is None or result.accuracy is None or sizes is None or suspects is None:
+        return values
+    right = {"nodecopy": result.validation.right}
+    right |= {baseline.name: baseline.right for baseline in result.baselines}
+    accuracy = {name: round(float(hits.mean()), 6) for name, hits in right.items()}
+    mean_size, wrong = round(float(sizes.mean()), 6), result.probably_wrong
+    return values | {
+        "held_out_labels": {"labels": len(result.validation.nodes), "accuracy": accuracy},
+        "estimated_accuracy": asdict(result.accuracy),
+        "sets": {"coverage": result.settings.coverage, "mean_size": mean_size},
+        "suspect_labels": {"contradicted": len(suspects.nodes), "probably_wrong": wrong},
+    }
 
 
 def _tables(result: LabelledGraph) -> dict[str, Columns]:

@@ -19,8 +19,8 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
 from nodecopy.posterior import Posterior
 from nodecopy.progress import Progress
+from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.predictions import Predictions
-from nodecopy.run.result import LabelledGraph
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
@@ -150,14 +150,11 @@ class ModelFolder:
             posterior: likewise.
             coverage: of the sets; None takes 0.9, and makes none where no label was held out.
         """
-        p, data = posterior.probabilities, table.dataset
-        parts = table.ids, data.class_names, p, data.labels
-        rows = Predictions(*parts, posterior=posterior, names=table.names)
         if coverage is None and self.classifier.held_out_ is None:
-            return rows
+            return Predictions.of(table, posterior)
         asked = FitSettings.coverage if coverage is None else coverage
-        sets = self.classifier.assessment().sets.sets(p, asked)
-        return replace(rows, sets=sets, coverage=asked)
+        sets = self.classifier.assessment().sets.sets(posterior.probabilities, asked)
+        return Predictions.of(table, posterior, sets, asked)
 
     def _ties(self, table: TableDataset) -> FeatureMatrix:
         """Return the links to the nodes whose links described nodes in the fit."""

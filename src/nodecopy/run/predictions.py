@@ -23,6 +23,7 @@ from nodecopy.files import regular_file, replacing
 from nodecopy.posterior import Posterior
 from nodecopy.progress import Progress
 from nodecopy.run.table_file import BLOCK_ROWS, Columns, write_table
+from nodecopy.tables import TableDataset
 
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 _PROBABILITY, _SET = "p_", "set_"
@@ -54,6 +55,19 @@ class Predictions:
     coverage: float | None = None
     posterior: Posterior | None = None
     names: NDArray[np.object_] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        table: TableDataset,
+        posterior: Posterior,
+        sets: NDArray[np.bool_] | None = None,
+        coverage: float | None = None,
+    ) -> Predictions:
+        """Return the predictions of the nodes of a table."""
+        data, p = table.dataset, posterior.probabilities
+        parts = table.ids, data.class_names, p, data.labels, sets, coverage, posterior, table.names
+        return cls(*parts)
 
     def blocks(self) -> Iterator[Columns]:
         """Yield the columns of the table, some rows at a time."""

@@ -11,9 +11,9 @@ import math
 import os
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 from nodecopy.calibration.sets import check_coverage
 from nodecopy.data.load import dataset_names
@@ -24,7 +24,7 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
-from nodecopy.typed import fits
+from nodecopy.typed import Count, Limits, check_value
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
@@ -34,12 +34,8 @@ _READING = tuple(declared.name for declared in fields(TableOptions))
 # Settled already in a graph that was imported, and in a built-in dataset.
 _OF_TABLES = ("edges", "nodes", *(key for key in _READING if key != "label_columns"))
 _OF_BUILT_IN = ("labels_per_class", "split")
-_LARGEST = 2**62
-
-
-def _at_least(least: int, default: int | None = None) -> Any:
-    """Return a field of integers from ``least`` on."""
-    return field(default=default, metadata={"least": least})
+_Seed = Annotated[int, Limits(0, 2**62)]
+_Number = Annotated[int, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,7 @@ class FitSettings(TableOptions):
         normalise: how features are scaled, see `NodeCopyClassifier`.
         suggestions: how many nodes to suggest for labelling.
         suspects: how many suspect edges to list at most.
-        baselines: whether to compare with simple methods on the held-out labels, and, on the test
-            nodes of a built-in dataset, with a GCN and the paper's method.
+        baselines: whether to compare with simple methods on the held-out labels.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
@@ -82,24 +77,24 @@ class FitSettings(TableOptions):
     nodes: str | tuple[str, ...] | None = None
     method: MethodName = "best"
     calibrate: bool | None = None
-    folds: int | None = _at_least(2)
+    folds: Annotated[int, Limits(2)] | None = None
     class_prior: str = "estimate"
     normalise: Normalise = "auto"
-    random_state: int = _at_least(0, default=0)
-    max_memory: int | None = _at_least(1)
+    random_state: _Seed = 0
+    max_memory: Count | None = None
     executor: str | None = None
-    suggestions: int = _at_least(0, default=20)
-    suspects: int = _at_least(0, default=100)
+    suggestions: _Number = 20
+    suspects: _Number = 100
     baselines: bool = True
     coverage: float = 0.9
     graph: str | None = None
     dataset: str | None = None
-    labels_per_class: int | None = _at_least(1)
+    labels_per_class: Count | None = None
     split: SplitKind | None = None
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
-        hints = get_type_hints(FitSettings)
+        hints = get_type_hints(FitSettings, include_extras=True)
         for declared in fields(self):
             value = getattr(self, declared.name)
             if isinstance(value, list):
@@ -111,12 +106,9 @@ class FitSettings(TableOptions):
             ):
                 value = value[0]
             object.__setattr__(self, declared.name, value)
-            check_type(declared.name, value, hints[declared.name])
+            check_value(declared.name, value, hints[declared.name], SpecError)
             if "\0" in str(value):
                 raise SpecError(f"{declared.name} must not have a NUL character")
-            least = declared.metadata.get("least")
-            if least is not None and value is not None and not least <= value <= _LARGEST:
-                raise SpecError(f"{declared.name} must be {least} or more; got {shown(value)}")
         self._check_source()
         try:
             super().__post_init__()
@@ -254,17 +246,6 @@ def read_toml(file: Path, keys: Sequence[str]) -> dict[str, Any]:
         if key not in keys:
             raise SpecError(f"{file}: {unknown_name('key', key, keys)}")
     return content
-
-
-def check_type(key: str, value: object, hint: Any) -> None:
-    """Refuse a value that is not of the declared type."""
-    if fits(value, hint):
-        return
-    for kind in (hint, *get_args(hint)):
-        if get_origin(kind) is Literal:
-            raise SpecError(unknown_name(key, value, get_args(kind)))
-    accepted = hint.__name__ if type(hint) is type else str(hint).removesuffix(" | None")
-    raise SpecError(f"{key} must be of type {accepted}; got {shown(value)}")
 
 
 def _each(change: Callable[[str], str], paths: Any) -> Any:

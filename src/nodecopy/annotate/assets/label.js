@@ -42,7 +42,7 @@ async function send(path, body, words) {
     if (body.do === "label") waiting.push([state.version, pressed]);
     const why = answer.ask ? "You took its answer back." : SUGGESTED;
     takeView(answer.view, why);
-    say(answer.note ? `${words} ${answer.note}` : words);
+    say(words);
     byId("node").focus({ preventScroll: true });
     performance.measure("answer", { start: pressed, end: performance.now() });
   } catch (problem) {

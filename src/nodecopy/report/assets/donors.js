@@ -2,14 +2,10 @@
 
 function donorParts(node) {
   if (!donors) {
-    const none = "This fit copies no neighbours between nodes, so there are no donors.";
+    const none =
+      "There are no donors: this fit copies no neighbours between nodes, or the graph is so large " +
+      "that the model was fitted to a part of it.";
     return [make("p", {}, none)];
-  }
-  if (donors.classOf[node] < 0) {
-    const outside =
-      "The graph is large: the model was fitted to the part of it that is near known labels, and " +
-      "neighbours were copied there. This node is not in that part.";
-    return [make("p", {}, outside)];
   }
   const counts = drawnDonors(node);
   const elsewhere = counts.get(-1) ?? 0;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodecopy.estimator.progress import progress_bar
+from nodecopy.progress import progress_bar
 
 
 def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
