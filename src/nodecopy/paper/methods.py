@@ -12,7 +12,7 @@ Beyond the paper: the default method, and other networks as in PyTorch Geometric
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from nodecopy.classifiers import (
@@ -71,7 +71,6 @@ METHODS: dict[str, Method] = {
     "gat": Method("GAT", _gat),
     "label-propagation": Method("Label propagation", lambda _, n: LabelPropagation()),
     "best": Method("nodecopy (default)", lambda *_: best()),
-    "best-raw": Method("nodecopy (default), not calibrated", lambda *_: replace(best(), folds=0)),
     "mc-dropout": Method(
         "MC-dropout GCNN", lambda _, n: _bayesian(n, graph_model=ObservedGraph(), n_zeta=1)
     ),
