@@ -31,9 +31,9 @@ from nodecopy.rng import child_seed, stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Settings
 
-# Candidates that each node is compared with: up to so many nodes all of them, else those of the
-# most similar cells.
-_CANDIDATES = 2**11
+# Candidates that each node is compared with: up to twice as many nodes all of them, else those of
+# the most similar cells; fewer where there are many nodes, so that there are so many comparisons.
+_CANDIDATES, _FEWEST, _COMPARISONS = 2**11, 2**8, 2**26
 # Nodes that are compared at a time.
 _BLOCK = 2**10
 
@@ -162,12 +162,13 @@ def _cells(
     of_known, of_x = _nearest(known, centres), _nearest(x, centres)
     members = [np.flatnonzero(of_known == cell) for cell in range(len(picked))]
     near = np.argsort(-_products(centres, centres), axis=1, kind="stable")
+    most = int(np.clip(_COMPARISONS // x.shape[0], _FEWEST, _CANDIDATES))
     groups = []
     for cell in range(len(picked)):
         queries = np.flatnonzero(of_x == cell)
         total = np.cumsum([len(members[other]) for other in near[cell]])
-        several = near[cell][: int(np.searchsorted(total, _CANDIDATES)) + 1]
-        candidates = np.concatenate([members[other] for other in several])[: 2 * _CANDIDATES]
+        several = near[cell][: int(np.searchsorted(total, most)) + 1]
+        candidates = np.concatenate([members[other] for other in several])[: 2 * most]
         groups.append((queries, np.sort(candidates)))
     return groups
 
