@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-import pytest
-import scipy.sparse as sp
 
-from nodecopy.classifiers import RoleClassifier, roles
-from nodecopy.classifiers.roles import role_columns, triangles
+from nodecopy.classifiers import RoleClassifier
+from nodecopy.classifiers.roles import role_columns
 from nodecopy.data import Task
 from nodecopy.graph import Graph
+from nodecopy.graph.shared import triangles
 
 
 def made(seed: int = 0) -> tuple[nx.Graph, Graph]:
@@ -18,13 +17,14 @@ def made(seed: int = 0) -> tuple[nx.Graph, Graph]:
     return network, Graph.from_edges(200, list(network.edges))
 
 
-@pytest.mark.parametrize("paths", [50, 2**24])
-def test_triangles_are_those_of_networkx(paths: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(roles, "_PATHS", paths)  # few paths at a time give the same
+def test_triangles_are_those_of_networkx() -> None:
     network, graph = made()
     expected = nx.triangles(network)
-    found = triangles(sp.csr_array(graph.to_scipy(), dtype=np.float64))
-    assert found.tolist() == [expected[node] for node in range(200)]
+    hubs = graph.degrees > 32  # an edge between two of them is an estimate
+    near = {node for hub in np.flatnonzero(hubs) for node in (hub, *network[int(hub)])}
+    exact = [node for node in range(200) if hubs.sum() < 2 or node not in near]
+    assert len(exact) > 20
+    assert triangles(graph)[exact].tolist() == [expected[node] for node in exact]
 
 
 def test_columns_are_degrees_around_a_node_and_its_clustering() -> None:
@@ -36,7 +36,9 @@ def test_columns_are_degrees_around_a_node_and_its_clustering() -> None:
     np.testing.assert_allclose(columns[:, 1], [one.mean() for one in around], rtol=1e-5)
     np.testing.assert_allclose(columns[:, 3], [one.std() for one in around], atol=1e-3)
     clustering = nx.clustering(network)
-    np.testing.assert_allclose(columns[:, 4], [clustering[node] for node in range(200)], atol=1e-6)
+    few = graph.degrees <= 32
+    expected = np.array([clustering[node] for node in range(200)])
+    np.testing.assert_allclose(columns[few, 4], expected[few], atol=0.02)
 
 
 def test_classes_by_degree_are_learnt() -> None:

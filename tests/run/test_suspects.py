@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
 from nodecopy.graph import Graph
+from nodecopy.graph.shared import shared_neighbours
 from nodecopy.run import suspect_edges, suspects
-from nodecopy.run.suspects import PairEvidence, shared_neighbours
+from nodecopy.run.suspects import PairEvidence
 
 
 def random_graph(nodes: int = 60, edges: int = 200) -> Graph:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -24,13 +23,11 @@ from nodecopy.classifiers.neural import FittedNetwork
 from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import Graph, RowGraph
+from nodecopy.graph.shared import triangles
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.weights import MaximumPosterior
-
-# Paths of two edges that are compared with the edges at a time.
-_PATHS = 2**24
 
 
 @savable
@@ -110,34 +107,9 @@ def role_columns(graph: Graph) -> NDArray[np.float32]:
         one_hop,
         two_hops,
         np.sqrt(np.maximum(variance, 0.0)),
-        triangles(adjacency) / pairs,
+        triangles(plain) / pairs,
     )
     return np.stack(columns, axis=1).astype(np.float32)
-
-
-def triangles(adjacency: sp.csr_array[np.float64]) -> NDArray[np.float64]:
-    """Return the number of triangles that each node is in [N].
-
-    Edges point from the end of smaller degree to the other, so that each triangle u → v → w, u → w
-    is found once, and hubs have few edges that leave them: O(E^1.5) at most.
-    """
-    n, degree = adjacency.shape[0], np.diff(adjacency.indptr)
-    rank = np.empty(n, np.int64)
-    rank[np.argsort(degree, kind="stable")] = np.arange(n)
-    source = np.repeat(np.arange(n), degree)
-    up = rank[source] < rank[adjacency.indices]
-    edges = sp.csr_array((np.ones(up.sum()), (source[up], adjacency.indices[up])), (n, n))
-    leaving = np.diff(edges.indptr)
-    paths = np.cumsum(np.asarray(edges @ leaving.astype(np.float64)))
-    part = (paths // _PATHS).astype(np.int64)  # of each row, ascending
-    count = np.zeros(n)
-    for start, stop in pairwise([*np.flatnonzero(np.diff(part, prepend=-1)), n]):
-        rows = edges[start:stop]
-        closed = (rows @ edges).multiply(rows).tocsr()  # paths u → v → w for each edge u → w
-        count[start:stop] += closed.sum(1)
-        count += closed.sum(0)
-        count += (rows @ edges.T).multiply(rows).tocsr().sum(0)  # u → w ← v for each edge u → v
-    return count
 
 
 def _mapped(kernel: FittedKernelMap | None, columns: NDArray[np.float32]) -> FeatureMatrix:

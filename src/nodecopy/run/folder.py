@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
+from nodecopy.graph.shared import shared_neighbours
 from nodecopy.progress import Progress, stages
 from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 from nodecopy.run.source import true_labels
-from nodecopy.run.suspects import shared_neighbours
 from nodecopy.run.table_file import Columns, write_table
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
