@@ -75,7 +75,8 @@ def label(
                     threading.Thread(
                         target=webbrowser.open, args=(served.url,), daemon=True
                     ).start()
-                threading.Event().wait()
+                while True:  # a signal that another thread received is seen when the wait ends
+                    threading.Event().wait(0.5)
             except KeyboardInterrupt:  # before the server is stopped, which may take seconds
                 print(f"\n{_what_follows(session)}", flush=True)
         if session.unwritten:
