@@ -56,6 +56,16 @@ def test_a_part_of_the_graph_labels_all_of_it_as_well(task, within, problem):
     assert 0 < within.part.escaped < 1
 
 
+def test_components_of_a_negligible_weight_are_left_out(task):
+    components = Component(DiffusionClassifier()), Component(RoleClassifier(), 1e-3)
+    whole = StackedClassifier(components).fit(task)
+    assert whole.pool.weights[1] < 0.01
+    within = StackedClassifier(components, most_nodes=300).fit(task)
+    alone = StackedClassifier(components[:1], most_nodes=300).fit(task)
+    assert within.pool.weights == (1.0,)
+    np.testing.assert_allclose(within.probabilities, alone.probabilities, atol=0.01)
+
+
 def test_roles_and_class_shares_are_those_of_the_whole_graph(task):
     degrees = task.graph.degrees
     truth = (degrees > np.median(degrees)).astype(int)

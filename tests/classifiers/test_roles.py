@@ -39,6 +39,7 @@ def test_columns_are_degrees_around_a_node_and_its_clustering() -> None:
     few = graph.degrees <= 32
     expected = np.array([clustering[node] for node in range(200)])
     np.testing.assert_allclose(columns[few, 4], expected[few], atol=0.02)
+    assert np.array_equal(role_columns(graph, np.arange(0, 200, 7)), columns[::7])
 
 
 def test_classes_by_degree_are_learnt() -> None:

@@ -18,7 +18,8 @@ model selection").
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,15 @@ class Pool:
             )
         if min(self.weights, default=-1) < 0 or not np.isclose(sum(self.weights), 1.0):
             raise ModelError(f"weights of a pool must sum to one; got {self.weights}")
+
+    def of(self, kept: Sequence[bool]) -> Pool:
+        """Return the pool of some of the classifiers, their weights in the same proportions."""
+        weights = tuple(compress(self.weights, kept))
+        return replace(
+            self,
+            weights=tuple(weight / sum(weights) for weight in weights),
+            calibrators=tuple(compress(self.calibrators, kept)),
+        )
 
     def apply(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
         """Pool predictions of C classifiers [C, n, K] -> [n, K]."""

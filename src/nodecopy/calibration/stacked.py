@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ from nodecopy.saving import savable
 _SUBGRAPH_GROWTH_FROM = 1_000_000
 # Nodes per start of a further walk, where the walks from the labels do not fill the part.
 _NODES_PER_WALK = 10
+# Components of a smaller weight are not applied to a graph that was fitted in part.
+_LEAST_WEIGHT = 0.01
 
 
 @savable
@@ -105,8 +108,6 @@ class StackedClassifier:
         else:
             part = _part(task, size, child_seed(seed, "part"))
             fitting, applying = stages(progress, [1, 1])
-            if any(getattr(one.classifier, "uses_roles", False) for one in self.components):
-                task = replace(task, roles=role_columns(task.graph))  # those of the whole graph
             fitted, reliable = self._fit(task, part.nodes, seed, unit, fitting, executor)
             at = Placement(memory=task.memory, executor=executor)
             fitted = fitted.extended(part, (task.graph, reliable), task.features, at, applying)
@@ -146,6 +147,9 @@ class StackedClassifier:
     ) -> tuple[FittedStack, Graph]:
         """Fit within some nodes, or all; return also the whole graph with reliable edges."""
         part = task if nodes is None else task.part(nodes)
+        of_roles = any(getattr(one.classifier, "uses_roles", False) for one in self.components)
+        if nodes is not None and of_roles:
+            part = replace(part, roles=role_columns(task.graph, nodes))  # in the whole graph
         kernel = None
         if self.features is not None:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
@@ -301,7 +305,7 @@ class FittedStack:
         at: Placement = HERE,
         progress: Progress | None = None,
     ) -> FittedStack:
-        """Return a fit to a part of a graph, applied to all of it.
+        """Return a fit to a part of a graph, applied to all of it without negligible components.
 
         Args:
             part: which nodes it was fitted to.
@@ -310,10 +314,22 @@ class FittedStack:
             at: how to compute.
             progress: told how many components have been applied.
         """
-        held_out, nodes = self.held_out, part.nodes
+        fitted, nodes = self._of([w >= _LEAST_WEIGHT for w in self.pool.weights]), part.nodes
+        held_out = fitted.held_out
         held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
-        posterior = self._apply(graphs, features, replace(at, nodes=nodes), progress)
-        return replace(self, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
+        posterior = fitted._apply(graphs, features, replace(at, nodes=nodes), progress)
+        return replace(fitted, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
+
+    def _of(self, kept: Sequence[bool]) -> FittedStack:
+        """Return the stack of some components, their weights in the same proportions."""
+        held_out = self.held_out
+        return replace(
+            self,
+            components=tuple(compress(self.components, kept)),
+            held_out=replace(held_out, probabilities=held_out.probabilities[np.array(kept)]),
+            pool=self.pool.of(kept),
+            edges=replace(self.edges, components=tuple(compress(self.edges.components, kept))),
+        )
 
     def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
         """Apply every component to another graph, and pool their predictions."""

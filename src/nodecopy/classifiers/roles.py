@@ -86,8 +86,8 @@ class FittedRoles:
         return self.classifier.predict_proba(graph, _mapped(self.kernel, columns), at)
 
 
-def role_columns(graph: Graph) -> NDArray[np.float32]:
-    """Return what the position of each node is described by [N, 5].
+def role_columns(graph: Graph, nodes: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+    """Return what the position of each node, or of some, is described by [n, 5].
 
     >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     >>> np.round(role_columns(star)[:2].astype(float), 1).tolist()
@@ -107,9 +107,10 @@ def role_columns(graph: Graph) -> NDArray[np.float32]:
         one_hop,
         two_hops,
         np.sqrt(np.maximum(variance, 0.0)),
-        triangles(plain) / pairs,
+        triangles(plain, nodes) / pairs,
     )
-    return np.stack(columns, axis=1).astype(np.float32)
+    rows = slice(None) if nodes is None else nodes
+    return np.stack([column[rows] for column in columns], axis=1).astype(np.float32)
 
 
 def _mapped(kernel: FittedKernelMap | None, columns: NDArray[np.float32]) -> FeatureMatrix:

@@ -107,8 +107,7 @@ class Task:
         labels = self.labels[nodes]
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
-        roles = None if self.roles is None else self.roles[nodes]
-        return Task(graph, features, labels, train, val, self.num_classes, self.memory, roles)
+        return Task(graph, features, labels, train, val, self.num_classes, self.memory)
 
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
