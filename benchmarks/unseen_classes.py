@@ -1,0 +1,131 @@
+"""None of these: each class in turn has no label; are its nodes found?
+
+    OMP_NUM_THREADS=1 python -m benchmarks.unseen_classes [--trials 2] [--only cora]
+    python -m benchmarks.unseen_classes --show --page docs/trust.md
+
+Random splits of the three datasets without the labels of one class; all nodes without a label are
+tested. AUROC of `NodeCopyClassifier.novelty`, of one minus the confidence, and of the entropy; the
+share of nodes that novelty expects beside the true one; and the same where every class has labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmarks.compared import (
+    Comparison,
+    Key,
+    Row,
+    arguments,
+    compute,
+    publish,
+    shared_rows,
+    trials_per_cell,
+)
+from benchmarks.markdown import markdown_rows
+from nodecopy import NodeCopyClassifier
+from nodecopy.data import NodeDataset, load_dataset, random_split
+
+CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3}
+ALL = "every class has labels"
+SCORES = {"novelty": "novelty", "1 − confidence": "confidence", "entropy": "entropy"}
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A dataset, its labels where they are known, and the class that has none, or -1."""
+
+    data: NodeDataset
+    y: np.ndarray
+    unseen: int
+
+
+def problem(name: str, unseen: int, labels: int, trial: int) -> Unseen:
+    """Show a random split without the labels of a class."""
+    data = load_dataset(name)
+    train = random_split(data, labels, trial).train
+    y = np.full(data.num_nodes, -1)
+    y[train] = data.labels[train]
+    return Unseen(data, np.where(y == unseen, -1, y), unseen)
+
+
+def measure(given: Unseen, method: NodeCopyClassifier, trial: int) -> Row:
+    """Fit the default; say how well each score ranks the nodes of the unseen class."""
+    clf = method.set_params(random_state=trial).fit(given.data.graph, given.data.features, given.y)
+    posterior, none = clf.uncertainty(), clf.novelty()
+    test = (given.y < 0) & (given.data.labels >= 0)
+    new = given.data.labels[test] == given.unseen
+    row = {
+        "share": round(float(new.mean()), 5),
+        "expected": round(float(none[test].mean()), 5),
+        "above": round(float((none[test] > 0.5).mean()), 5),
+        "right": round(float(new[none[test] > 0.5].sum() / len(new)), 5),
+    }
+    values = -posterior.probabilities.max(1), posterior.entropy
+    for name, value in zip(SCORES.values(), (none, *values), strict=True):
+        if new.any():
+            row[name] = round(float(roc_auc_score(new, value[test])), 5)
+    return row
+
+
+COMPARISON = Comparison(
+    cases={
+        f"{name}, {ALL if k < 0 else k}": partial(problem, name, k)
+        for name, count in CLASSES.items()
+        for k in range(-1, count)
+    },
+    methods={"default": lambda _: NodeCopyClassifier(progress=False)},
+    labels=(5, 20),
+    rows=Path("results", "unseen-classes.jsonl"),
+    measure=measure,
+)
+
+
+def tables(rows: Mapping[Key, Row]) -> str:
+    """Return means over the classes of each dataset."""
+    cells = [
+        shared_rows(COMPARISON, rows, case, labels)
+        for case in COMPARISON.cases
+        for labels in COMPARISON.labels
+    ]
+    heads = ["", *(f"AUROC in %, {name}" for name in SCORES)]
+    heads += ["nodes of it, %", "expected, %", "above 0.5, %", "of these right, %"]
+    return trials_per_cell(cells) + "\n\n" + markdown_rows(heads, list(_lines(rows)))
+
+
+def _lines(rows: Mapping[Key, Row]) -> Iterator[list[str]]:
+    for labels in COMPARISON.labels:
+        for name in CLASSES:
+            several = [
+                r for (c, n, *_), r in rows.items() if n == labels and c.startswith(f"{name},")
+            ]
+            for what, chosen in (("a class without labels", True), (ALL, False)):
+                held = [row for row in several if ("novelty" in row) is chosen]
+                if held:
+                    yield [f"{name}, {labels} labels, {what}", *_cells(held, ranked=chosen)]
+
+
+def _cells(held: list[Row], *, ranked: bool) -> Iterator[str]:
+    for name in SCORES.values():
+        yield f"{100 * np.mean([row[name] for row in held]):.1f}" if ranked else ""
+    share, expected, above, right = (
+        100 * float(np.mean([row[name] for row in held]))
+        for name in ("share", "expected", "above", "right")
+    )
+    yield from (f"{share:.1f}", f"{expected:.1f}", f"{above:.1f}")
+    yield f"{100 * right / above:.0f}" if above else ""
+
+
+def main() -> None:
+    chosen = arguments(COMPARISON, str(__doc__)).parse_args()
+    publish(tables(compute(COMPARISON, chosen)), chosen.page, "unseen")
+
+
+if __name__ == "__main__":
+    main()
