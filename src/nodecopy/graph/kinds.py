@@ -1,8 +1,8 @@
 """Kinds of edges: several graphs over the same nodes as one, the edges of each kind kept apart.
 
 The graph has the edges of all kinds, in both directions, and is what it would be without kinds: an
-edge of several kinds counts once, with its largest weight. A directed kind is two kinds, its edges
-there ("out") and back ("in"), so that citing and being cited may differ.
+edge of several kinds counts once, with its largest weight. The edges of a kind may be directed, so
+that citing and being cited can mean something else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from nodecopy.errors import GraphError, listed, shown
 from nodecopy.graph.arrays import FloatArray
 from nodecopy.graph.graph import Graph
 
-OUT, IN = "out", "in"
 # Names that a message lists.
 _SHOWN = 5
 
@@ -24,35 +23,28 @@ def join_kinds(kinds: Mapping[str, Graph]) -> Graph:
     """Return the graph of all edges, with the graph of each kind; at least one is needed.
 
     Args:
-        kinds: the graph of each kind by its name. The name of a directed graph may be empty.
+        kinds: the graph of each kind by its name, directed or not.
 
     >>> pays = Graph.from_edges(3, [(0, 1)])
     >>> calls = Graph.from_edges(3, [(1, 0), (1, 2)], directed=True)
     >>> both = join_kinds({"pays": pays, "calls": calls})
     >>> both, list(both.kinds)
-    (Graph(nodes=3, edges=2, undirected, 3 kinds), ['pays', 'calls (out)', 'calls (in)'])
+    (Graph(nodes=3, edges=2, undirected, 2 kinds), ['pays', 'calls'])
     """
-    apart: dict[str, Graph] = {}
-    for name, graph in kinds.items():
-        if graph.directed:
-            there, back = (f"{name} ({way})" if name else way for way in (OUT, IN))
-            apart |= {there: graph, back: graph.transpose()}
-        else:
-            apart[name] = graph
     graphs = list(kinds.values())
     if len({graph.num_nodes for graph in graphs}) != 1:
         raise GraphError(
             f"all kinds of edges need the same nodes; got {[one.num_nodes for one in graphs]}"
         )
-    if len(apart) == 1:
-        return _with_kinds(graphs[0], apart)
+    if len(graphs) == 1:
+        return _with_kinds(graphs[0].symmetrise(), kinds)
     whole = Graph.from_edges(
         graphs[0].num_nodes,
         np.concatenate([graph.edges() for graph in graphs]),
         _weights(graphs),
         self_loops="keep",
     )
-    return _with_kinds(whole, apart)
+    return _with_kinds(whole, kinds)
 
 
 def align_kinds(graph: Graph, names: Sequence[str]) -> Graph:
