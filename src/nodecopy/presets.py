@@ -72,8 +72,8 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     features spread over the graph, with edges weighted by their reliability and as they are. Roles
     are for classes that are positions in the graph. All join the pool, with the same prior weight.
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
-    than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Of several kinds
-    of edges, each has members of its own beside those on all edges: copied diffusion, and two hops.
+    than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
+    of several kinds of edges has members of its own: copied diffusion, and two hops.
 
     Args:
         n_zeta: V, copied graphs in each round.

@@ -15,6 +15,8 @@ from nodecopy.errors import GraphError, listed, shown
 from nodecopy.graph.arrays import distinct, unpacked
 from nodecopy.graph.graph import Graph
 
+# Name of the kind of directed edges that have none.
+ONE_KIND = "edges"
 # Names that a message lists.
 _SHOWN = 5
 

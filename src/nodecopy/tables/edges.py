@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import DatasetError, counted
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.machine import size_text
 from nodecopy.tables.columns import (
@@ -35,8 +35,6 @@ _ROW_BYTES = 80
 
 # Most kinds of edges: a column of more is taken for something else.
 MOST_KINDS = 256
-# Name of the only kind, where edges are directed and have no kinds.
-_ONE_KIND = "edges"
 _AS_ONE = "--edge-kind none reads all edges as one kind"
 
 
@@ -162,7 +160,7 @@ def build_graph(
 
     It is undirected. If edges have kinds, or are directed, it keeps the edges of each kind.
     """
-    kinds = rows.kinds or (_ONE_KIND,)
+    kinds = rows.kinds or (ONE_KIND,)
     parts = [(rows.pairs, rows.weights)]
     if rows.kind is not None:
         order = np.argsort(rows.kind, kind="stable")
