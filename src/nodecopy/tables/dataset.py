@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +58,7 @@ class TableDataset:
 
 
 def read_tables(
-    edges: PathLike,
+    edges: PathLike | Sequence[PathLike],
     labels: PathLike | Sequence[PathLike] | None = None,
     nodes: PathLike | Sequence[PathLike] | None = None,
     *,
@@ -72,8 +74,10 @@ def read_tables(
     and of the tables of nodes. docs/tables.md has examples.
 
     Args:
-        edges: two ids in each row, and perhaps a weight. The graph is undirected and simple:
-            an edge counts in both directions and once, self-loops are dropped.
+        edges: two ids in each row, and perhaps a weight and a kind; one file, or one for each kind.
+            The graph is undirected and simple: an edge counts in both directions and once,
+            self-loops are dropped. With kinds or ``directed=True``, ``graph.kinds`` has the edges
+            of each kind.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any kind in each row, or id, feature and value; one file or
@@ -136,12 +140,15 @@ def read_tables(
                 encoder = encoder or _fitted(columns)
         db.raise_problems()
         rows = fetch_edges(db)
-        notes = [note for table, _ in db.loaded.values() for note in table.notes]
+        tables = {table.path: table for table, _ in db.loaded.values()}
+        notes = [note for table in tables.values() for note in table.notes]
         notes += _node_notes(db, sources, ids)
         edge_path = db.loaded["edges"][0].path
+        files = [edges] if isinstance(edges, (str, os.PathLike)) else edges
     done(3)
-    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
-    of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
+    directed = bool(settings.directed)
+    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
+    of_edges = [f"{', '.join(Path(file).name for file in files)}: {note}" for note in of_edges]
     of_nodes, names = [NO_FEATURES], None if columns is None else columns.names
     features: Features
     if columns is None or encoder is None:

@@ -11,7 +11,7 @@ import json
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,10 +33,13 @@ from nodecopy.tables.options import RepeatedEdges
 from nodecopy.typed import Settings
 
 MANIFEST, ENCODER = "graph.json", "columns.safetensors"
-_INTEGERS = ("indptr", "indices", "labels", "features_indptr", "features_indices")
+_INTEGERS = (
+    *("indptr", "indices", "labels", "features_indptr", "features_indices"),
+    *("kind_indptr", "kind_indices"),
+)
 _KINDS = {
     **dict.fromkeys((*_INTEGERS, "ids", "id_offsets", "name_offsets"), "i"),
-    **dict.fromkeys(("weights", "features", "features_data"), "f"),
+    **dict.fromkeys(("weights", "features", "features_data", "kind_weights"), "f"),
     **dict.fromkeys(("id_text", "name_text"), "u"),
 }
 _CSR = ("data", "indices", "indptr")
@@ -60,6 +63,7 @@ class _Manifest(Settings):
     label_files: list[str]
     repeated_edges: RepeatedEdges
     digests: dict[str, str]
+    kinds: dict[str, bool] = field(default_factory=dict)  # of edges, and whether each is directed
 
 
 def check_graph_folder(path: PathLike) -> Path:
@@ -100,6 +104,7 @@ def write_graph(
                 label_files=list(label_files),
                 repeated_edges=table.repeated_edges,
                 digests=digests,
+                kinds={name: kind.directed for name, kind in table.dataset.graph.kinds.items()},
             )
             text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
             (fresh / MANIFEST).write_text(text, encoding="utf-8")
@@ -150,8 +155,10 @@ def open_graph(
                 raise ValueError("it does not have its digest")
     with _damage_named(folder):
         if verify:
-            _check_arrays(arrays, len(names), len(classes))
-        graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
+            _check_arrays(arrays, len(names), len(classes), len(manifest.kinds))
+        kinds = _kinds(arrays, manifest.kinds)
+        parts = arrays["indptr"], arrays["indices"], arrays.get("weights")
+        graph = Graph.trusted(*parts, kinds=kinds)
         features = _features(arrays, (graph.num_nodes, len(names)))
         dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
         ids, notes = ids_from(arrays), manifest.notes
@@ -196,6 +203,11 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     }
     if graph.weights is not None:
         arrays["weights"] = graph.weights
+    if kinds := list(graph.kinds.values()):
+        arrays["kind_indptr"] = np.stack([kind.indptr for kind in kinds])  # [T, N + 1]
+        arrays["kind_indices"] = np.concatenate([kind.indices for kind in kinds])
+        if any(kind.weights is not None for kind in kinds):
+            arrays["kind_weights"] = np.concatenate([kind.to_scipy().data for kind in kinds])
     if isinstance(features, np.ndarray):
         arrays["features"] = features
     else:
@@ -204,6 +216,19 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     if table.names is not None:
         arrays |= string_arrays(table.names, "name")
     return arrays | id_arrays(table.ids)
+
+
+def _kinds(arrays: Arrays, kinds: Mapping[str, bool]) -> dict[str, Graph]:
+    """Return the graph of each kind of edges."""
+    graphs, start = {}, 0
+    for at, (name, directed) in enumerate(kinds.items()):
+        indptr = arrays["kind_indptr"][at]
+        stop = start + int(indptr[-1])
+        weights = arrays.get("kind_weights")
+        part = None if weights is None else weights[start:stop]
+        graphs[name] = Graph.trusted(indptr, arrays["kind_indices"][start:stop], part, directed)
+        start = stop
+    return graphs
 
 
 def _features(arrays: Arrays, shape: tuple[int, int]) -> Features:
@@ -224,7 +249,7 @@ def _read_manifest(folder: Path) -> _Manifest:
     return manifest
 
 
-def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
+def _check_arrays(arrays: Arrays, num_features: int, num_classes: int, num_kinds: int) -> None:
     """Refuse arrays whose types, shapes or indices do not fit each other."""
     n = len(arrays["indptr"]) - 1
     weights, labels = arrays.get("weights", arrays["indices"]), arrays["labels"]
@@ -236,11 +261,18 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
         "features": (n, num_features),
         "features_indptr": (n + 1,),
         "weights": arrays["indices"].shape,
+        "kind_indptr": (num_kinds, n + 1),
+        "kind_weights": arrays.get("kind_indices", labels).shape,
     }
     for name, array in arrays.items():
         if array.dtype.kind != _KINDS[name] or array.shape != shapes.get(name, array.shape):
             raise ValueError(f"{_file(name)} does not fit the other files")
     _check_csr(weights, arrays["indices"], arrays["indptr"], n)
+    start = 0
+    for indptr in arrays.get("kind_indptr", ()):
+        part = arrays["kind_indices"][start : start + int(indptr[-1])]
+        _check_csr(part, part, indptr, n)
+        start += len(part)
     if "features" not in arrays:
         data, indices, indptr = (arrays[f"features_{part}"] for part in _CSR)
         _check_csr(data, indices, indptr, num_features)
