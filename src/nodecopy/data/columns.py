@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.kernel_map import KernelMap, has_units
 from nodecopy.errors import DatasetError, counted
 
 Kind = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
@@ -67,6 +68,12 @@ class NodeColumns:
             if kind == "name":
                 return np.array([value or "" for value in self.values[column]], object)
         return None
+
+    def of(self, nodes: slice) -> NodeColumns:
+        """Return the columns of some nodes."""
+        listed = None if self.listed is None else self.listed[nodes]
+        values = {name: column[nodes] for name, column in self.values.items()}
+        return replace(self, values=values, absent=self.absent[nodes], listed=listed)
 
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
@@ -121,6 +128,21 @@ def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> Nod
     columns = NodeColumns(settled, values, np.zeros(len(frame), bool))
     categories = {name: kind for name, kind in settled.items() if kind == "category"}
     return columns.detected(categories) if kinds is None else columns
+
+
+def columns_of_matrix(matrix: Any) -> NodeColumns:
+    """Return numbers in units as columns of numbers, and counts, marks or many as listed features.
+
+    Args:
+        matrix: a dense array or a SciPy matrix, a row per node [n, D].
+    """
+    n, width = matrix.shape
+    absent = np.zeros(n, bool)
+    names = tuple(map(str, range(width)))
+    if has_units(matrix) and width <= KernelMap().most_columns:
+        values = {name: matrix[:, at].astype(np.float32) for at, name in enumerate(names)}
+        return NodeColumns(dict.fromkeys(names, "number"), values, absent)
+    return NodeColumns({}, {}, absent, sp.csr_array(matrix, dtype=np.float32), names)
 
 
 def placed(cells: NDArray[Any], rows: NDArray[Any], num_rows: int, kind: str) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from nodecopy.data.columns import columns_of_frame, is_plain_frame
 from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import Encoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import Graph
@@ -36,7 +38,8 @@ class GraphInput(NamedTuple):
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns.
+    made of columns; ``kinds`` are how many nodes each kind has, in their order, where there are
+    several.
     """
 
     graph: Graph
@@ -46,7 +49,8 @@ class GraphInput(NamedTuple):
     names: Sequence[Hashable] | None = None
     checked: bool = False
     classes: Sequence[Any] | None = None
-    encoder: ColumnEncoder | None = None
+    encoder: Encoder | None = None
+    kinds: Mapping[str, int] = MappingProxyType({})
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -72,16 +76,11 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     """
     if isinstance(source, Graph):
         return GraphInput(source)
-    if hasattr(source, "edge_types"):
-        raise GraphError(
-            f"a {type(source).__name__} has several kinds of nodes or edges; accepted is one kind: "
-            "data.to_homogeneous(), or a Data of one of them"
-        )
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
         given = _from_dataset(source.dataset)
-        return given._replace(names=source.ids, encoder=source.encoder)
+        return given._replace(names=source.ids, encoder=source.encoder, kinds=source.kinds)
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
@@ -106,7 +105,7 @@ def is_graph(value: Any) -> bool:
 
 
 def read_features(
-    graph: Any, X: Any, num_nodes: int | None = None, encoder: ColumnEncoder | None = None
+    graph: Any, X: Any, num_nodes: int | None = None, encoder: Encoder | None = None
 ) -> GraphInput:
     """Return a graph with the features given beside it, or inside it, or None.
 
@@ -135,7 +134,7 @@ def read_features(
         features = check_features(given.graph, matrix if order is None else matrix[order]).features
     blocks = encoder or given.encoder
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
-    if blocks is None or len(blocks.widths) < 2:
+    if blocks is None or not blocks.blocks:
         features = stored_by_density(features)
     return given._replace(features=features)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ from nodecopy.data.convert import (
     to_matrix,
     training_labels,
 )
-from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.hetero import has_kinds, read_kinds
+from nodecopy.data.kinds import Encoder, num_classified, spans
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
@@ -47,8 +50,10 @@ class LabelledNodes:
         scaling: how the features were scaled.
         labels: the class of each node, where it is known.
         held: labelled nodes that are held out for early stopping.
-        names: of the nodes, where they have others than their numbers [N].
+        names: of the nodes.
         encoder: how features were made of columns, where they were.
+        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
+            where there is one kind.
     """
 
     graph: Graph
@@ -58,8 +63,9 @@ class LabelledNodes:
     scaling: Scaling
     labels: EncodedLabels
     held: NDArray[np.int64]
-    names: Sequence[Hashable] | None = None
-    encoder: ColumnEncoder | None = None
+    names: NodeNames
+    encoder: Encoder | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict)
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -69,8 +75,11 @@ class LabelledNodes:
     ) -> LabelledNodes:
         """Read the arguments of `NodeCopyClassifier.fit`."""
         y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "__len__") else y
-        rows = None if y is None or names_rows(y) else len(y)
-        given = read_features(graph, X, rows)
+        if has_kinds(graph, X):
+            given, y = read_kinds(graph, X, y)
+        else:
+            rows = None if y is None or names_rows(y) else len(y)
+            given = read_features(graph, X, rows)
         labels, features, hubs = _labels(given, y), given.features, None
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
@@ -78,9 +87,10 @@ class LabelledNodes:
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)
         compared = features if scaling.shift is None else scaled
-        held = node_numbers(validation, given.graph.num_nodes, "validation")
-        parts = given.graph, scaled, compared, hubs, scaling, labels, held, given.names
-        nodes = cls(*parts, encoder=given.encoder)
+        names = NodeNames.of(given)
+        held = names.numbers(validation, "validation")
+        parts = given.graph, scaled, compared, hubs, scaling, labels, held, names
+        nodes = cls(*parts, encoder=given.encoder, kinds=dict(given.kinds))
         return nodes._with_block_weights() if normalise == "auto" else nodes
 
     def task(self, memory: int | None) -> Task:
@@ -89,13 +99,13 @@ class LabelledNodes:
         train = np.setdiff1d(np.flatnonzero(numbers >= 0), self.held)
         k = len(classes)
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
-        return replace(task, memory=memory)
+        return replace(task, memory=memory, kinds=tuple(self.kinds.values()))
 
-    def with_labels(self, more: Mapping[int, Any]) -> LabelledNodes:
+    def with_labels(self, more: Mapping[Any, Any]) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
-        nodes = node_numbers(list(more), self.graph.num_nodes)
+        nodes = self.names.numbers(list(more))
         labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
@@ -104,10 +114,10 @@ class LabelledNodes:
 
     def _with_block_weights(self) -> LabelledNodes:
         """Return the nodes with blocks of columns weighted by their information about labels."""
-        widths = () if self.encoder is None else self.encoder.widths
-        if len(widths) < 2:
+        blocks = () if self.encoder is None else self.encoder.blocks
+        if not blocks:
             return self
-        scaling = weighted_blocks(self.compared, widths, self.labels.numbers)
+        scaling = weighted_blocks(self.graph, self.compared, blocks, self.labels.numbers)
         return replace(self, scaling=scaling, features=scaling.apply(self.graph, self.compared))
 
     def embedding(self, seed: int) -> NDArray[np.float32] | None:
@@ -124,9 +134,16 @@ class LabelledNodes:
     def suggest(
         self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()
     ) -> NextLabels:
-        """Return the nodes most worth labelling, the best first; see `next_labels`."""
-        allowed = np.ones(self.graph.num_nodes, bool)
-        allowed[node_numbers(excluded, self.graph.num_nodes, "exclude")] = False
+        """Return the nodes most worth labelling, the best first; see `next_labels`.
+
+        Args:
+            posterior: of the nodes that classes belong to.
+            count: how many nodes to return.
+            seed: of samples.
+            excluded: nodes that are not to be suggested.
+        """
+        allowed = np.ones(len(posterior.probabilities), bool)
+        allowed[self.names.numbers(excluded, "exclude")] = False
         return next_labels(
             self.graph,
             self.compared,
@@ -137,6 +154,78 @@ class LabelledNodes:
             seed=seed,
             seen=self.embedding(seed),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class NodeNames:
+    """What nodes are called: their names where the graph has names, else their numbers.
+
+    Attributes:
+        names: of all nodes [N]; None where they have numbers only.
+        count: nodes that classes belong to, the first ones.
+    """
+
+    names: Sequence[Hashable] | NDArray[Any] | None
+    count: int
+
+    @classmethod
+    def of(cls, given: GraphInput) -> NodeNames:
+        """Return the names of a graph; numbers in their order are no names."""
+        n, names = given.graph.num_nodes, given.names
+        plain = names is None or list(names) == list(range(n))
+        return cls(None if plain else names, num_classified(given.kinds, n))
+
+    def numbers(self, nodes: Any, what: str = "nodes") -> NDArray[np.int64]:
+        """Return the numbers of nodes given by name, by number unless names are, or as a mask."""
+        values = None if self.names is None or is_graph(nodes) else to_matrix(nodes)
+        if values is None or values.dtype.kind == "b" or not values.size:
+            return node_numbers(nodes, self.count, what)
+        values = values.tolist() if hasattr(nodes, "dtype") else list(nodes)
+        places = [self._number.get(name, -1) for name in values]
+        if -1 in places and values_are_numbers(values) and not self._are_numbers:
+            return node_numbers(nodes, self.count, what)
+        for name, place in zip(values, places, strict=True):
+            if not 0 <= place < self.count:
+                raise ModelError(self._unknown(name, place))
+        return np.array(places, np.int64)
+
+    def named(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the names of nodes, or their numbers."""
+        if self.names is None:
+            return numbers
+        if isinstance(self.names, np.ndarray):
+            return self.names[numbers]
+        named = np.empty(len(numbers), object)
+        named[:] = [self.names[number] for number in numbers]
+        return named
+
+    def places(self, names: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
+        """Return the numbers of names, -1 where they are new [n]."""
+        wanted = names.tolist() if isinstance(names, np.ndarray) else names
+        return np.array([self._number.get(name, -1) for name in wanted], np.int64)
+
+    @cached_property
+    def _number(self) -> dict[Hashable, int]:
+        names = self.names.tolist() if isinstance(self.names, np.ndarray) else self.names or ()
+        return {name: number for number, name in enumerate(names)}
+
+    @property
+    def _are_numbers(self) -> bool:
+        return any(isinstance(name, (int, np.integer)) for name in self._number)
+
+    def _unknown(self, name: Hashable, place: int) -> str:
+        if place >= self.count:
+            return f"{name!r} is a node of another kind than the one that has classes"
+        near = difflib.get_close_matches(str(name), map(str, self._number), n=1)
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"nodes are {shown(list(self._number)[:3])}"
+        )
+        return f"no node is called {name!r}; {hint}"
+
+
+def values_are_numbers(values: Sequence[Any]) -> bool:
+    """Tell whether all values are integers."""
+    return all(isinstance(value, (int, np.integer)) for value in values)
 
 
 def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.int64]:
@@ -166,22 +255,33 @@ def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.
     return picked.astype(np.int64)
 
 
-def numbers_by_name(given: GraphInput, fitted: LabelledNodes | None) -> NDArray[np.int64] | None:
-    """Return the number in the fit of each node by its name, -1 for new ones; None without names.
+def numbers_in_fit(
+    given: GraphInput, fitted: NodeNames, kinds: Mapping[str, int]
+) -> NDArray[np.int64] | None:
+    """Return the number in the fit of each node, -1 for new ones; None where they are the same.
+
+    Nodes with names are matched by name, those of several kinds by their place among their kind.
 
     Raises:
         ModelError: the names of the fit are not known, and these are not its numbers.
     """
-    if given.names is None or list(given.names) == list(range(len(given.names))):
+    names = NodeNames.of(given)
+    if names.names is not None:
+        if fitted.names is None:
+            raise ModelError(
+                "the nodes of this graph have names, and those of the fit are not known: give a "
+                "matrix or edge_index with the nodes in the order of the fit, new ones after them"
+            )
+        return fitted.places(names.names)
+    if not given.kinds:
         return None
-    known = None if fitted is None else fitted.names
-    if known is None:
-        raise ModelError(
-            "the nodes of this graph have names, and those of the fit are not known: give a matrix "
-            "or edge_index with the nodes in the order of the fit, new ones after them"
-        )
-    number = {name: node for node, name in enumerate(known)}
-    return np.array([number.get(name, -1) for name in given.names], np.int64)
+    numbers = np.full(given.graph.num_nodes, -1, np.int64)
+    earlier = spans(kinds)
+    for kind, here in spans(given.kinds).items():
+        there = earlier.get(kind, slice(0, 0))
+        shared = min(here.stop - here.start, there.stop - there.start)
+        numbers[here.start : here.start + shared] = np.arange(there.start, there.start + shared)
+    return numbers
 
 
 def renumbered(
@@ -201,8 +301,14 @@ def renumbered(
 
 
 def _labels(given: GraphInput, y: Any) -> EncodedLabels:
-    n = given.graph.num_nodes
-    labels = training_labels(given) if y is None else aligned_labels(y, n, given.names)
-    if len(labels) != n:
-        raise ModelError(f"the graph has {n} nodes but there are {len(labels)} labels")
-    return encode_labels(labels, given.classes if y is None else None)
+    n, names = given.graph.num_nodes, given.names
+    labels = training_labels(given) if y is None else aligned_labels(y, n, names)
+    first = num_classified(given.kinds, n)
+    if len(labels) not in (first, n):
+        raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
+    encoded = encode_labels(labels, given.classes if y is None else None)
+    if np.any(encoded.numbers[first:] >= 0):
+        raise ModelError(f"labels must be of {next(iter(given.kinds))!r}, which others are not")
+    numbers = np.full(n, -1, np.int64)
+    numbers[: len(labels)] = encoded.numbers
+    return encoded._replace(numbers=numbers)

@@ -21,11 +21,18 @@ _SURE = 0.9
 def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
     """Return the result of a fit in a few lines, after notes and warnings."""
     dataset, sizes = result.table.dataset, result.set_sizes
-    labelled = int((dataset.labels >= 0).sum())
+    labelled, count = int((dataset.labels >= 0).sum()), len(result.labels)
+    others = "; beside them " + ", ".join(
+        f"{size:,} {printable(name)}" for name, size in list(result.table.kinds.items())[1:]
+    )
     confidence = result.posterior.probabilities.max(1)
     sure = f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more"
     rows = [
-        ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
+        (
+            printable(next(iter(result.table.kinds), "nodes")),
+            f"{count:,}, {labelled:,} of them with a known label"
+            + others * bool(result.table.kinds),
+        ),
         ("classes", f"{len(result.class_names)}"),
         ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
         ("accuracy", _estimated(result)),

@@ -82,7 +82,7 @@ class ModelFolder:
         """Read a folder that `save` wrote."""
         classifier = NodeCopyClassifier.load(path)
         tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
-        fitted = len(classifier.posterior_.probabilities), classifier.n_features_in_
+        fitted = len(classifier.model_.probabilities), classifier.n_features_in_
         if fitted != (len(tables.labels), len(tables.feature_names)):
             raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
         return cls(classifier, tables)
@@ -113,6 +113,7 @@ class ModelFolder:
                 settings.edges,
                 nodes=settings.nodes,
                 encoder=self.classifier.encoder_,
+                kinds=tuple(self.classifier.kinds_),
                 max_memory=settings.max_memory,
                 progress=progress,
                 **reading,
@@ -138,7 +139,8 @@ class ModelFolder:
         named = replace(
             table, dataset=dataset, feature_names=names, notes=tuple(notes), encoder=encoder
         )
-        return named, self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
+        posterior = self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
+        return named, posterior.take(slice(named.num_classified))
 
     def predictions(
         self, table: TableDataset, posterior: Posterior, coverage: float | None = None

@@ -43,6 +43,8 @@ class TableOptions:
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
         label_columns: columns of the id and of the label.
+        label_kind: kind of nodes that classes belong to, the name of its first file; None is the
+            one that has labels.
         columns: kinds of columns of the nodes, such as ``"age=number"``; others are detected. See
             `COLUMN_KINDS`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
@@ -57,6 +59,9 @@ class TableOptions:
 
     edge_columns: tuple[str, ...] | None = _option("Columns of --edges: id,id or id,id,weight.")
     label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
+    label_kind: str | None = _option(
+        "Kind of nodes to predict, of several --nodes files. (default: the one with labels)"
+    )
     columns: tuple[str, ...] | None = _option(
         "Kinds of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
     )
