@@ -111,8 +111,8 @@ def neighbourhood(
         table: the observed graph, and its kinds of nodes.
         node: the one in the middle.
         known: class of each labelled node.
-        fit: to take predictions from; where there are none, the predicted class is -1. A node of the
-            second kind has the class -2, and so on.
+        fit: to take predictions from; where there are none, the predicted class is -1. A node of
+            the second kind has the class -2, and so on.
     """
     graph, sizes = table.dataset.graph, list(table.kinds.values()) or [len(table.ids)]
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})

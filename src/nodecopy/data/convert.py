@@ -16,10 +16,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import columns_of_frame, is_plain_frame
+from nodecopy.data.columns import (
+    NodeColumns,
+    columns_of_attributes,
+    columns_of_frame,
+    is_plain_frame,
+)
 from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.kinds import Encoder
+from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import Graph
@@ -30,6 +35,7 @@ ACCEPTED = (
     "[N, N], an edge_index [2, E], a networkx.Graph, or a PyTorch Geometric Data"
 )
 _SHOWN = 3
+_KINDS = "{'customers': …, 'shops': …}"
 
 
 class GraphInput(NamedTuple):
@@ -76,6 +82,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     """
     if isinstance(source, Graph):
         return GraphInput(source)
+    if hasattr(source, "edge_types"):
+        raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
@@ -96,6 +104,14 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
         f"accepted: {ACCEPTED}"
     )
+
+
+def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns | None:
+    """Return the attributes of the nodes of a networkx graph; None where they have none."""
+    if not (hasattr(source, "nodes") and hasattr(source, "is_directed")):
+        return None
+    attributes = [source.nodes[node] for node in source]
+    return columns_of_attributes(attributes, None if encoder is None else encoder.kinds)
 
 
 def is_graph(value: Any) -> bool:
@@ -121,10 +137,14 @@ def read_features(
     given = read_graph(graph, rows)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
+        if given.names is None and len(X) == given.graph.num_nodes and _names_nodes(X):
+            given = given._replace(names=list(X.index))
     if (features := given.features) is None:
         return given
     if not given.checked:
         order = _row_order(features, given.graph.num_nodes, given.names)
+        if isinstance(encoder, KindEncoder):
+            raise ModelError(f"the model has several kinds of nodes: X by kind, {_KINDS}")
         if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
             frame, order = features if order is None else features.iloc[order], None
             columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
@@ -326,6 +346,11 @@ def _rows_by_index(
         twice = _listed(list(index[index.duplicated()])[:1])
         raise DatasetError(f"the index of {what} has {twice} more than once")
     return node_places(what, list(index), num_nodes, names)
+
+
+def _names_nodes(X: Any) -> bool:
+    """Tell whether the index of rows has strings: they name nodes that have no other names."""
+    return _has_index(X) and all(isinstance(name, str) for name in X.index)
 
 
 def _are_positions(index: Any) -> bool:

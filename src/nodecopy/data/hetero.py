@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.columns import NodeColumns, columns_of_frame, columns_of_matrix
@@ -30,7 +31,8 @@ _EDGES = "{('customers', 'shops'): edge_index}"
 
 def has_kinds(graph: Any, X: Any) -> bool:
     """Tell whether a graph or its features are given by kind of nodes."""
-    return isinstance(graph, Mapping) or isinstance(X, Mapping) or hasattr(graph, "edge_types")
+    mappings = (isinstance(one, Mapping) and not sp.issparse(one) for one in (graph, X))
+    return any(mappings) or hasattr(graph, "edge_types")
 
 
 def read_kinds(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nodecopy.data.columns import Kind, NodeColumns
 from nodecopy.data.dataset import Features
@@ -66,7 +66,7 @@ class KindEncoder:
         """Return the features of every node [N, D]; those of its kind have rows of unit length."""
         from sklearn.preprocessing import normalize
 
-        blocks = []
+        blocks: list[Any] = []
         for kind, encoder in self.encoders.items():
             own = columns.get(kind)
             if encoder is None:

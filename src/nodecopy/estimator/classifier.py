@@ -14,9 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.convert import read_features
+from nodecopy.data.convert import networkx_columns, read_features
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import Encoder
+from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.structural import ties_to
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
@@ -122,17 +123,22 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
                 (`nodecopy.data.encoding`). Nodes of a networkx graph are in
-                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
-                where there are none, `structural_features` of the graph, with a warning.
+                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
+                the attributes of networkx nodes, or, where there are none, `structural_features` of
+                the graph, with a warning. By kind of nodes, {kind: X}: `nodecopy.data.hetero`;
+                predictions are then of the kind with labels, in the order of its rows.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
                 mapping {node: label}. From a PyTorch Geometric Data if None, hidden outside its
                 ``train_mask``, which it must have; or from a dataset.
             validation: labelled nodes to hold out for early stopping, where the method uses it:
-                their numbers, or a mask [N]. They are not trained on.
+                their names or numbers, or a mask [N]. They are not trained on.
 
-        Rows of a pandas object go by its index: 0, 1, 2, … as pandas makes it is the order of the
-        nodes, else it must name them (by number, or as a networkx graph or the ids of tables do); a
-        Series may then leave nodes out, whose labels are unknown.
+        Nodes go in and come out by their names, where there are names: those of a networkx graph,
+        the ids of tables, or the strings of the index of X; else by their numbers. Where no name is
+        an integer, numbers are accepted, too. Rows of a pandas object go by its index: 0, 1, 2, …
+        as pandas makes it is the order of the nodes, else it must name them (by number, or as a
+        networkx graph or the ids of tables do); a Series may then leave nodes out, whose labels are
+        unknown.
         """
         self._check_arguments()
         return self._fit(LabelledNodes.read(graph, X, y, validation, self.normalise))
@@ -144,8 +150,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         None, or another unknown label, removes its label.
 
         Args:
-            labels: by node: its name where the graph had names, else its number, from 0 in the order
-                of the graph's nodes.
+            labels: by node: its name where there are names, else its number, from 0 in the order of
+                the graph's nodes.
 
         >>> from nodecopy.data import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
@@ -267,16 +273,22 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph: see `nodecopy.data.convert.read_graph`.
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
+
+        Of several kinds of nodes, the result is of the kind with classes; nodes without names are
+        matched by their place among their kind.
         """
         state, names, _ = self._fitted()
         if has_kinds(graph, X):
-            first, own = next(iter(state.kinds), None), state.encoder
-            given, _ = read_kinds(graph, X, first=first, encoder=own)
+            own = state.encoder if isinstance(state.encoder, KindEncoder) else None
+            given, _ = read_kinds(graph, X, first=next(iter(state.kinds), None), encoder=own)
         else:
             given = read_features(graph, X, encoder=state.encoder)
         if numbers is None:
             numbers = numbers_in_fit(given, names, state.kinds)
+        columns = networkx_columns(graph, state.encoder) if X is None and state.encoder else None
         graph, features = given.graph, given.features
+        if columns is not None and isinstance(state.encoder, ColumnEncoder):
+            features = state.encoder.apply(columns)
         if features is None:
             features = _structural(state, graph, numbers)
         if features.shape[1] != state.num_features:
@@ -344,6 +356,12 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def encoder_(self) -> Encoder | None:
         """How features were made of the columns of a table or DataFrame; None for a matrix."""
         return self._fitted().state.encoder
+
+    @property
+    def names_(self) -> NDArray[Any]:
+        """What nodes are called, those of other kinds too: their names, or else their numbers."""
+        state, names, _ = self._fitted()
+        return names.named(np.arange(len(state.model.probabilities)))
 
     @property
     def kinds_(self) -> dict[str, int]:

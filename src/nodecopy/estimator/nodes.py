@@ -19,16 +19,19 @@ from nodecopy.data.convert import (
     aligned_labels,
     is_graph,
     names_rows,
+    networkx_columns,
     read_features,
     to_matrix,
     training_labels,
 )
+from nodecopy.data.dataset import stored_by_density
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
 from nodecopy.data.kinds import Encoder, num_classified, spans
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, shown
+from nodecopy.errors import DatasetError, ModelError, shown
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
@@ -80,7 +83,10 @@ class LabelledNodes:
         else:
             rows = None if y is None or names_rows(y) else len(y)
             given = read_features(graph, X, rows)
-        labels, features, hubs = _labels(given, y), given.features, None
+        labels, hubs = _labels(given, y), None
+        if given.features is None:
+            given = _with_attributes(graph, given, labels)
+        features = given.features
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
             features, hubs = structural_features(given.graph)
@@ -298,6 +304,31 @@ def renumbered(
     moved = sp.csr_array(rows, shape=(size, len(numbers))) @ features
     moved = moved if isinstance(features, np.ndarray) else sp.csr_array(moved)
     return Graph.from_scipy(matrix, weighted=graph.weights is not None), moved
+
+
+def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> GraphInput:
+    """Return a networkx graph with the attributes of its nodes as features, if they have any.
+
+    An attribute that says the same as the labels is left out, with a warning.
+    """
+    columns = networkx_columns(graph)
+    if columns is None:
+        return given
+    known = labels.numbers >= 0
+    for name, values in columns.values.items():
+        pairs = set(zip(values[known].tolist(), labels.numbers[known].tolist(), strict=True))
+        if len(pairs) == len({value for value, _ in pairs}) == len(labels.classes):
+            text = f"the attribute {name!r} of the nodes says the same as the labels: left out"
+            warnings.warn(f"{text}; X= takes features as they are", stacklevel=4)
+            columns = columns.without({name})
+    try:
+        encoder = ColumnEncoder.fit(columns)
+    except DatasetError:  # nothing in them can be used
+        return given
+    features = (
+        stored_by_density(encoder.apply(columns)) if not encoder.blocks else encoder.apply(columns)
+    )
+    return given._replace(features=features, encoder=encoder)
 
 
 def _labels(given: GraphInput, y: Any) -> EncodedLabels:

@@ -25,7 +25,7 @@ from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
-from nodecopy.tables.ids import id_arrays, ids_from, places_in
+from nodecopy.tables.ids import places_in
 from nodecopy.tables.options import TableOptions
 
 TABLES_FILE = "tables.safetensors"
@@ -38,14 +38,12 @@ class FittedTables:
     """How the tables of a fit were read.
 
     Attributes:
-        ids: of the nodes, in order, as `id_arrays` has them [N].
         labels: numbers of the known classes, -1 where there was none [N].
         structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
         reading: how the files were read: options of `read_tables` that were given.
     """
 
-    ids: dict[str, NDArray[Any]]
     labels: NDArray[np.int64]
     structural: bool
     feature_names: tuple[str, ...]
@@ -64,7 +62,6 @@ class ModelFolder:
         """Return what is to be kept of a fit to tables."""
         table = result.table
         tables = FittedTables(
-            id_arrays(table.ids),
             table.dataset.labels,
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
@@ -122,7 +119,7 @@ class ModelFolder:
         if described == fitted.structural:
             way, got = ("without", "got") if described else ("to", "missing:")
             raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
-        places = places_in(table.ids, ids_from(self.tables.ids))
+        places = places_in(table.ids, self.classifier.names_)
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
         unknown = set(table.feature_names) - set(self.tables.feature_names)

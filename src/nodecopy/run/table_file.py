@@ -33,8 +33,8 @@ def write_table(
 ) -> None:
     """Write columns by name to files, as CSV or Parquet according to their suffix.
 
-    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing in
-    Parquet.
+    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
+    in Parquet.
 
     Args:
         blocks: one or more, all with the same columns of integers, floats or strings.

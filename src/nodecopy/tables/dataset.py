@@ -71,7 +71,7 @@ def read_tables(
     nodes: PathLike | Sequence[PathLike] | None = None,
     *,
     encoder: Encoder | None = None,
-    kinds: Sequence[str] = (),
+    kinds: Sequence[str] | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     progress: Progress | None = None,
@@ -91,7 +91,8 @@ def read_tables(
             several, of the same nodes or of several kinds (`nodecopy.tables.kinds`). None takes
             `structural_features`.
         encoder: how a model was fitted to columns; None fits a new one to these.
-        kinds: of nodes that a model was fitted to, in order.
+        kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
+            them.
         threads: how many DuckDB may use; None for one per core.
         max_memory: bytes that the arrays may take; more is refused. None is half of what this
             process may use.
@@ -121,12 +122,9 @@ def read_tables(
     if settings.columns is not None and not nodes:
         raise DatasetError("columns are named, but no file of nodes is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
-    of_columns: dict[str, Any] = dict(settings.column_kinds)
     fitted = encoder is not None
-    if encoder is not None:
-        of_columns |= encoder.kinds | {"*": "skip"}
-    sources: list[NodeTable] = []
-    columns: dict[str, NodeColumns] = {}
+    if encoder is not None and kinds is None:
+        kinds = tuple(getattr(encoder, "encoders", ()))
 
     def done(stage: int) -> None:
         if progress is not None:
@@ -135,17 +133,9 @@ def read_tables(
     with Database(settings, threads=threads) as db:
         with db.collected():
             load_edges(db, edges, most)
-        if nodes is not None:
-            sources = open_nodes(
-                db, nodes, of_columns, lambda one: with_kind(one, kinds, encoder) if kinds else one
-            )
-            # Their ids may tell that the first row of the edges is one of names.
-            ids_of_nodes = " UNION ALL ".join(f"SELECT id FROM {one.name}" for one in sources)
-            doubtful = settings.header is None and not db.problems
-            if doubtful and not db.loaded["edges"][0].header:
-                db.known_ids = ids_of_nodes
-                if is_above_ids(db, db.loaded["edges"][0]):
-                    load_edges(db, edges, most)
+        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
+        if sources and not db.problems and _names_columns(db, sources):
+            load_edges(db, edges, most)
         load_labels(db, labels)
         done(1)
         db.raise_problems()
@@ -153,12 +143,10 @@ def read_tables(
         ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
         done(2)
         known = number_labels(db, len(ids))
+        columns: dict[str, NodeColumns] = {}
         if sources:
             with db.collected():
-                for kind, own in spans(sizes or {sources[0].kind: len(ids)}).items():
-                    of_kind = [source for source in sources if source.kind == kind]
-                    if of_kind:
-                        columns[kind] = read_nodes(db, of_kind, ids, own)
+                columns = _read_columns(db, sources, sizes, ids)
                 encoder = encoder or _fitted(columns, sizes)
         db.raise_problems()
         rows = fetch_edges(db)
@@ -189,6 +177,41 @@ def read_tables(
         names,
         sizes,
     )
+
+
+def _load_nodes(
+    db: Database,
+    nodes: PathLike | Sequence[PathLike],
+    encoder: Encoder | None,
+    kinds: Sequence[str],
+) -> list[NodeTable]:
+    """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
+    of_columns: dict[str, Any] = dict(db.options.column_kinds)
+    if encoder is not None:
+        of_columns |= encoder.kinds | {"*": "skip"}
+    of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
+    return open_nodes(db, nodes, of_columns, of_model)
+
+
+def _names_columns(db: Database, sources: Sequence[NodeTable]) -> bool:
+    """Tell whether ids of nodes show that the first row of the edges, read as data, has names."""
+    table = db.loaded["edges"][0]
+    if db.options.header is not None or table.header:
+        return False
+    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
+    return is_above_ids(db, table)
+
+
+def _read_columns(
+    db: Database, sources: Sequence[NodeTable], sizes: NodeKinds, ids: Ids
+) -> dict[str, NodeColumns]:
+    """Return the columns of each kind of nodes that has a table."""
+    columns = {}
+    for kind, own in spans(sizes or {sources[0].kind: len(ids)}).items():
+        of_kind = [source for source in sources if source.kind == kind]
+        if of_kind:
+            columns[kind] = read_nodes(db, of_kind, ids, own)
+    return columns
 
 
 def _fitted(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Encoder | None:

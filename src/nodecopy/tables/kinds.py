@@ -23,7 +23,7 @@ NO_TABLE = "nodes of no table"
 
 
 def assign_kinds(
-    db: Database, tables: Sequence[NodeTable], fitted: Sequence[str] = ()
+    db: Database, tables: Sequence[NodeTable], fitted: Sequence[str] | None
 ) -> tuple[NodeKinds, list[NodeTable], list[str]]:
     """Put every id into ``kinds(id, g)``, where g orders the kinds, that with classes first.
 
@@ -32,14 +32,14 @@ def assign_kinds(
     Args:
         db: has edges, tables of nodes and labels loaded.
         tables: of nodes; those of a model have a kind.
-        fitted: the kinds of a model, in order; empty to find them.
+        fitted: the kinds of a model, in order, none where it has one; None finds them.
 
     Returns:
         How many nodes each kind has, the tables with their kinds, and notes.
     """
-    tables, notes = (list(tables), []) if fitted else _grouped(db, tables)
+    tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
     names = list(dict.fromkeys(table.kind for table in tables))
-    if not names:
+    if not names or (fitted is not None and not fitted):
         return {}, tables, []
     rows = " UNION ALL ".join(
         f"SELECT id, {names.index(table.kind)} AS g FROM {table.name}" for table in tables
@@ -57,8 +57,8 @@ def assign_kinds(
     db.run(
         f"CREATE TEMP TABLE found AS FROM of_tables UNION ALL SELECT id, {last} AS g FROM {bare}"
     )
-    order = list(fitted) or names
-    if not fitted:
+    order = list(fitted or ())
+    if fitted is None:
         first, of_labels = _labelled(db, names)
         order, notes = [first, *(name for name in names if name != first)], [*notes, *of_labels]
     order += [name for name in names if name not in order]

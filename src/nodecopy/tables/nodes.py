@@ -201,7 +201,7 @@ def open_nodes(
     db: Database,
     nodes: PathLike | Sequence[PathLike],
     kinds: Mapping[str, str],
-    settled: Callable[[NodeTable], NodeTable] = lambda table: table,
+    of_model: Callable[[NodeTable], NodeTable] | None = None,
 ) -> list[NodeTable]:
     """Open and load tables of nodes, and tell which of their columns are what.
 
@@ -209,7 +209,7 @@ def open_nodes(
         db: loads the files, and collects what is wrong with them.
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
-        settled: returns a table as one of a kind of nodes, with the kinds of its columns.
+        of_model: returns a table as one of a kind of nodes of a model.
     """
     paths = [nodes] if isinstance(nodes, (str, os.PathLike)) else list(nodes)
     tables, titles = [], set()
@@ -222,7 +222,8 @@ def open_nodes(
             if triples:
                 keys, places = [*keys, Column("feature", places[0])], places[1:]
             cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
-            source = settled(NodeTable(f"described{number}", table, keys, cells, kinds))
+            source = NodeTable(f"described{number}", table, keys, cells, kinds)
+            source = source if of_model is None else of_model(source)
             if not triples:
                 cells = [column for column in cells if source.asked(column) != "skip"]
             tables.append(replace(source, cells=cells))
