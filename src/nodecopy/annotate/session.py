@@ -65,10 +65,15 @@ class Session:
                 )
             settings = read_settings(self.folder / CONFIG)
         most, own = max_memory or settings.max_memory, self.folder / LABELS
-        bare = replace(settings, labels=None, label_columns=None, max_memory=most)
+        kind = settings.label_kind
+        if kind is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
+            kind = next(iter(read_source(settings).kinds), None)
+        bare = replace(settings, labels=None, label_columns=None, label_kind=kind, max_memory=most)
         self.table = table = read_source(bare)
-        given = _given_labels(settings, table, own)
-        self.settings = settings = replace(settings, labels=str(own), label_columns=None)
+        given, kind = _given_labels(settings, table, own), next(iter(table.kinds), None)
+        self.settings = settings = replace(
+            settings, labels=str(own), label_columns=None, label_kind=kind
+        )
         begin_folder(self.folder, settings)
         self._ids = table.ids[: table.num_classified]
         self._number = {str(id): n for n, id in enumerate(self._ids)}

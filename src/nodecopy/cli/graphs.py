@@ -16,7 +16,7 @@ from nodecopy.errors import TablesError
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
     *("edges", "nodes", "graph", "coverage", "max_memory", *reading.READING),
-    without=("label_columns", "repeated_edges", "columns"),
+    without=("label_columns", "label_kind", "repeated_edges", "columns"),
 )
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],

@@ -137,7 +137,7 @@ def read_features(
     given = read_graph(graph, rows)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
-        if given.names is None and len(X) == given.graph.num_nodes and _names_nodes(X):
+        if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
             given = given._replace(names=list(X.index))
     if (features := given.features) is None:
         return given

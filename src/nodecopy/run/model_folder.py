@@ -198,7 +198,7 @@ def _given(settings: FitSettings) -> dict[str, Any]:
     return {
         key: value
         for key, value in settings.reading.items()
-        if value != getattr(default, key) and key != "label_columns"
+        if value != getattr(default, key) and key not in ("label_columns", "label_kind")
     }
 
 

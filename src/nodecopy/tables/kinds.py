@@ -40,6 +40,7 @@ def assign_kinds(
     tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
     names = list(dict.fromkeys(table.kind for table in tables))
     if not names or (fitted is not None and not fitted):
+        _refuse_kind(db, fitted)
         return {}, tables, []
     rows = " UNION ALL ".join(
         f"SELECT id, {names.index(table.kind)} AS g FROM {table.name}" for table in tables
@@ -49,6 +50,7 @@ def assign_kinds(
     count = db.value(f"SELECT count(*) FROM {bare}")
     apart = count and (len(names) > 1 or _has_own_column(db))
     if len(names) == 1 and not apart and not fitted:
+        _refuse_kind(db, fitted)
         return {}, tables, notes
     if apart:
         names.append(NO_TABLE)
@@ -66,6 +68,14 @@ def assign_kinds(
     db.run(f"CREATE TEMP TABLE kinds AS SELECT id, ([{places}])[g + 1] AS g FROM found")
     sizes = dict(db.rows("SELECT g, count(*) FROM kinds GROUP BY g"))
     return {name: sizes.get(g, 0) for g, name in enumerate(order)}, tables, notes
+
+
+def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
+    if db.options.label_kind is not None and fitted is None:
+        raise DatasetError(
+            f"--label-kind {db.options.label_kind}: there is one kind of nodes; --nodes FILE for "
+            "each kind, with ids of its own"
+        )
 
 
 def with_kind(table: NodeTable, kinds: Sequence[str], encoder: Any) -> NodeTable:
