@@ -143,9 +143,9 @@ def read_features(
         return given
     if not given.checked:
         order = _row_order(features, given.graph.num_nodes, given.names)
-        if isinstance(encoder, KindEncoder):
-            raise ModelError(f"the model has several kinds of nodes: X by kind, {_KINDS}")
         if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
+            if isinstance(encoder, KindEncoder):
+                raise ModelError(f"the model has several kinds of nodes: X by kind, {_KINDS}")
             frame, order = features if order is None else features.iloc[order], None
             columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
             encoder = encoder or ColumnEncoder.fit(columns)

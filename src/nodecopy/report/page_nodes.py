@@ -142,7 +142,9 @@ def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, 
     place = place_of(nodes, len(result.table.ids))
     return {
         "classOf": packed(base[nodes], np.int32),
-        "classSizes": np.bincount(base, minlength=len(result.class_names)).tolist(),
+        "classSizes": np.bincount(
+            base[: len(result.labels)], minlength=len(result.class_names)
+        ).tolist(),
         "graphs": len(drawn),
         "allGraphs": len(donors.nodes),
         "drawn": packed(place[drawn[:, nodes].T], np.int32),

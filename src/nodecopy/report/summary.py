@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nodecopy.calibration import EstimatedAccuracy
-from nodecopy.errors import counted
+from nodecopy.errors import counted, shortened
 from nodecopy.run import LabelledGraph
 from nodecopy.run.evaluation import Evaluation
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
@@ -45,7 +45,7 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
         name = f"{100 * result.settings.coverage:.10g}% sets"
         rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
-    nodes = [printable(result.table.shown(n)) for n in result.next_labels.nodes[:_SHOWN]]
+    nodes = [printable(shortened(result.table.shown(n))) for n in result.next_labels.nodes[:_SHOWN]]
     more = ", …" if len(result.next_labels.nodes) > _SHOWN else ""
     suggested = f"{', '.join(nodes)}{more}" or "nothing"
     rows.append(("label next", f"{suggested}  ({folder / NEXT_LABELS})"))

@@ -9,6 +9,7 @@ const ACTIONS = [
   ["/", "Search", () => openSearch()],
 ];
 const current = { id: null, why: "", view: null };
+const KEYS = 9; // of the first classes, 1 to 9
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
 
@@ -70,14 +71,21 @@ function knownWords(view) {
   return ["Its label is ", className(k), ". Press a number to change it, y to confirm it."];
 }
 
+// In one order for all nodes as long as each class has a key; of more, the most probable first.
+function choicesFor(view) {
+  const order = state.classes.map((_, k) => k);
+  const p = view?.probabilities;
+  return p && order.length > KEYS ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
+}
+
 function showChoices(view) {
-  const rows = state.classes.map((_, k) => {
+  const rows = choicesFor(view).map((k, at) => {
     const p = view?.probabilities?.[k];
     const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
     const button = make(
       "button",
       { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
-      k < 9 ? make("kbd", {}, String(k + 1)) : make("span", {}),
+      at < KEYS ? make("kbd", {}, String(at + 1)) : make("span", {}),
       className(k),
       make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
       make("span", { class: "number" }, p === undefined ? "" : percent(p)),
@@ -134,7 +142,7 @@ function showNeighbours(view) {
 
 function choose(k) {
   const { id, view } = current;
-  if (view === null || k >= state.classes.length) return;
+  if (view === null || !(k < state.classes.length)) return;
   const label = state.classes[k];
   send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${label}`);
 }

@@ -157,6 +157,8 @@ function drawnNode(node, { x, y, angle }, size, named) {
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",
+      width: NAME_WIDTH - 16,
+      overflow: "truncate",
       textBorderColor: ink("--ground"),
       textBorderWidth: 3,
     },
