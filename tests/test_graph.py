@@ -9,6 +9,7 @@ import copy
 import pickle
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.errors import GraphError
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, align_kinds, join_kinds
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
 ARC = Graph.from_edges(3, [(0, 1), (2, 1)], directed=True)
@@ -240,3 +241,39 @@ def test_edges_of_any_type_give_the_same_graph(kind: str, self_loops: str) -> No
     assert given == Graph.from_edges(31, [*weighted.edges()], self_loops=self_loops)
     np.testing.assert_array_equal(given.indptr, weighted.indptr)
     np.testing.assert_array_equal(given.indices, weighted.indices)
+
+
+class TestKinds:
+    CALLS = Graph.from_edges(4, [(3, 0), (0, 1)], [2.0, 3.0], directed=True)
+    BOTH = join_kinds({"pays": PATH, "calls": CALLS})
+
+    def test_the_graph_has_the_edges_of_all_kinds_in_both_directions(self) -> None:
+        expected = np.maximum(PATH.to_scipy().toarray(), self.CALLS.to_scipy().toarray())
+        assert np.array_equal(self.BOTH.to_scipy().toarray(), np.maximum(expected, expected.T))
+        assert self.BOTH.kinds == {"pays": PATH, "calls": self.CALLS}
+        assert replace(join_kinds({"pays": PATH}), kinds={}) == PATH
+        assert replace(join_kinds({"calls": self.CALLS}), kinds={}) == self.CALLS.symmetrise()
+        with refused("same nodes"):
+            join_kinds({"pays": PATH, "calls": ARC})
+
+    def test_kinds_are_content_and_travel(self) -> None:
+        assert pickle.loads(pickle.dumps(self.BOTH)) == self.BOTH != replace(self.BOTH, kinds={})
+        part, nodes = self.BOTH.induced([3, 0, 1]), [3, 0, 1]
+        assert part.kinds == {name: one.induced(nodes) for name, one in self.BOTH.kinds.items()}
+        assert self.BOTH.without_self_loops().kinds == self.BOTH.kinds
+
+    def test_factors_of_entries_reach_the_same_entries_of_each_kind(self) -> None:
+        each = np.add.outer(2 ** np.arange(4.0), 2 ** np.arange(4.0))
+        heavier = self.BOTH.reweighted(each[self.BOTH.row_of_entry(), self.BOTH.indices])
+        for name, kind in heavier.kinds.items():
+            before = self.BOTH.kinds[name].to_scipy().toarray()
+            assert np.array_equal(kind.to_scipy().toarray(), before * each)
+
+    def test_kinds_are_aligned_by_name(self) -> None:
+        calls = join_kinds({"calls": self.CALLS})
+        aligned = align_kinds(calls, list(self.BOTH.kinds))
+        assert [kind.num_edges for kind in aligned.kinds.values()] == [0, 2]
+        assert align_kinds(PATH, ()) is PATH
+        for graph, names in ((calls, ["pays"]), (calls, []), (PATH, ["pays"])):
+            with refused("kind"):
+                align_kinds(graph, names)

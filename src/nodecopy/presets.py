@@ -88,10 +88,10 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
         (
-            component(copied, in_folds=cheap, reliable=True),
+            component(copied, in_folds=cheap, reliable=True, per_kind=diffusion()),
             component(features),
-            component(graph),
-            component(two_hops, reliable=True),
+            component(graph, per_kind=graph),
+            component(two_hops, reliable=True, per_kind=two_hops),
             component(CopiedPlaces(), on="pool"),
             component(AnnotatedBlocks(), on="pool", reliable=True),
             component(DiffusedStudent(), on=5, reliable=True),

@@ -98,3 +98,17 @@ def test_a_graph_that_has_grown_keeps_its_nodes_in_their_kinds() -> None:
 def test_labels_of_no_kind_are_refused(y: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         fitted({("customers", "shops"): BOUGHT}, {"customers": AGES, "shops": SHOPS}, y)
+
+
+def test_relations_of_a_hetero_graph_are_kinds_of_edges() -> None:
+    edges = {
+        ("customers", "buys", "shops"): BOUGHT,
+        ("shops", "rev_buys", "customers"): BOUGHT[::-1],
+        ("customers", "knows", "customers"): np.array([[0, 1], [2, 3]]),
+    }
+    clf = fitted(edges, {"customers": AGES, "shops": None}, {"customers": Y})
+    graph = clf.nodes_.graph
+    assert list(graph.kinds) == ["customers buys shops", "customers knows customers"]
+    assert graph.num_edges == BOUGHT.shape[1] + 2
+    there = clf.posterior_on(edges, {"customers": AGES, "shops": None}).probabilities
+    np.testing.assert_allclose(there, clf.predict_proba(), atol=1e-4)

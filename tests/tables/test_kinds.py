@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import DatasetError
-from nodecopy.tables import TableDataset, read_tables
+from nodecopy.tables import TableDataset, open_graph, read_tables, write_graph
 
 FILES = {
     "purchases.csv": "customer,shop\nanna,x\nbob,x\nbob,y\ncleo,y\n",
@@ -22,9 +22,9 @@ FILES = {
 def read(tmp_path: Path):
     """Return a function that reads tables, some of them changed."""
 
-    def of(nodes: str = "shops.csv customers.csv", label_kind: str | None = None, **changed):
+    def of(nodes="shops.csv customers.csv", label_kind=None, encoding="utf-8", **changed):
         for name, text in {**FILES, **{f"{k}.csv": v for k, v in changed.items()}}.items():
-            (tmp_path / name).write_text(text)
+            (tmp_path / name).write_text(text, encoding=encoding)
         files = [tmp_path / name for name in nodes.split()]
         edges, labels = tmp_path / "purchases.csv", tmp_path / "labels.csv"
         return read_tables(edges, labels, files, threads=1, label_kind=label_kind)
@@ -79,3 +79,32 @@ def test_classes_belong_to_the_kind_that_is_named(read) -> None:
     assert next(iter(read(labels=both + "y,b\n", label_kind="shops").kinds)) == "shops"
     with pytest.raises(DatasetError, match="did you mean 'shops'"):
         read(label_kind="shop")
+
+
+def test_an_imported_graph_keeps_its_kinds(read, tmp_path: Path) -> None:
+    table = read()
+    folder = write_graph(table, tmp_path / "graph")
+    opened = open_graph(folder)
+    assert (opened.kinds, opened.feature_names) == (table.kinds, table.feature_names)
+    (tmp_path / "other.csv").write_text("id,label\nx,a\ny,b\n")
+    with pytest.raises(DatasetError, match=r"must be of 'customers'.*--label-kind"):
+        open_graph(folder, tmp_path / "other.csv")
+
+
+def test_a_german_export_needs_no_option(read) -> None:
+    """Semicolons, decimal commas, umlauts in Windows-1252, dates, and an id beside a name."""
+    table = read(
+        "kunden.csv läden.csv",
+        purchases="Kunden-Nr;Laden\nK01;L1\nK02;L1\nK02;L2\nK03;L2\n",
+        kunden="Kunden-Nr;Name;Umsatz;seit\nK01;Käthe;1.234,5;31.12.2024\n"
+        "K02;Jörg;7,5;01.02.2023\nK03;Änne;0,25;15.06.2020\n",
+        läden="Laden;Bezeichnung;Fläche\nL1;Bäckerei Süd;40,5\nL2;Getränke Nord;812,25\n",
+        labels="Kunden-Nr;Segment\nK01;groß\nK03;klein\n",
+        encoding="cp1252",
+    )
+    assert table.kinds == {"kunden": 3, "läden": 2}
+    assert table.shown(0) == "Käthe"
+    assert table.dataset.class_names == ("groß", "klein")
+    made = table.encoder.made
+    assert made["kunden: Umsatz"] == made["läden: Fläche"] == "number"
+    assert made["kunden: seit"] == "date"

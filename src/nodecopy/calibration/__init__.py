@@ -17,7 +17,7 @@ from nodecopy.calibration.sets import PredictionSets, fit_sets
 from nodecopy.calibration.stacked import (
     FittedPart,
     FittedStack,
-    ReliableEdges,
+    SeenEdges,
     StackedClassifier,
 )
 from nodecopy.calibration.temperature import Temperature, TemperatureScaling
@@ -34,7 +34,7 @@ __all__ = [
     "NestedPool",
     "Pool",
     "PredictionSets",
-    "ReliableEdges",
+    "SeenEdges",
     "StackedClassifier",
     "SuspectLabels",
     "Temperature",

@@ -24,12 +24,34 @@ from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, Ref
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, shown
 from nodecopy.executors import Executor
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, RowGraph
 from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
 _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
+
+# Kinds of edges that have components of their own: those with the most edges.
+_MOST_KINDS = 6
+
+
+@savable
+@dataclass(frozen=True)
+class View:
+    """Which edges a component sees.
+
+    Attributes:
+        reliable: weighted by their reliability, or as observed.
+        kind: those of one kind, in both directions; None is all.
+    """
+
+    reliable: bool = False
+    kind: str | None = None
+
+    def of(self, graphs: tuple[RowGraph, RowGraph]) -> Graph:
+        """Return the graph that is seen, of the observed one and of that with reliable edges."""
+        graph = graphs[self.reliable].built
+        return graph if self.kind is None else graph.kinds[self.kind].symmetrise()
 
 
 @savable
@@ -49,6 +71,9 @@ class Component:
             labels of the fold.
         reliable: whether it sees the graph with edges weighted by their reliability
             (`StackedClassifier.edges`), or the observed one.
+        per_kind: where edges are of several kinds, fitted to those of each kind alone as well, as
+            further components.
+        kind: the kind of edges that it sees; None is all.
     """
 
     classifier: NodeClassifier
@@ -57,6 +82,13 @@ class Component:
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
     on: int | Literal["pool"] | None = None
     reliable: bool = False
+    per_kind: NodeClassifier | None = None
+    kind: str | None = None
+
+    @property
+    def view(self) -> View:
+        """Which edges it sees."""
+        return View(self.reliable, self.kind)
 
     @property
     def at_once(self) -> bool:
@@ -80,6 +112,21 @@ class Component:
         if not isinstance(self.classifier, Refiner):
             name = type(self.classifier).__name__
             raise ModelError(f"component {number}, {name}, cannot start from another's fit")
+
+
+def expand_kinds(components: Sequence[Component], graph: Graph) -> tuple[Component, ...]:
+    """Return the components with those of each kind of edges, if there are several, after them."""
+    largest = sorted(graph.kinds, key=lambda name: -graph.kinds[name].num_edges)[:_MOST_KINDS]
+    expanded: list[Component] = []
+    numbers: list[int] = []
+    for component in components:
+        on = numbers[component.on] if isinstance(component.on, int) else component.on
+        numbers.append(len(expanded))
+        expanded.append(replace(component, on=on))
+        if component.per_kind is not None and len(graph.kinds) > 1:
+            one = replace(component, classifier=component.per_kind, in_folds=None, per_kind=None)
+            expanded += [replace(one, kind=kind) for kind in largest]
+    return tuple(expanded)
 
 
 class ComponentFits:
@@ -136,12 +183,11 @@ class ComponentFits:
         units = []
         for number, component in enumerate(components, len(self.full)):
             if component.at_once:
-                units.append(_Unit(component.classifier, number, component.reliable, _ALL))
+                units.append(_Unit(component.classifier, number, component.view, _ALL))
                 continue
             cheap = component.in_folds or component.classifier
-            reliable = component.reliable
-            units.append(_Unit(component.classifier, number, reliable, _FULL))
-            units.append(_Unit(cheap, number, reliable, _FOLDS))
+            units.append(_Unit(component.classifier, number, component.view, _FULL))
+            units.append(_Unit(cheap, number, component.view, _FOLDS))
         fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
         for component in components:
             full, *in_folds = next(fits)
@@ -174,7 +220,7 @@ class _Unit(NamedTuple):
 
     classifier: NodeClassifier
     number: int
-    reliable: bool
+    view: View
     which: slice
 
 
@@ -184,8 +230,9 @@ def _fit_unit(
     tasks, seeds = labels.tasks[unit.which], labels.seeds[unit.which]
     if not tasks:
         return []
-    if unit.reliable:
-        tasks = tuple(replace(task, graph=reliable) for task in tasks)
+    graph = unit.view.of((tasks[0].graph, reliable))
+    if graph is not tasks[0].graph:
+        tasks = tuple(replace(task, graph=graph) for task in tasks)
     if start is not None and isinstance(unit.classifier, Refiner):
         return unit.classifier.refine_many(tasks, start[unit.which])
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.class_prior import class_factors, prior_shares, weighted
-from nodecopy.calibration.component import Component, ComponentFits
+from nodecopy.calibration.component import Component, ComponentFits, View, expand_kinds
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pool import Pool
 from nodecopy.calibration.temperature import TemperatureScaling
@@ -32,7 +32,7 @@ from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.executors import Executor, Serial
-from nodecopy.graph import Graph, Reach, RowGraph, reach
+from nodecopy.graph import Graph, Reach, RowGraph, align_kinds, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
@@ -110,7 +110,8 @@ class StackedClassifier:
             fitted, reliable = self._fit(task, part.nodes, seed, unit, fitting, executor)
             at = Placement(memory=task.memory, executor=executor)
             fitted = fitted.extended(part, (task.graph, reliable), task.features, at, applying)
-        return fitted if shares is None else fitted.with_shares(shares)
+        first = next(iter(task.kinds), task.graph.num_nodes)
+        return fitted if shares is None else fitted.with_shares(shares, first)
 
     def with_folds(self, folds: int) -> StackedClassifier:
         """Return the stack with the labels divided into so many folds; 0 holds out none."""
@@ -159,12 +160,13 @@ class StackedClassifier:
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
         fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
-        for done, _ in enumerate(fits.fit(self.components)):
+        components = expand_kinds(self.components, task.graph)
+        for done, _ in enumerate(fits.fit(components)):
             if progress is not None:
-                progress(done + 1, len(self.components))
+                progress(done + 1, len(components))
         held_out, nested = fits.pool()
-        seeing = tuple(component.reliable for component in self.components)
-        edges = ReliableEdges(reliability, seeing)
+        views = tuple(component.view for component in components)
+        edges = SeenEdges(reliability, views, tuple(task.graph.kinds))
         fitted = FittedStack(
             tuple(fits.full), held_out, nested.pool, nested.held_out, edges, kernel, unit
         )
@@ -173,16 +175,18 @@ class StackedClassifier:
 
 @savable
 @dataclass(frozen=True, eq=False)
-class ReliableEdges:
-    """Which components see the graph with edges weighted by their reliability.
+class SeenEdges:
+    """Which edges components see.
 
     Attributes:
-        reliability: None leaves all edges as they are.
-        components: whether each component sees it [C].
+        reliability: weighs edges; None leaves all as they are.
+        components: what each component sees [C].
+        kinds: names of the kinds of edges.
     """
 
     reliability: FittedReliability | None
-    components: tuple[bool, ...]
+    components: tuple[View, ...]
+    kinds: tuple[str, ...] = ()
 
     def weighted(self, graph: RowGraph, features: FeatureMatrix) -> RowGraph:
         """Return the graph with every edge weighted by its reliability."""
@@ -236,7 +240,7 @@ class FittedStack:
     held_out: HeldOut
     pool: Pool
     nested: NDArray[np.float64]
-    edges: ReliableEdges
+    edges: SeenEdges
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
     part: FittedPart | None = None
@@ -283,11 +287,17 @@ class FittedStack:
             return self._weighted(self.part.posterior)
         return self._weighted(self.pool.posterior(map(posterior_of, self.components)))
 
-    def with_shares(self, shares: NDArray[np.float64]) -> FittedStack:
-        """Return the fit with factors of the classes, so that predictions add up to shares [K]."""
-        others = np.ones(len(self.probabilities), bool)
+    def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
+        """Return the fit with factors of the classes, so that predictions add up to shares [K].
+
+        Args:
+            shares: of the classes [K].
+            count: nodes that have classes, the first ones; None is all of them.
+        """
+        p = self.probabilities[:count]
+        others = np.ones(len(p), bool)
         others[self.held_out.nodes] = others[self.held_out.single] = False
-        p = self.probabilities[others] if others.any() else self.probabilities
+        p = p[others] if others.any() else p
         return replace(self, factors=class_factors(p, shares))
 
     def _weighted(self, posterior: Posterior) -> Posterior:
@@ -320,7 +330,7 @@ class FittedStack:
         if self.part is not None:
             nodes = self.part.nodes if at.nodes is None else at.nodes[self.part.nodes]
             at = replace(at, nodes=nodes)
-        scaled = _scaled(graph, self.weight_unit)
+        scaled = _scaled(align_kinds(graph.built, self.edges.kinds), self.weight_unit)
         graphs = scaled, self.edges.weighted(scaled, features)
         return self._weighted(self._apply(graphs, features, at))
 
@@ -362,14 +372,14 @@ class FittedStack:
 
 
 def _predicted(
-    unit: tuple[int, bool],
+    unit: tuple[int, View],
     components: Sequence[Fitted],
     graphs: tuple[RowGraph, RowGraph],
     features: FeatureMatrix,
     at: Placement,
 ) -> Posterior:
-    number, reliable = unit
-    return predicted_by(components[number], graphs[reliable], features, at)
+    number, view = unit
+    return predicted_by(components[number], view.of(graphs), features, at)
 
 
 def _part(task: Task, size: int, seed: int) -> Reach:
@@ -397,6 +407,8 @@ def _median_weight(graph: Graph) -> float:
 
 def _scaled(graph: RowGraph, unit: float) -> RowGraph:
     """Return a graph with its weights divided by a unit."""
-    if unit == 1.0 or graph.built.weights is None:
+    given = graph.built
+    if unit == 1.0 or given.weights is None:
         return graph
-    return replace(graph.built, weights=graph.built.weights / unit)
+    kinds = {name: _scaled(kind, unit).built for name, kind in given.kinds.items()}
+    return replace(given, weights=given.weights / unit, kinds=kinds)

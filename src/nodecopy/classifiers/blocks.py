@@ -13,7 +13,10 @@ between two classes, so that classes with few edges have affinities near one. Pa
 are left out: with degree correction they are about equally likely under every class. The sweep is
 that of belief propagation, with q in place of messages that leave out their receiver. Ω may be of
 any kind, neighbours of different classes are evidence like neighbours of the same class, so this
-works where smoothing over the graph does not.
+works where smoothing over the graph does not. Each kind of edges (`Graph.kinds`) has an Ω of its
+own, and the evidence of all kinds is added up: a kind that is unrelated to the classes has Ω near
+one, and is no evidence. Of a directed kind, κ_k κ_l are its edges from class k and to class l, and
+both ends of an edge are evidence for each other: Σ_i A_ji log Ω q_i + Σ_i A_ij log Ωᵀ q_i.
 
 On a grown graph W, Ω and the q of known nodes are kept: only q of new nodes is swept, starting from
 their features. Without new nodes that is the fit again.
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat, starmap
 
 import numpy as np
 import torch
@@ -33,7 +37,7 @@ from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, f
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
-from nodecopy.graph import RowGraph
+from nodecopy.graph import Graph, RowGraph, align_kinds
 from nodecopy.nn.features import Features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
@@ -58,6 +62,9 @@ _TASK_BYTES = 128
 # New nodes of a grown graph have converged where their mean change is below the first; and the
 # most sweeps.
 _CONVERGED, _MOST_SWEEPS = 1e-4, 50
+
+# The adjacency of each kind of edges, and whether it is directed [T].
+Kinds = Sequence[tuple[SparseOperator, bool]]
 
 
 @savable
@@ -100,7 +107,7 @@ class AnnotatedBlocks(Settings):
 
         As many at a time as the memory of the tasks allows.
         """
-        adjacency = symmetric_adjacency(tasks[0].graph)
+        adjacency = kind_adjacencies(tasks[0].graph)
         x = Features(tasks[0].features, torch.device("cpu"), unit=True)
         size = task_bytes(tasks[0].graph.num_nodes, tasks[0].num_classes)
         sized = ((number, size) for number in range(len(tasks)))
@@ -110,7 +117,7 @@ class AnnotatedBlocks(Settings):
         return refined
 
     def _refine(
-        self, adjacency: SparseOperator, x: Features, tasks: Sequence[Task], fits: Sequence[Fitted]
+        self, adjacency: Kinds, x: Features, tasks: Sequence[Task], fits: Sequence[Fitted]
     ) -> list[FittedBlocks]:
         """Run EM for several tasks at once."""
         bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
@@ -123,15 +130,17 @@ class AnnotatedBlocks(Settings):
             scores = feature_scores(x, weights).unflatten(1, (len(tasks), -1)).permute(1, 0, 2)
             log_features = scores.double().log_softmax(-1)
             for _ in range(self.sweeps):
-                before, affinity = q, class_affinity(adjacency, q)
-                evidence = self.edge_weight * edge_evidence(adjacency, q, affinity)
+                before, affinity = q, _affinity(adjacency, q)
+                evidence = self.edge_weight * _evidence(adjacency, q, affinity)
                 swept = softmax_(evidence.add_(log_features))
                 clamped = swept.clone()
                 _clamp(clamped, tasks)
                 q = _DAMPING * q + (1 - _DAMPING) * clamped
         assert weights is not None  # there is at least one round
         results = (part.contiguous().numpy() for part in (swept, before, affinity, weights))
-        return [FittedBlocks(self.edge_weight, *each) for each in zip(*results, strict=True)]
+        kinds = repeat(tuple(tasks[0].graph.kinds), len(tasks))
+        each = zip(repeat(self.edge_weight, len(tasks)), *results, kinds, strict=True)
+        return list(starmap(FittedBlocks, each))
 
 
 @savable
@@ -143,8 +152,9 @@ class FittedBlocks:
         edge_weight: η.
         probabilities: q after the last sweep [N, K].
         before: q before it, with known labels clamped [N, K].
-        affinity: Ω [K, K].
+        affinity: Ω of each kind of edges [T, K, K].
         feature_weights: W [D, K].
+        kinds: names of the kinds; none where there is one without a name.
     """
 
     edge_weight: float
@@ -152,12 +162,13 @@ class FittedBlocks:
     before: NDArray[np.float64]
     affinity: NDArray[np.float64]
     feature_weights: NDArray[np.float32]
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""
         n, k = self.probabilities.shape
         shapes = self.before.shape, self.affinity.shape, self.feature_weights.shape[1:]
-        if shapes != ((n, k), (k, k), (k,)):
+        if shapes != ((n, k), (max(len(self.kinds), 1), k, k), (k,)):
             raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {shapes}")
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
@@ -171,7 +182,8 @@ class FittedBlocks:
         """
         double = graph.num_nodes <= _MOST_DOUBLE
         dtype = torch.float64 if double else torch.float32
-        adjacency = symmetric_adjacency(graph, np.float64 if double else np.float32)
+        aligned = align_kinds(graph.built, self.kinds)
+        adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
         x = Features(features, torch.device("cpu"), unit=True)
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
@@ -190,9 +202,9 @@ class FittedBlocks:
         swept: NDArray[np.floating] = self._swept(adjacency, q, log_features).numpy()
         return swept
 
-    def _swept(self, adjacency: SparseOperator, q: Tensor, log_features: Tensor) -> Tensor:
+    def _swept(self, adjacency: Kinds, q: Tensor, log_features: Tensor) -> Tensor:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
-        scores = edge_evidence(adjacency, q[None], affinity[None])[0]
+        scores = _evidence(adjacency, q[None], affinity[None])[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
 
 
@@ -237,7 +249,7 @@ def feature_scores(x: Features, weights: Tensor) -> Tensor:
     return x.times(weights.permute(1, 0, 2).flatten(1))
 
 
-def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
+def class_affinity(adjacency: SparseOperator, q: Tensor, directed: bool = False) -> Tensor:
     """Return Ω [M, K, K]: edges between the most probable classes, relative to what degrees expect.
 
     K is added to both numbers, so that affinities of classes with few edges are near one.
@@ -248,8 +260,9 @@ def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
     assigned[_uninformative(q)] = 0.0
     edges = assigned.mT @ _times(adjacency, assigned)  # m [M, K, K]
     ends = edges.sum(2)  # κ [M, K]
+    others = edges.sum(1) if directed else ends
     totals = ends.sum(1).clamp_(min=1e-12)
-    expected = ends[:, :, None] * ends[:, None, :] / totals[:, None, None]
+    expected = ends[:, :, None] * others[:, None, :] / totals[:, None, None]
     return (edges + classes) / (expected + classes)
 
 
@@ -262,7 +275,19 @@ def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Ten
 
 def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:
     """Return A with every edge in both directions and without self-loops [N, N]."""
-    plain, device = graph.built.symmetrise().without_self_loops(), torch.device("cpu")
+    return _operator(graph.built.symmetrise(), dtype)
+
+
+def kind_adjacencies(graph: Graph, dtype: type[np.floating] = np.float64) -> Kinds:
+    """Return A [N, N] of each kind of edges, and whether it is directed; of all without kinds."""
+    if not graph.kinds:
+        return [(symmetric_adjacency(graph, dtype), False)]
+    return [(_operator(kind, dtype), kind.directed) for kind in graph.kinds.values()]
+
+
+def _operator(graph: Graph, dtype: type[np.floating]) -> SparseOperator:
+    """Return A without self-loops [N, N]."""
+    plain, device = graph.without_self_loops(), torch.device("cpu")
     weights = np.ones(len(plain.indices)) if plain.weights is None else plain.weights
     values = weights.astype(dtype)
     return SparseOperator(plain.indptr, plain.indices, values, plain.num_nodes, device)
@@ -275,6 +300,22 @@ def softmax_(scores: Tensor) -> Tensor:
     """
     scores.sub_(scores.amax(-1, keepdim=True)).exp_()
     return scores.div_(scores.sum(-1, keepdim=True))
+
+
+def _affinity(adjacency: Kinds, q: Tensor) -> Tensor:
+    """Return Ω of all kinds of edges [M, T, K, K]."""
+    return torch.stack([class_affinity(one, q, directed) for one, directed in adjacency], 1)
+
+
+def _evidence(adjacency: Kinds, q: Tensor, affinity: Tensor) -> Tensor:
+    """Return the evidence of all kinds of edges [M, N, K] for Ω [M, T, K, K]."""
+    total = edge_evidence(adjacency[0][0], q, affinity[:, 0])
+    for kind, (operator, directed) in enumerate(adjacency):
+        if kind:
+            total += edge_evidence(operator, q, affinity[:, kind])
+        if directed:
+            total += edge_evidence(operator.flipped, q, affinity[:, kind].mT)
+    return total
 
 
 def _times(matrix: SparseOperator, rows: Tensor) -> Tensor:

@@ -86,7 +86,8 @@ def inspect(**options: Any) -> None:
 @reading.options("labels", "nodes", "max_memory", *reading.READING)
 def import_tables(
     edges: Annotated[
-        str, typer.Argument(help="CSV, TSV or Parquet file: two ids, perhaps a weight.")
+        list[str],
+        typer.Argument(help="CSV, TSV or Parquet: two ids, perhaps a weight and a kind."),
     ],
     out: Annotated[str, typer.Option(help="Folder to write the graph to.")],
     **options: Any,

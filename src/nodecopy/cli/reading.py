@@ -68,7 +68,10 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
         *(str, None),
         "Where to fit: serial, processes, or a Dask scheduler. (default: serial)",
     ),
-    "edges": (str, _TABLES, "CSV, TSV or Parquet: two ids, perhaps a weight."),
+    "edges": (
+        *(list[str], _TABLES),
+        "CSV, TSV or Parquet: two ids, perhaps a weight and a kind. Again for another kind.",
+    ),
     "labels": (list[str], _TABLES, "CSV, TSV or Parquet: id, label. May be given again."),
     "nodes": (
         *(list[str], _TABLES),

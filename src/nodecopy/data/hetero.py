@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from nodecopy.data.columns import NodeColumns, columns_of_frame, columns_of_matrix
 from nodecopy.data.convert import (
@@ -24,7 +23,7 @@ from nodecopy.data.convert import (
 )
 from nodecopy.data.kinds import KindEncoder, NodeKinds, spans
 from nodecopy.errors import DatasetError, GraphError, ModelError
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, join_kinds
 
 _EDGES = "{('customers', 'shops'): edge_index}"
 
@@ -72,6 +71,8 @@ def read_kinds(
         sizes = {kind: 0 if own is None else len(own.absent) for kind, own in columns.items()}
         names = [name for x in X.values() for name in _index(x)]
     elif data is None:
+        if not graph:
+            raise GraphError(f"there are no edges; edges between kinds of nodes are {_EDGES}")
         sizes = _sizes(graph, X, columns)
     if first is None:
         first, y = _labelled(data, sizes, names, y)
@@ -82,8 +83,9 @@ def read_kinds(
         pairs = node_places("X", list(whole.names or ()), len(names), names)[whole.graph.edges()]
     sizes = {kind: sizes[kind] for kind in order}
     if isinstance(graph, Mapping):
-        pairs = _pairs(graph, sizes)
-    joined = Graph.from_edges(sum(sizes.values()), pairs)
+        joined = _joined(_graphs(graph, sizes))
+    else:
+        joined = Graph.from_edges(sum(sizes.values()), pairs)
     ordered = {kind: columns.get(kind) for kind in order}
     encoder = encoder or KindEncoder.fit(ordered)
     features = None if encoder is None else encoder.apply(ordered, sizes)
@@ -130,9 +132,9 @@ def _sizes(
     return sizes
 
 
-def _pairs(edges: Mapping[Any, Any], sizes: NodeKinds) -> NDArray[np.int64]:
-    """Return all edges as pairs of node numbers [E, 2]."""
-    pairs = [np.zeros((0, 2), np.int64)]
+def _graphs(edges: Mapping[Any, Any], sizes: NodeKinds) -> dict[str, Graph]:
+    """Return the graph of each kind of edges, by the name of its relation, or of its ends."""
+    graphs: dict[str, Graph] = {}
     for key, index in edges.items():
         ends = to_matrix(index)
         if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind not in "iu":
@@ -144,8 +146,19 @@ def _pairs(edges: Mapping[Any, Any], sizes: NodeKinds) -> NDArray[np.int64]:
                     f"{sizes[kind]} nodes"
                 )
         starts = [spans(sizes)[kind].start for kind in (key[0], key[-1])]
-        pairs.append(ends.T.astype(np.int64) + starts)
-    return np.concatenate(pairs)
+        pairs = ends.T.astype(np.int64) + starts
+        graphs[" ".join(map(str, key))] = Graph.from_edges(sum(sizes.values()), pairs)
+    return graphs
+
+
+def _joined(graphs: Mapping[str, Graph]) -> Graph:
+    """Return all edges as one graph; those that another kind has too, reversed, are left out."""
+    different: dict[str, str] = {}
+    for name, graph in graphs.items():
+        different.setdefault(graph.digest(), name)
+    if len(different) == 1:
+        return next(iter(graphs.values()))
+    return join_kinds({name: graphs[name] for name in different.values()})
 
 
 def _labelled(

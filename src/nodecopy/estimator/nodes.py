@@ -297,13 +297,20 @@ def renumbered(
 
     Nodes with no number here have no edge, and features of zero.
     """
-    entries = np.ones(graph.indices.shape) if graph.weights is None else graph.weights
-    ends = numbers[graph.row_of_entry()], numbers[graph.indices]
-    matrix = sp.csr_array((entries, ends), shape=(size, size))
     rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
     moved = sp.csr_array(rows, shape=(size, len(numbers))) @ features
     moved = moved if isinstance(features, np.ndarray) else sp.csr_array(moved)
-    return Graph.from_scipy(matrix, weighted=graph.weights is not None), moved
+    whole = _moved(graph, numbers, size)
+    kinds = {name: _moved(kind, numbers, size) for name, kind in graph.kinds.items()}
+    return Graph.trusted(whole.indptr, whole.indices, whole.weights, kinds=kinds), moved
+
+
+def _moved(graph: Graph, numbers: NDArray[np.int64], size: int) -> Graph:
+    """Return the edges of a graph between nodes of other numbers."""
+    entries = np.ones(graph.indices.shape) if graph.weights is None else graph.weights
+    ends = numbers[graph.row_of_entry()], numbers[graph.indices]
+    matrix = sp.csr_array((entries, ends), shape=(size, size))
+    return Graph.from_scipy(matrix, directed=graph.directed, weighted=graph.weights is not None)
 
 
 def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> GraphInput:

@@ -2,6 +2,7 @@
 
 from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
 from nodecopy.graph.graph import Graph
+from nodecopy.graph.kinds import align_kinds, join_kinds
 from nodecopy.graph.reach import Reach, reach
 from nodecopy.graph.rows import RowGraph, Rows
 
@@ -12,6 +13,8 @@ __all__ = [
     "Reach",
     "RowGraph",
     "Rows",
+    "align_kinds",
+    "join_kinds",
     "reach",
     "sorted_distinct",
 ]

@@ -8,8 +8,8 @@ a self-loop once. Every operation is vectorised and costs O(N + E), sorting asid
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -49,6 +49,8 @@ class Graph:
         weights: one number from 0 to 1e30 per stored entry [nnz], or None when every edge counts
             one. A weight of 0 is still an edge.
         directed: False promises that the graph is symmetric; the promise is checked.
+        kinds: the edges of each kind, over the same nodes, where there are several kinds: the graph
+            itself has the edges of all (`nodecopy.graph.join_kinds`).
 
     >>> g = Graph.from_edges(4, [(0, 1), (1, 2), (2, 1), (3, 3)])
     >>> g
@@ -61,6 +63,7 @@ class Graph:
     indices: NDArray[np.int32]
     weights: FloatArray | None = None
     directed: bool = False
+    kinds: Mapping[str, Graph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every promise of the class docstring, then freeze copies of the arrays."""
@@ -85,6 +88,8 @@ class Graph:
             raise GraphError(
                 "the graph is not symmetric; pass directed=True, or use from_edges or symmetrise()"
             )
+        if any(one.num_nodes != self.num_nodes or one.kinds for one in self.kinds.values()):
+            raise GraphError(f"every kind of edges needs a graph of {self.num_nodes} nodes")
 
     @classmethod
     def from_edges(
@@ -193,11 +198,13 @@ class Graph:
         indices: IntArray,
         weights: FloatArray | None = None,
         directed: bool = False,
+        kinds: Mapping[str, Graph] | None = None,
     ) -> Graph:
         """Build from arrays that are known to be right, without checking or copying them."""
         graph = object.__new__(cls)
         graph._set(indptr, indices, weights)
         object.__setattr__(graph, "directed", directed)
+        object.__setattr__(graph, "kinds", kinds or {})
         return graph
 
     def _set(self, indptr: IntArray, indices: IntArray, weights: FloatArray | None) -> None:
@@ -208,7 +215,8 @@ class Graph:
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]:
         """Copy and pickle by content: NumPy alone would bring back writable arrays."""
-        return Graph.trusted, (self.indptr, self.indices, self.weights, self.directed)
+        content = self.indptr, self.indices, self.weights, self.directed, self.kinds
+        return Graph.trusted, content
 
     @property
     def num_nodes(self) -> int:
@@ -304,10 +312,12 @@ class Graph:
         # Equal weights hash alike whatever their precision, and 0.0 makes -0.0 positive.
         weights = None if self.weights is None else self.weights.astype(np.float64) + 0.0
         content.update(b"-" if weights is None else weights.tobytes())
+        for name, kind in self.kinds.items():
+            content.update(f"{name!r} {kind.digest()}".encode())
         return content.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        """Graphs are equal when they have the same nodes, edges, weights and direction."""
+        """Graphs are equal when they have the same nodes, edges, weights, direction and kinds."""
         if not isinstance(other, Graph):
             return NotImplemented
         return self.digest() == other.digest()
@@ -320,7 +330,8 @@ class Graph:
         """Show the size and the kind."""
         kind = "directed" if self.directed else "undirected"
         weighted = "" if self.weights is None else ", weighted"
-        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, {kind}{weighted})"
+        kinds = f", {len(self.kinds)} kinds" if self.kinds else ""
+        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, {kind}{weighted}{kinds})"
 
     def take_rows(self, rows: ArrayLike) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
@@ -337,7 +348,10 @@ class Graph:
         )
 
     def with_rows(self, source: ArrayLike) -> Graph:
-        """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows)."""
+        """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows).
+
+        A row has the edges of all kinds, and which kind they are is not kept.
+        """
         return Graph.trusted(*self.take_rows(source), directed=True)
 
     def transpose(self) -> Graph:
@@ -372,8 +386,9 @@ class Graph:
         if len(loops) == 0:
             return self
         weights = None if self.weights is None else np.delete(self.weights, loops)
-        indptr = self.indptr - np.searchsorted(loops, self.indptr)
-        return Graph.trusted(indptr, np.delete(self.indices, loops), weights, self.directed)
+        indptr, indices = self.indptr - np.searchsorted(loops, self.indptr), self.indices
+        kinds = {name: one.without_self_loops() for name, one in self.kinds.items()}
+        return Graph.trusted(indptr, np.delete(indices, loops), weights, self.directed, kinds)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
@@ -388,7 +403,20 @@ class Graph:
         rows = np.repeat(np.arange(len(picked)), np.diff(block.indptr))
         weights = None if block.weights is None else block.weights[keep]
         keys, weights = distinct((rows << 32 | columns)[keep], weights)
-        return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed)
+        kinds = {name: kind.induced(picked) for name, kind in self.kinds.items()}
+        return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed, kinds)
+
+    def reweighted(self, factors: FloatArray) -> Graph:
+        """Return the graph with the weight of every stored entry multiplied [nnz].
+
+        An entry of a kind takes the factor of the same entry of the whole graph.
+        """
+        kinds = {
+            name: kind.reweighted(factors[np.searchsorted(self._keys, kind._keys)])
+            for name, kind in self.kinds.items()
+        }
+        given = 1.0 if self.weights is None else self.weights
+        return replace(self, weights=given * factors, kinds=kinds)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.

@@ -18,7 +18,7 @@ is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -110,8 +110,7 @@ class FittedReliability:
             entries = np.arange(start, min(start + _BLOCK, len(reliability)))
             evidence = _evidence(similarity(np.sort(_ends(graph, entries), axis=1)))
             reliability[entries] = _reliability(evidence, self.coefficients)
-        given = 1.0 if graph.weights is None else graph.weights
-        return replace(graph, weights=given * (1.0 + reliability / self.mean) / 2)
+        return graph.reweighted((1.0 + reliability / self.mean) / 2)
 
 
 def similarity_of(

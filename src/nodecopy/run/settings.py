@@ -12,6 +12,7 @@ import os
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -45,7 +46,8 @@ class FitSettings(TableOptions):
     How tables are read is declared in `TableOptions`.
 
     Args:
-        edges: file of the edges; None where there is a graph, or a built-in dataset.
+        edges: file of the edges, or one for each kind of edges; None where there is a graph, or a
+            built-in dataset.
         labels: file of the known labels, or several of them; None takes those of the graph, or of
             the split of a built-in dataset. A fit to tables needs them.
         nodes: file of the columns of the nodes, or several of them; None describes nodes by their
@@ -72,7 +74,7 @@ class FitSettings(TableOptions):
         split: which: "fixed" (the public ones) or "random"; None is "fixed".
     """
 
-    edges: str | None = None
+    edges: str | tuple[str, ...] | None = None
     labels: str | tuple[str, ...] | None = None
     nodes: str | tuple[str, ...] | None = None
     method: MethodName = "best"
@@ -99,11 +101,7 @@ class FitSettings(TableOptions):
             value = getattr(self, declared.name)
             if isinstance(value, list):
                 value = tuple(value)
-            if (
-                declared.name in ("labels", "nodes")
-                and isinstance(value, tuple)
-                and len(value) == 1
-            ):
+            if declared.name in _FILES and isinstance(value, tuple) and len(value) == 1:
                 value = value[0]
             object.__setattr__(self, declared.name, value)
             check_value(declared.name, value, hints[declared.name], SpecError)
@@ -146,11 +144,11 @@ class FitSettings(TableOptions):
     @property
     def files(self) -> tuple[str, ...]:
         """The names of what is read, the graph or its edges first."""
-        labels, nodes = (
-            files if isinstance(files, tuple) else (files,) for files in (self.labels, self.nodes)
+        several = (
+            files if isinstance(files, tuple) else (files,)
+            for files in (self.graph, self.edges, self.labels, self.nodes)
         )
-        names = (self.graph, self.edges, *labels, *nodes)
-        return tuple(name for name in names if name is not None)
+        return tuple(name for name in chain(*several) if name is not None)
 
     @property
     def reading(self) -> dict[str, Any]:

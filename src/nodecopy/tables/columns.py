@@ -70,6 +70,7 @@ EDGES = Kind(
         "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
         "node2 id2 nodeb cited end endid",
         "weight": "weight weights edgeweight w",
+        "kind": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
 )
 LABELS = Kind("label", {"id": _ID, "label": "label labels class classname category y"})
@@ -83,15 +84,27 @@ NODES = Kind(
 )
 
 
-def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
-    """Return the places of the first two roles of a kind, then of a third if it is there.
+def assign(
+    table: Table,
+    kind: Kind,
+    chosen: Sequence[str] | None,
+    settled: dict[str, int] | None = None,
+) -> dict[str, int]:
+    """Return the places of the first two roles of a kind, and of others that are there.
 
     A header need not name every role: required ones that it leaves out are taken by the columns
     without a role, in order, if there are just as many.
+
+    Args:
+        table: whose columns are assigned.
+        kind: of table.
+        chosen: columns of the first roles, if the user named them.
+        settled: places of other roles that the user named.
     """
+    settled, roles = settled or {}, list(kind.roles)
     if chosen:
-        return choose(table, chosen)
-    places, roles = table.named_places, list(kind.roles)
+        return dict(zip(roles, choose(table, chosen), strict=False)) | settled
+    places = [place for place in table.named_places if place not in settled.values()]
     required = roles[:2]
     example = [table.names[at].strip() for at in places[:2]]
     hint = (
@@ -99,13 +112,16 @@ def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
         f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"
     )
     if not table.header:
-        if not 2 <= len(places) <= len(roles):
+        if not 2 <= len(places) <= 3:
             raise DatasetError(
                 f"{table.path}: cannot tell what its {len(places)} columns are; its first row is "
                 f"{table.first_row_text}; {hint}"
             )
-        return places
+        return dict(zip(roles, places, strict=False)) | settled
     of_place = kind.roles_of(table.names)
+    for role, at in settled.items():
+        of_place = [None if other == role else other for other in of_place]
+        of_place[at] = role
     _refuse_repeats(table, [role for role in of_place if role])
     place = {role: at for at, role in enumerate(of_place) if role}
     missing = [role for role in required if role not in place]
@@ -116,7 +132,7 @@ def assign(table: Table, kind: Kind, chosen: Sequence[str] | None) -> list[int]:
         what = f"cannot tell what {names} is" if names else f"no column for the {missing[0]}"
         raise DatasetError(f"{table.path}: {what}; {hint}")
     place |= dict(zip(missing, unknown, strict=False))
-    return [place[role] for role in roles if role in place]
+    return place
 
 
 def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int], bool]:

@@ -66,7 +66,7 @@ class TableDataset:
 
 
 def read_tables(
-    edges: PathLike,
+    edges: PathLike | Sequence[PathLike],
     labels: PathLike | Sequence[PathLike] | None = None,
     nodes: PathLike | Sequence[PathLike] | None = None,
     *,
@@ -83,8 +83,10 @@ def read_tables(
     and of the tables of nodes. docs/tables.md has examples.
 
     Args:
-        edges: two ids in each row, and perhaps a weight. The graph is undirected and simple:
-            an edge counts in both directions and once, self-loops are dropped.
+        edges: two ids in each row, and perhaps a weight and a kind; one file, or one for each kind.
+            The graph is undirected and simple: an edge counts in both directions and once,
+            self-loops are dropped. With kinds or ``directed=True``, ``graph.kinds`` has the edges
+            of each kind.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any kind in each row, or id, feature and value; one file or
@@ -135,6 +137,7 @@ def read_tables(
             load_edges(db, edges, most)
         sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
         if sources and not db.problems and _names_columns(db, sources):
+            db.attempt("DROP VIEW edges")  # of several files
             load_edges(db, edges, most)
         load_labels(db, labels)
         done(1)
@@ -150,12 +153,14 @@ def read_tables(
                 encoder = encoder or _fitted(columns, sizes)
         db.raise_problems()
         rows = fetch_edges(db)
-        notes = [note for table, _ in db.loaded.values() for note in table.notes]
+        tables = {table.path: table for table, _ in db.loaded.values()}
+        notes = [note for table in tables.values() for note in table.notes]
         notes += of_kinds
         notes += _node_notes(db, sources, ids)
         edge_path = db.loaded["edges"][0].path
     done(3)
-    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges)
+    directed = bool(settings.directed)
+    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
     of_nodes, names = [NO_FEATURES], _names(columns, sizes)
     features: Features
@@ -195,11 +200,11 @@ def _load_nodes(
 
 def _names_columns(db: Database, sources: Sequence[NodeTable]) -> bool:
     """Tell whether ids of nodes show that the first row of the edges, read as data, has names."""
-    table = db.loaded["edges"][0]
-    if db.options.header is not None or table.header:
+    tables = [table for name, (table, _) in db.loaded.items() if name.startswith("edges")]
+    if db.options.header is not None or all(table.header for table in tables):
         return False
     db.known_ids = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
-    return is_above_ids(db, table)
+    return any(is_above_ids(db, table) for table in tables if not table.header)
 
 
 def _read_columns(

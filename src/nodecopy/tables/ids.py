@@ -31,12 +31,12 @@ def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = Fa
     """Number every id of edges and tables in ``nodes(id, i)``; return them in order [N].
 
     Args:
-        db: has edges, tables and perhaps ``kinds(id, g)`` loaded.
+        db: has edges, tables and perhaps ``node_kinds(id, g)`` loaded.
         tables: of nodes.
         by_kind: number the nodes of one kind after those of another.
     """
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
-    join, order = (" JOIN kinds USING (id)", "g, ") if by_kind else ("", "")
+    join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
 
 

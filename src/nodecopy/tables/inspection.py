@@ -14,6 +14,7 @@ from nodecopy.data.dataset import NodeDataset
 from nodecopy.data.kinds import Encoder
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import counted, listed
+from nodecopy.graph import Graph
 from nodecopy.metrics import wilson_interval
 from nodecopy.tables.dataset import TableDataset
 
@@ -186,11 +187,23 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
     return [
         ("nodes", f"{n:,} (ids are {kind}){kinds}"),
         ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
+        *kind_rows(dataset.graph),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if NO_FEATURES in table.notes else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
     ]
+
+
+def kind_rows(graph: Graph) -> list[tuple[str, str]]:
+    """Return the number of edges of each kind, the largest kind first."""
+    counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
+    texts = [
+        f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
+        for name, kind in counts[:_MAX_CLASSES]
+    ]
+    more = [f"… and {len(counts) - _MAX_CLASSES:,} more"] if len(counts) > _MAX_CLASSES else []
+    return [("" if at else "kinds", text) for at, text in enumerate([*texts, *more])]
 
 
 def _column_lines(encoder: Encoder | None) -> list[str]:

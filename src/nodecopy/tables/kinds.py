@@ -25,7 +25,7 @@ NO_TABLE = "nodes of no table"
 def assign_kinds(
     db: Database, tables: Sequence[NodeTable], fitted: Sequence[str] | None
 ) -> tuple[NodeKinds, list[NodeTable], list[str]]:
-    """Put every id into ``kinds(id, g)``, where g orders the kinds, that with classes first.
+    """Put every id into ``node_kinds(id, g)``, where g orders the kinds, that with classes first.
 
     Nothing is made where there is one kind.
 
@@ -65,8 +65,8 @@ def assign_kinds(
         order, notes = [first, *(name for name in names if name != first)], [*notes, *of_labels]
     order += [name for name in names if name not in order]
     places = ", ".join(str(order.index(name)) for name in names)
-    db.run(f"CREATE TEMP TABLE kinds AS SELECT id, ([{places}])[g + 1] AS g FROM found")
-    sizes = dict(db.rows("SELECT g, count(*) FROM kinds GROUP BY g"))
+    db.run(f"CREATE TEMP TABLE node_kinds AS SELECT id, ([{places}])[g + 1] AS g FROM found")
+    sizes = dict(db.rows("SELECT g, count(*) FROM node_kinds GROUP BY g"))
     return {name: sizes.get(g, 0) for g, name in enumerate(order)}, tables, notes
 
 

@@ -51,9 +51,9 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
             named = {"id", "label"} <= set(LABELS.roles_of(table.names))
             if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
                 chosen = None
-            id, label = assign(table, LABELS, chosen)
-            name = f"labels{number}"
-            db.load(name, table, [Column("id", id), Column("label", label, read_label)])
+            place, name = assign(table, LABELS, chosen), f"labels{number}"
+            columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
+            db.load(name, table, columns)
             db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
 

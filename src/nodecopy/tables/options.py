@@ -25,6 +25,8 @@ COLUMN_KINDS = (
     *("number", "category", "text", "date", "boolean", "name", "skip"),
     *("id", "feature", "value"),
 )
+# What edge_kind is where all edges are of one kind.
+NO_KIND = "none"
 # How many columns or characters an option may name.
 _LENGTHS = {"edge_columns": (2, 3), "label_columns": (2,), "delimiter": (1,)}
 
@@ -42,6 +44,11 @@ class TableOptions:
 
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
+        edge_kind: column of the kind of each edge, "none" for one kind; None is a column named
+            kind, type or relation, if there is one, and the name of the file where there are
+            several files of edges.
+        directed: whether the direction of an edge tells something: who cites is then distinguished
+            from who is cited.
         label_columns: columns of the id and of the label.
         label_kind: kind of nodes that classes belong to, the name of its first file; None is the
             one that has labels.
@@ -58,6 +65,10 @@ class TableOptions:
     """
 
     edge_columns: tuple[str, ...] | None = _option("Columns of --edges: id,id or id,id,weight.")
+    edge_kind: str | None = _option(
+        "Column of --edges with the kind of each edge, or none. (default: detect)"
+    )
+    directed: bool | None = _option("The direction of edges tells something. (default: no)")
     label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
     label_kind: str | None = _option(
         "Kind of nodes to predict, of several --nodes files. (default: the one with labels)"

@@ -11,7 +11,7 @@ import json
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.errors import FormatError, RunError
+from nodecopy.data.kinds import Encoder, KindEncoder, num_classified
+from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
 from nodecopy.saving import load, save
@@ -33,10 +34,13 @@ from nodecopy.tables.options import RepeatedEdges
 from nodecopy.typed import Settings
 
 MANIFEST, ENCODER = "graph.json", "columns.safetensors"
-_INTEGERS = ("indptr", "indices", "labels", "features_indptr", "features_indices")
+_INTEGERS = (
+    *("indptr", "indices", "labels", "features_indptr", "features_indices"),
+    *("kind_indptr", "kind_indices"),
+)
 _KINDS = {
     **dict.fromkeys((*_INTEGERS, "ids", "id_offsets", "name_offsets"), "i"),
-    **dict.fromkeys(("weights", "features", "features_data"), "f"),
+    **dict.fromkeys(("weights", "features", "features_data", "kind_weights"), "f"),
     **dict.fromkeys(("id_text", "name_text"), "u"),
 }
 _CSR = ("data", "indices", "indptr")
@@ -60,6 +64,8 @@ class _Manifest(Settings):
     label_files: list[str]
     repeated_edges: RepeatedEdges
     digests: dict[str, str]
+    kinds: dict[str, bool] = field(default_factory=dict)  # of edges, and whether each is directed
+    node_kinds: dict[str, int] = field(default_factory=dict)  # and how many nodes each has
 
 
 def check_graph_folder(path: PathLike) -> Path:
@@ -100,6 +106,8 @@ def write_graph(
                 label_files=list(label_files),
                 repeated_edges=table.repeated_edges,
                 digests=digests,
+                kinds={name: kind.directed for name, kind in table.dataset.graph.kinds.items()},
+                node_kinds=table.kinds,
             )
             text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
             (fresh / MANIFEST).write_text(text, encoding="utf-8")
@@ -150,20 +158,32 @@ def open_graph(
                 raise ValueError("it does not have its digest")
     with _damage_named(folder):
         if verify:
-            _check_arrays(arrays, len(names), len(classes))
-        graph = Graph.trusted(arrays["indptr"], arrays["indices"], arrays.get("weights"))
+            _check_arrays(arrays, len(names), len(classes), len(manifest.kinds))
+        kinds = _kinds(arrays, manifest.kinds)
+        parts = arrays["indptr"], arrays["indices"], arrays.get("weights")
+        graph = Graph.trusted(*parts, kinds=kinds)
         features = _features(arrays, (graph.num_nodes, len(names)))
         dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
         ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
         known = read_label_table(labels, ids, **options)
+        first = num_classified(manifest.node_kinds, len(ids))
+        if np.any(known.labels[first:] >= 0):
+            raise DatasetError(
+                f"{folder}: labels must be of {next(iter(manifest.node_kinds))!r}, as it was "
+                "imported; nodecopy import --label-kind NAME for another kind of nodes"
+            )
         dataset = dataset.with_labels(known.labels, known.class_names)
         of_labels = tuple(f"{file}: " for file in manifest.label_files)
         notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
     file = folder / ENCODER
-    encoder = load(file, ColumnEncoder) if file.exists() else None
+    encoder: Encoder | None = None
+    if file.exists():
+        several = manifest.node_kinds
+        encoder = load(file, KindEncoder) if several else load(file, ColumnEncoder)
     shown = strings_from(arrays, "name") if "name_text" in arrays else None
-    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown)
+    read = dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown
+    return TableDataset(*read, manifest.node_kinds)
 
 
 def file_digest(file: Path) -> str:
@@ -196,6 +216,11 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     }
     if graph.weights is not None:
         arrays["weights"] = graph.weights
+    if kinds := list(graph.kinds.values()):
+        arrays["kind_indptr"] = np.stack([kind.indptr for kind in kinds])  # [T, N + 1]
+        arrays["kind_indices"] = np.concatenate([kind.indices for kind in kinds])
+        if any(kind.weights is not None for kind in kinds):
+            arrays["kind_weights"] = np.concatenate([kind.to_scipy().data for kind in kinds])
     if isinstance(features, np.ndarray):
         arrays["features"] = features
     else:
@@ -204,6 +229,19 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
     if table.names is not None:
         arrays |= string_arrays(table.names, "name")
     return arrays | id_arrays(table.ids)
+
+
+def _kinds(arrays: Arrays, kinds: Mapping[str, bool]) -> dict[str, Graph]:
+    """Return the graph of each kind of edges."""
+    graphs, start = {}, 0
+    for at, (name, directed) in enumerate(kinds.items()):
+        indptr = arrays["kind_indptr"][at]
+        stop = start + int(indptr[-1])
+        weights = arrays.get("kind_weights")
+        part = None if weights is None else weights[start:stop]
+        graphs[name] = Graph.trusted(indptr, arrays["kind_indices"][start:stop], part, directed)
+        start = stop
+    return graphs
 
 
 def _features(arrays: Arrays, shape: tuple[int, int]) -> Features:
@@ -224,7 +262,7 @@ def _read_manifest(folder: Path) -> _Manifest:
     return manifest
 
 
-def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
+def _check_arrays(arrays: Arrays, num_features: int, num_classes: int, num_kinds: int) -> None:
     """Refuse arrays whose types, shapes or indices do not fit each other."""
     n = len(arrays["indptr"]) - 1
     weights, labels = arrays.get("weights", arrays["indices"]), arrays["labels"]
@@ -236,11 +274,18 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int) -> None:
         "features": (n, num_features),
         "features_indptr": (n + 1,),
         "weights": arrays["indices"].shape,
+        "kind_indptr": (num_kinds, n + 1),
+        "kind_weights": arrays.get("kind_indices", labels).shape,
     }
     for name, array in arrays.items():
         if array.dtype.kind != _KINDS[name] or array.shape != shapes.get(name, array.shape):
             raise ValueError(f"{_file(name)} does not fit the other files")
     _check_csr(weights, arrays["indices"], arrays["indptr"], n)
+    start = 0
+    for indptr in arrays.get("kind_indptr", ()):
+        part = arrays["kind_indices"][start : start + int(indptr[-1])]
+        _check_csr(part, part, indptr, n)
+        start += len(part)
     if "features" not in arrays:
         data, indices, indptr = (arrays[f"features_{part}"] for part in _CSR)
         _check_csr(data, indices, indptr, num_features)
