@@ -72,7 +72,8 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     features spread over the graph, with edges weighted by their reliability and as they are. Roles
     are for classes that are positions in the graph. All join the pool, with the same prior weight.
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
-    than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md).
+    than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
+    of several kinds of edges has members of its own: copied diffusion, and two hops.
 
     Args:
         n_zeta: V, copied graphs in each round.
@@ -88,9 +89,9 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
         (
-            component(copied, in_folds=cheap, reliable=True, per_kind=diffusion()),
+            component(copied, in_folds=cheap, reliable=True, per_kind=cheap),
             component(features),
-            component(graph, per_kind=graph),
+            component(graph),
             component(two_hops, reliable=True, per_kind=two_hops),
             component(CopiedPlaces(), on="pool"),
             component(AnnotatedBlocks(), on="pool", reliable=True),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -14,7 +16,7 @@ import torch
 from nodecopy.data.convert import read_features, read_graph
 from nodecopy.data.label_values import encode_labels
 from nodecopy.errors import DatasetError, GraphError
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, join_kinds
 
 KNOT = Graph.from_edges(4, [(0, 1), (1, 2), (2, 0), (2, 3)], [1.5, 2, 0.5, 1])
 MATRIX = KNOT.to_scipy()
@@ -128,3 +130,86 @@ def test_float32_features_are_shared_and_not_copied() -> None:
     assert np.shares_memory(read_features(KNOT, dense).features, dense)
     assert np.shares_memory(read_features(KNOT, torch.from_numpy(dense)).features, dense)
     assert sp.issparse(read_features(KNOT, np.eye(4, 9, dtype=np.float32)).features)
+
+
+PAIRS = {"pays": [[0, 1], [1, 2]], "calls": [[2, 3], [0, 1]]}
+KINDS = join_kinds({kind: Graph.from_edges(4, pairs) for kind, pairs in PAIRS.items()})
+ONE_WAY = {kind: Graph.from_edges(4, pairs, directed=True) for kind, pairs in PAIRS.items()}
+
+
+def edges_of_networkx(graph: Any) -> Any:
+    graph.add_nodes_from(range(4))
+    for kind, pairs in PAIRS.items():
+        graph.add_edges_from(pairs, kind=kind)
+    return graph
+
+
+def edge_list() -> pd.DataFrame:
+    rows = [(*pair, kind) for kind, pairs in PAIRS.items() for pair in pairs]
+    return pd.DataFrame(rows, columns=["source", "target", "kind"])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (dict(KINDS.kinds), KINDS),
+        ({kind: one.to_scipy() for kind, one in KINDS.kinds.items()}, KINDS),
+        (
+            {
+                kind: np.concatenate([np.array(pairs), np.array(pairs)[:, ::-1]]).T
+                for kind, pairs in PAIRS.items()
+            },
+            KINDS,
+        ),
+        (edges_of_networkx(nx.MultiGraph()), KINDS),
+        (edges_of_networkx(nx.MultiDiGraph()), join_kinds(ONE_WAY)),
+        (ONE_WAY, join_kinds(ONE_WAY)),
+        (ONE_WAY["pays"], join_kinds({"edges": ONE_WAY["pays"]})),
+        (nx.DiGraph(ONE_WAY["pays"].to_scipy()), join_kinds({"edges": ONE_WAY["pays"]})),
+    ],
+    ids=[
+        "graphs",
+        "matrices",
+        "edge indices",
+        "networkx",
+        "directed",
+        "two ways",
+        "one",
+        "digraph",
+    ],
+)
+def test_kinds_of_edges_of_any_library_are_the_same(source: Any, expected: Graph) -> None:
+    graph = read_graph(source).graph
+    assert graph.kinds == expected.kinds
+    assert replace(graph, kinds={}) == replace(expected, kinds={})
+
+
+def test_an_edge_list_has_kinds_and_names() -> None:
+    expected = KINDS.kinds
+    assert read_graph(edge_list()).graph.kinds == expected
+    named = edge_list().replace({0: "ann", 1: "bob", 2: "eve", 3: "zoe"})
+    given = read_graph(named)
+    assert (given.graph.kinds, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
+    plain = read_graph(edge_list()[["source", "target"]], 6).graph
+    assert (plain.num_nodes, plain.num_edges, plain.kinds) == (6, 3, {})
+
+
+def test_edge_types_of_pyg_are_kinds_and_their_reverse_is_left_out(pyg: Any) -> None:
+    pays, calls = (torch.tensor(pairs).T for pairs in PAIRS.values())
+    index = torch.cat([pays, calls, calls.flip(0), pays.flip(0)], 1)
+    types = torch.tensor([0, 0, 1, 1, 1, 1, 2, 2])
+    graph = read_graph(pyg.Data(edge_index=index, edge_type=types, num_nodes=4)).graph
+    assert graph.kinds == {"0": ONE_WAY["pays"], "1": KINDS.kinds["calls"]}
+
+
+def test_kinds_that_do_not_fit_are_refused() -> None:
+    some = edges_of_networkx(nx.MultiGraph())
+    some.add_edge(0, 3)
+    for source, word in (
+        (some, "no kind"),
+        ({"a": KINDS}, "kinds themselves"),
+        ({"a": nx.path_graph(4), "b": KNOT}, "same nodes"),
+        (edge_list().astype({"source": object}).replace({"source": {0: None}}), "all strings"),
+    ):
+        with pytest.raises(GraphError, match=word):
+            read_graph(source)

@@ -301,11 +301,10 @@ def one_way() -> np.ndarray:
         ((-TASK.graph.to_scipy(), X, Y), "weight -1.0"),
         ((TASK.graph.to_scipy() * np.inf, X, Y), "weight inf"),
         ((sp.csr_array((90, 80)), X, Y), "square"),
-        ((networkx_graph().to_directed(), X, Y), r"use graph.to_undirected\(\)"),
         (("a graph", X, Y), "cannot read a graph from str"),
         ((np.ones((3, 4, 3)), X, Y), "cannot read a graph from ndarray"),
         ((np.ones((3, 4)), X, Y), "square"),
-        ((TASK.graph.with_rows(np.arange(90)), X, Y), "needs an undirected graph"),
+        (({"a": TASK.graph, "b": np.zeros((2, 2))}, X, Y), "same nodes"),
     ],
 )
 def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message: str) -> None:

@@ -13,7 +13,7 @@ from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import Fit
-from nodecopy.estimator.nodes import NodeNames
+from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph

@@ -72,7 +72,7 @@ class Component:
         reliable: whether it sees the graph with edges weighted by their reliability
             (`StackedClassifier.edges`), or the observed one.
         per_kind: where edges are of several kinds, fitted to those of each kind alone as well, as
-            further components.
+            further components, with which it shares its count.
         kind: the kind of edges that it sees; None is all.
     """
 
@@ -116,16 +116,20 @@ class Component:
 
 def expand_kinds(components: Sequence[Component], graph: Graph) -> tuple[Component, ...]:
     """Return the components with those of each kind of edges, if there are several, after them."""
-    largest = sorted(graph.kinds, key=lambda name: -graph.kinds[name].num_edges)[:_MOST_KINDS]
+    by_size = sorted(graph.kinds, key=lambda name: -graph.kinds[name].num_edges)
+    kinds = by_size[:_MOST_KINDS] if len(by_size) > 1 else []
     expanded: list[Component] = []
     numbers: list[int] = []
     for component in components:
         on = numbers[component.on] if isinstance(component.on, int) else component.on
         numbers.append(len(expanded))
-        expanded.append(replace(component, on=on))
-        if component.per_kind is not None and len(graph.kinds) > 1:
-            one = replace(component, classifier=component.per_kind, in_folds=None, per_kind=None)
-            expanded += [replace(one, kind=kind) for kind in largest]
+        one = replace(component, on=on)
+        if component.per_kind is not None and kinds:
+            one = replace(one, count=one.count / (1 + len(kinds)))
+            alone = replace(one, classifier=component.per_kind, in_folds=None)
+            expanded += [one, *(replace(alone, kind=kind) for kind in kinds)]
+        else:
+            expanded.append(one)
     return tuple(expanded)
 
 

@@ -23,16 +23,26 @@ from nodecopy.data.columns import (
     is_plain_frame,
 )
 from nodecopy.data.dataset import NodeDataset, stored_by_density
+from nodecopy.data.edge_kinds import (
+    KIND,
+    SOURCE,
+    TARGET,
+    WEIGHT,
+    graph_of_edge_types,
+    graph_of_frame,
+    graph_of_networkx,
+)
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
-from nodecopy.graph import Graph
+from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.graph import Duplicates
 
 ACCEPTED = (
     "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
-    "[N, N], an edge_index [2, E], a networkx.Graph, or a PyTorch Geometric Data"
+    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph, a "
+    "PyTorch Geometric Data, or a mapping of kinds of edges to these"
 )
 _SHOWN = 3
 _KINDS = "{'customers': …, 'shops': …}"
@@ -68,12 +78,18 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
+    - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
+      and kind. Other ids than numbers below N name the nodes, in their order.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
-      an edge counts, and those of parallel edges are added up.
+      an edge counts, and those of parallel edges are added up; "kind" is its kind.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
       which must be the same in both directions of an edge; weights of parallel edges are added up.
+      ``edge_type`` are kinds of edges.
+    - A mapping of kinds of edges, ``{"pays": graph, "calls": graph}``, to any of these, over the
+      same nodes.
 
-    Self-loops are dropped, except from a `Graph`. A directed graph is an error: whether an edge
+    Self-loops are dropped, except from a `Graph`. The direction of edges counts where a `Graph` or
+    networkx graph is directed. A directed matrix or ``edge_index`` is an error: whether an edge
     counts both ways is for its owner to say.
 
     Args:
@@ -81,7 +97,9 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
     """
     if isinstance(source, Graph):
-        return GraphInput(source)
+        return GraphInput(join_kinds({ONE_KIND: source}) if source.directed else source)
+    if isinstance(source, Mapping) and source:
+        return _from_kinds(source, num_nodes)
     if hasattr(source, "edge_types"):
         raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
@@ -93,17 +111,10 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
         return GraphInput(_from_networkx(source), names=list(source))
-    matrix = to_matrix(source)
-    if sp.issparse(matrix):
-        return GraphInput(_from_matrix(matrix, "the sparse matrix"))
-    if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
-        return GraphInput(_from_edge_index(matrix, num_nodes, None))
-    if matrix.ndim == 2 and matrix.dtype.kind in "biuf":
-        return GraphInput(_from_matrix(matrix, "the adjacency matrix"))
-    raise GraphError(
-        f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
-        f"accepted: {ACCEPTED}"
-    )
+    if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
+        graph, names = graph_of_frame(source, num_nodes)
+        return GraphInput(graph, names=names)
+    return GraphInput(_from_array(source, num_nodes))
 
 
 def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns | None:
@@ -280,32 +291,73 @@ def _undirected(directed: Graph, what: str) -> Graph:
         raise GraphError(
             f"{what} is directed: the entries ({u}, {v}) and ({v}, {u}) are {there[u, v]:g} and "
             f"{back[u, v]:g}; Graph.from_edges(num_nodes, edge_index.T) or A.maximum(A.T) counts "
-            "edges both ways"
+            "edges both ways, with directed=True their direction counts"
         )
     return directed.symmetrise()
 
 
+def _from_array(source: Any, num_nodes: int | None) -> Graph:
+    matrix = to_matrix(source)
+    if sp.issparse(matrix):
+        return _from_matrix(matrix, "the sparse matrix")
+    if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
+        return _from_edge_index(matrix, num_nodes, None)
+    if matrix.ndim == 2 and matrix.dtype.kind in "biuf":
+        return _from_matrix(matrix, "the adjacency matrix")
+    raise GraphError(
+        f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
+        f"accepted: {ACCEPTED}"
+    )
+
+
+def _from_kinds(source: Mapping[Any, Any], num_nodes: int | None) -> GraphInput:
+    """Return the graph of several kinds of edges over the same nodes."""
+    given = {str(kind): read_graph(one, num_nodes) for kind, one in source.items()}
+    most = max(one.graph.num_nodes for one in given.values())
+    if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
+        return _from_kinds(source, most)  # an edge_index does not say how many nodes there are
+    first, *others = given.values()
+    if any(one.names != first.names for one in others):
+        raise GraphError("all kinds of edges need the same nodes, in the same order")
+    kinds = {}
+    for name, one in given.items():
+        if len(one.graph.kinds) > 1:
+            raise GraphError(f"the edges of kind {name!r} have kinds themselves")
+        (kinds[name],) = one.graph.kinds.values() or (one.graph,)
+    return first._replace(graph=join_kinds(kinds))
+
+
 def _from_networkx(source: Any) -> Graph:
-    if source.is_directed():
-        raise GraphError("the networkx graph is directed; use graph.to_undirected()")
     import networkx
 
     if source.number_of_nodes() == 0:
         return Graph.from_edges(0, [])
-    for u, v, weight in source.edges(data="weight", default=1):
+    for u, v, weight in source.edges(data=WEIGHT, default=1):
         if not isinstance(weight, Real):
             raise GraphError(
                 f"the weight of the edge ({u!r}, {v!r}) of the networkx graph must be a number; "
                 f"got {shown(weight)}"
             )
-    return _from_matrix(networkx.to_scipy_sparse_array(source), "the networkx graph")
+    if any(kind is not None for _, _, kind in source.edges(data=KIND)):
+        return graph_of_networkx(source)
+    matrix = networkx.to_scipy_sparse_array(source)
+    if not source.is_directed():
+        return _from_matrix(matrix, "the networkx graph")
+    weighted = bool(np.any(matrix.data != 1))
+    return join_kinds({ONE_KIND: Graph.from_scipy(matrix, directed=True, weighted=weighted)})
 
 
 def _from_pyg(data: Any) -> GraphInput:
-    parts = (getattr(data, name, None) for name in ("edge_weight", "x", "y", "train_mask"))
-    weights, x, y, mask = (None if part is None else to_matrix(part) for part in parts)
-    graph = _from_edge_index(to_matrix(data.edge_index), int(data.num_nodes), weights)
-    return GraphInput(graph, x, y, mask)
+    names = ("edge_weight", "edge_type", "x", "y", "train_mask")
+    parts = (getattr(data, name, None) for name in names)
+    weights, types, x, y, mask = (None if part is None else to_matrix(part) for part in parts)
+    index, num_nodes = to_matrix(data.edge_index), int(data.num_nodes)
+    if types is None:
+        return GraphInput(_from_edge_index(index, num_nodes, weights), x, y, mask)
+    edges = {str(kind): index[:, types == kind] for kind in np.unique(types)}
+    given = one_per_node(weights)
+    of_kind = None if given is None else {kind: given[types == int(kind)] for kind in edges}
+    return GraphInput(graph_of_edge_types(edges, num_nodes, of_kind), x, y, mask)
 
 
 def _has_index(values: Any) -> bool:

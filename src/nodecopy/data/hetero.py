@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from nodecopy.data.columns import NodeColumns, columns_of_frame, columns_of_matrix
 from nodecopy.data.convert import (
@@ -21,17 +22,27 @@ from nodecopy.data.convert import (
     to_matrix,
     training_labels,
 )
-from nodecopy.data.kinds import KindEncoder, NodeKinds, spans
+from nodecopy.data.edge_kinds import graph_of_edge_types
+from nodecopy.data.kinds import KindEncoder, NodeKinds, renumbered_graph, spans
 from nodecopy.errors import DatasetError, GraphError, ModelError
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import Graph
 
 _EDGES = "{('customers', 'shops'): edge_index}"
 
 
 def has_kinds(graph: Any, X: Any) -> bool:
     """Tell whether a graph or its features are given by kind of nodes."""
-    mappings = (isinstance(one, Mapping) and not sp.issparse(one) for one in (graph, X))
-    return any(mappings) or hasattr(graph, "edge_types")
+    by_kind = isinstance(X, Mapping) and not sp.issparse(X)
+    return by_kind or _has_typed_edges(graph) or hasattr(graph, "edge_types")
+
+
+def _has_typed_edges(graph: Any) -> bool:
+    """Tell whether edges are given by the kinds of their ends."""
+    return (
+        isinstance(graph, Mapping)
+        and not sp.issparse(graph)
+        and any(isinstance(key, tuple) for key in graph)
+    )
 
 
 def read_kinds(
@@ -66,13 +77,11 @@ def read_kinds(
         )
     columns = {kind: _columns(kind, x, encoder) for kind, x in X.items()}
     names = None
-    if not isinstance(graph, Mapping):
+    if not _has_typed_edges(graph):
         whole = read_graph(graph)
         sizes = {kind: 0 if own is None else len(own.absent) for kind, own in columns.items()}
         names = [name for x in X.values() for name in _index(x)]
     elif data is None:
-        if not graph:
-            raise GraphError(f"there are no edges; edges between kinds of nodes are {_EDGES}")
         sizes = _sizes(graph, X, columns)
     if first is None:
         first, y = _labelled(data, sizes, names, y)
@@ -80,12 +89,13 @@ def read_kinds(
     if names is not None:
         given = spans(sizes)
         names = [name for kind in order for name in names[given[kind]]]
-        pairs = node_places("X", list(whole.names or ()), len(names), names)[whole.graph.edges()]
     sizes = {kind: sizes[kind] for kind in order}
-    if isinstance(graph, Mapping):
-        joined = _joined(_graphs(graph, sizes))
+    if _has_typed_edges(graph):
+        joined = _joined(graph, sizes)
     else:
-        joined = Graph.from_edges(sum(sizes.values()), pairs)
+        assert names is not None
+        places = node_places("X", list(whole.names or ()), len(names), names)
+        joined = renumbered_graph(whole.graph, places, len(names))
     ordered = {kind: columns.get(kind) for kind in order}
     encoder = encoder or KindEncoder.fit(ordered)
     features = None if encoder is None else encoder.apply(ordered, sizes)
@@ -132,9 +142,14 @@ def _sizes(
     return sizes
 
 
-def _graphs(edges: Mapping[Any, Any], sizes: NodeKinds) -> dict[str, Graph]:
-    """Return the graph of each kind of edges, by the name of its relation, or of its ends."""
-    graphs: dict[str, Graph] = {}
+def _joined(edges: Mapping[Any, Any], sizes: NodeKinds) -> Graph:
+    """Return all edges as one graph, with kinds of edges named as their keys, if there are several.
+
+    Edges between two kinds of nodes count both ways; a relation that is another one reversed is
+    left out.
+    """
+    start = {kind: own.start for kind, own in spans(sizes).items()}
+    kinds: dict[str, NDArray[np.int64]] = {}
     for key, index in edges.items():
         ends = to_matrix(index)
         if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind not in "iu":
@@ -145,20 +160,14 @@ def _graphs(edges: Mapping[Any, Any], sizes: NodeKinds) -> dict[str, Graph]:
                     f"the edges {key!r} name node {row.max()} of {kind!r}, which has "
                     f"{sizes[kind]} nodes"
                 )
-        starts = [spans(sizes)[kind].start for kind in (key[0], key[-1])]
-        pairs = ends.T.astype(np.int64) + starts
-        graphs[" ".join(map(str, key))] = Graph.from_edges(sum(sizes.values()), pairs)
-    return graphs
-
-
-def _joined(graphs: Mapping[str, Graph]) -> Graph:
-    """Return all edges as one graph; those that another kind has too, reversed, are left out."""
-    different: dict[str, str] = {}
-    for name, graph in graphs.items():
-        different.setdefault(graph.digest(), name)
-    if len(different) == 1:
-        return next(iter(graphs.values()))
-    return join_kinds({name: graphs[name] for name in different.values()})
+        moved = ends.astype(np.int64) + np.array([[start[key[0]]], [start[key[-1]]]])
+        if key[0] != key[-1]:
+            moved = np.unique(np.hstack([moved, moved[::-1]]), axis=1)
+        if not any(np.array_equal(moved, other) for other in kinds.values()):
+            kinds[" ".join(map(str, key))] = moved
+    graph = graph_of_edge_types(kinds, sum(sizes.values()))
+    one = len(graph.kinds) == 1 and not any(kind.directed for kind in graph.kinds.values())
+    return next(iter(graph.kinds.values())) if one else graph
 
 
 def _labelled(

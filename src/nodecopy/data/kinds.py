@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from nodecopy.data.columns import Kind, NodeColumns
 from nodecopy.data.dataset import Features
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import DatasetError
+from nodecopy.graph import Graph
 from nodecopy.saving import savable
 
 # How many nodes each kind has, in the order of the nodes; empty where there is one kind.
@@ -38,6 +40,19 @@ def spans(kinds: Mapping[str, int]) -> dict[str, slice]:
 def num_classified(kinds: Mapping[str, int], num_nodes: int) -> int:
     """Return how many nodes classes belong to: those of the first kind, or all."""
     return next(iter(kinds.values()), num_nodes)
+
+
+def renumbered_graph(graph: Graph, numbers: NDArray[np.int64], size: int) -> Graph:
+    """Return a graph of ``size`` nodes in which node i has the number ``numbers[i]``."""
+
+    def moved(one: Graph) -> Graph:
+        entries = np.ones(one.indices.shape) if one.weights is None else one.weights
+        ends = numbers[one.row_of_entry()], numbers[one.indices]
+        matrix = sp.csr_array((entries, ends), shape=(size, size))
+        return Graph.from_scipy(matrix, directed=one.directed, weighted=one.weights is not None)
+
+    whole, kinds = moved(graph), {name: moved(kind) for name, kind in graph.kinds.items()}
+    return Graph.trusted(whole.indptr, whole.indices, whole.weights, whole.directed, kinds)
 
 
 @savable

@@ -28,7 +28,8 @@ from nodecopy.estimator.method import (
     torch_defaults,
     with_class_prior,
 )
-from nodecopy.estimator.nodes import LabelledNodes, NodeNames, numbers_in_fit, renumbered
+from nodecopy.estimator.names import NodeNames, numbers_in_fit
+from nodecopy.estimator.nodes import LabelledNodes, renumbered
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened

@@ -2,11 +2,12 @@
 
 from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
 from nodecopy.graph.graph import Graph
-from nodecopy.graph.kinds import align_kinds, join_kinds
+from nodecopy.graph.kinds import ONE_KIND, align_kinds, join_kinds
 from nodecopy.graph.reach import Reach, reach
 from nodecopy.graph.rows import RowGraph, Rows
 
 __all__ = [
+    "ONE_KIND",
     "FloatArray",
     "Graph",
     "IntArray",

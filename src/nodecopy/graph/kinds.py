@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nodecopy.errors import GraphError, listed, shown
-from nodecopy.graph.arrays import FloatArray
+from nodecopy.graph.arrays import distinct, unpacked
 from nodecopy.graph.graph import Graph
 
+# Name of the kind of directed edges that have none.
+ONE_KIND = "edges"
 # Names that a message lists.
 _SHOWN = 5
 
@@ -38,12 +40,13 @@ def join_kinds(kinds: Mapping[str, Graph]) -> Graph:
         )
     if len(graphs) == 1:
         return _with_kinds(graphs[0].symmetrise(), kinds)
-    whole = Graph.from_edges(
-        graphs[0].num_nodes,
-        np.concatenate([graph.edges() for graph in graphs]),
-        _weights(graphs),
-        self_loops="keep",
-    )
+    keys = np.concatenate([graph.row_of_entry() << 32 | graph.indices for graph in graphs])
+    weights = None
+    if any(graph.weights is not None for graph in graphs):
+        weights = np.concatenate([graph.to_scipy().data for graph in graphs])
+    keys, weights = distinct(keys, weights)
+    directed = any(graph.directed for graph in graphs)
+    whole = Graph.trusted(*unpacked(keys, graphs[0].num_nodes), weights, directed).symmetrise()
     return _with_kinds(whole, kinds)
 
 
@@ -70,15 +73,3 @@ def _with_kinds(graph: Graph, kinds: Mapping[str, Graph]) -> Graph:
 
 def _quoted(names: Sequence[str]) -> str:
     return listed([shown(name) for name in names[:_SHOWN]], len(names))
-
-
-def _weights(graphs: Sequence[Graph]) -> FloatArray | None:
-    """Return the weight of every edge, one after the other; None where no kind has weights."""
-    if all(graph.weights is None for graph in graphs):
-        return None
-    parts = []
-    for graph in graphs:
-        matrix = graph.to_scipy().tocoo()
-        kept = slice(None) if graph.directed else matrix.row <= matrix.col
-        parts.append(matrix.data[kept])
-    return np.concatenate(parts)

@@ -183,14 +183,12 @@ class Database:
         cells = [f"c{column.place}" for name in show for column in columns if column.name == name]
         shown = [f"coalesce(CAST({cell} AS VARCHAR), '') AS shown_{cell}" for cell in cells]
         some = " OR ".join(f"c{column.place} IS NOT NULL" for column in columns)
-        self.run("SET preserve_insertion_order = true")
         groups = ", ".join(f"shown_{cell}" for cell in cells)
-        rows = self.attempt(
+        rows = self.in_order(
             f"SELECT {groups}, min(at_row) FROM (SELECT {', '.join([*values, *shown])}, at_row "
             f"FROM (SELECT *, row_number() OVER () AS at_row FROM {table.scan()}) WHERE {some}) "
             f"WHERE {condition} GROUP BY ALL ORDER BY min(at_row) LIMIT {SHOWN}"
         )
-        self.run("SET preserve_insertion_order = false")
         rows = rows or []  # of a damaged Parquet file
         where = table.where([row[-1] for row in rows])
         shown_rows = [
@@ -246,6 +244,13 @@ class Database:
             return self.rows(sql)
         except FormatError:
             return None
+
+    def in_order(self, sql: str) -> list[tuple[Any, ...]] | None:
+        """Return what `attempt` does, with the rows of a file in their order: its first row."""
+        self.run("SET preserve_insertion_order = true")
+        rows = self.attempt(sql)
+        self.run("SET preserve_insertion_order = false")
+        return rows
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.errors import DatasetError, counted
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.machine import size_text
 from nodecopy.tables.columns import (
@@ -27,7 +27,7 @@ from nodecopy.tables.columns import (
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, open_table
 from nodecopy.tables.ids import IN_EDGES
-from nodecopy.tables.options import NO_KIND, RepeatedEdges
+from nodecopy.tables.options import NO_KIND, RepeatedEdges, TableOptions
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
 _ROW_BYTES = 80
@@ -35,8 +35,6 @@ _ROW_BYTES = 80
 
 # Most kinds of edges: a column of more is taken for something else.
 MOST_KINDS = 256
-# Name of the only kind, where edges are directed and have no kinds.
-_ONE_KIND = "edges"
 _AS_ONE = "--edge-kind none reads all edges as one kind"
 
 
@@ -92,7 +90,7 @@ def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
     place = assign(table, EDGES, chosen, settled)
     if kind == NO_KIND:
         place.pop("kind", None)
-    readers = {"weight": read_number}
+    readers = {"weight": read_number, "kind": _read_cell}
     columns = [Column(role, at, readers.get(role, read_string)) for role, at in place.items()]
     db.load(name, table, columns)
     return place
@@ -111,25 +109,31 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
     if "kind" in place:
         with db.collected():
             table = db.loaded[name][0]
-            count = db.value(f"SELECT count(DISTINCT kind) FROM {name}")
-            if count > MOST_KINDS:
+            if (
+                len(db.column(f"SELECT DISTINCT kind FROM {name} LIMIT {MOST_KINDS + 1}"))
+                > MOST_KINDS
+            ):
                 raise DatasetError(
-                    f"{table.path}: {count:,} kinds of edges in {table.column_name(place['kind'])}"
-                    f", at most {MOST_KINDS} are accepted; {_AS_ONE}"
+                    f"{table.path}: more than {MOST_KINDS} kinds of edges in "
+                    f"{table.column_name(place['kind'])}; {_AS_ONE}"
                 )
-            without = "without a kind"
-            db.refuse(name, "kind IS NULL", "row", without, show=("source",), hint=f"; {_AS_ONE}")
+            missing, hint = "kind IS NULL OR trim(kind) = ''", f"; {_AS_ONE}"
+            db.refuse(name, missing, "row", "without a kind", show=("source",), hint=hint)
+
+
+def _read_cell(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for a kind as it is written: the few different ones are trimmed later."""
+    return f"CAST({cell} AS VARCHAR)"
 
 
 def fetch_edges(db: Database) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    kinds: tuple[str, ...] = ()
-    of_kind = joined = ""
+    kinds, of_kind, joined = np.zeros(0, str), "", ""
     if "kind" in db.types("edges"):
-        kinds = tuple(db.column("SELECT DISTINCT kind FROM edges ORDER BY kind"))
+        written = db.column("SELECT DISTINCT kind FROM edges")
+        kinds, numbers = np.unique([kind.strip() for kind in written], return_inverse=True)
         db.run("CREATE TEMP TABLE kinds(kind VARCHAR, number USMALLINT)")
-        numbers = np.arange(len(kinds), dtype=np.uint16)
-        db.insert("kinds", kind=np.array(kinds, object), number=numbers)
+        db.insert("kinds", kind=np.array(written, object), number=numbers.astype(np.uint16))
         of_kind, joined = ", kinds.number", " JOIN kinds USING (kind)"
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
@@ -140,7 +144,9 @@ def fetch_edges(db: Database) -> EdgeRows:
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
     pairs = np.stack([rows["s"], rows["t"]], axis=1)
-    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), kinds)
+    return EdgeRows(
+        pairs, None if unweighted else weights, rows.get("number"), tuple(kinds.tolist())
+    )
 
 
 def build_graph(
@@ -154,7 +160,7 @@ def build_graph(
 
     It is undirected. If edges have kinds, or are directed, it keeps the edges of each kind.
     """
-    kinds = rows.kinds or (_ONE_KIND,)
+    kinds = rows.kinds or (ONE_KIND,)
     parts = [(rows.pairs, rows.weights)]
     if rows.kind is not None:
         order = np.argsort(rows.kind, kind="stable")

@@ -217,7 +217,7 @@ def _open_text(db: Database, path: Path) -> TextTable:
             "comma, tab, semicolon, | or spaces, or another one that --delimiter names"
         )
     table = TextTable(path, ("",) * len(types), types, "", header, (), notes, text, delimiter, skip)
-    rows = db.attempt(f"SELECT * FROM {table.scan()} LIMIT 1")
+    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
     cells = tuple(cell or "" for cell in rows[0]) if rows else tuple(first.strip().split(delimiter))
     return replace(table, first_row=cells)
 
@@ -250,7 +250,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
 
 def is_above_ids(db: Database, table: Table) -> bool:
     """Tell whether the cell below one of the first row is an id that is known, and it is not."""
-    rows = db.attempt(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
+    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
     if not rows or len(rows) < 2:
         return False
     first, second = ([str(cell or "").strip() for cell in row] for row in rows)
