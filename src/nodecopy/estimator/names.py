@@ -34,7 +34,7 @@ class NodeNames:
 
     @classmethod
     def of(cls, given: GraphInput) -> NodeNames:
-        """Return the names of a graph; numbers in their order are no names."""
+        """Return the names of a graph; numbers in their order do not count as such."""
         n, names = given.graph.num_nodes, given.names
         plain = names is None or list(names) == list(range(n))
         return cls(None if plain else names, num_classified(given.kinds, n))
@@ -65,8 +65,8 @@ class NodeNames:
 
     def places(self, names: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
         """Return the numbers of names, -1 where they are new [n]."""
-        wanted = names.tolist() if isinstance(names, np.ndarray) else names
-        return np.array([self._number.get(name, -1) for name in wanted], np.int64)
+        given = names.tolist() if isinstance(names, np.ndarray) else names
+        return np.array([self._number.get(name, -1) for name in given], np.int64)
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:

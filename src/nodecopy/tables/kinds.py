@@ -54,7 +54,7 @@ def assign_kinds(
         return {}, tables, notes
     if apart:
         names.append(NO_TABLE)
-        notes.append(f"{counted(count, 'node')} in no file of nodes: a kind of their own")
+        notes.append(f"{counted(count, 'node')} in no file of nodes: a separate kind")
     last = len(names) - 1
     db.run(
         f"CREATE TEMP TABLE found AS FROM of_tables UNION ALL SELECT id, {last} AS g FROM {bare}"
@@ -74,7 +74,7 @@ def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
     if db.options.label_kind is not None and fitted is None:
         raise DatasetError(
             f"--label-kind {db.options.label_kind}: there is one kind of nodes; --nodes FILE for "
-            "each kind, with ids of its own"
+            "each kind, with different ids"
         )
 
 
