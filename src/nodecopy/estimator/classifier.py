@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -315,8 +316,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
         error that names it, and nothing is written.
         """
-        state, arguments = self._fitted().state, self.get_params(deep=False)
+        (state, names, _), arguments = self._fitted(), self.get_params(deep=False)
         del arguments["executor"]  # belongs to the machine, not to the model
+        state = replace(state, names=saved_names(names.names))
         write_fitted(path, state, arguments)
 
     @classmethod
@@ -436,7 +438,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
         parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(*parts, saved_names(nodes.names.names), dict(nodes.kinds))
+        state = FittedState(*parts, kinds=dict(nodes.kinds))
         self.fit_ = Fit(state, nodes.names, nodes)
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -29,15 +29,21 @@ class NodeNames:
         count: nodes that classes belong to, the first ones.
     """
 
-    names: Sequence[Hashable] | NDArray[Any] | None
+    names: NDArray[Any] | None
     count: int
 
     @classmethod
     def of(cls, given: GraphInput) -> NodeNames:
         """Return the names of a graph; numbers in their order do not count as such."""
-        n, names = given.graph.num_nodes, given.names
-        plain = names is None or list(names) == list(range(n))
-        return cls(None if plain else names, num_classified(given.kinds, n))
+        n, names = given.graph.num_nodes, None
+        if isinstance(given.names, np.ndarray):
+            names = given.names
+        elif given.names is not None:
+            names = np.empty(n, object)
+            names[:] = given.names
+        if names is not None and _integers(names[:1]) and np.array_equal(names, np.arange(n)):
+            names = None
+        return cls(names, num_classified(given.kinds, n))
 
     def numbers(self, nodes: Any, what: str = "nodes") -> NDArray[np.int64]:
         """Return the numbers of nodes given by name, by number unless names are, or as a mask."""
@@ -55,23 +61,16 @@ class NodeNames:
 
     def named(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         """Return the names of nodes, or their numbers."""
-        if self.names is None:
-            return numbers
-        if isinstance(self.names, np.ndarray):
-            return self.names[numbers]
-        named = np.empty(len(numbers), object)
-        named[:] = [self.names[number] for number in numbers]
-        return named
+        return numbers if self.names is None else self.names[numbers]
 
-    def places(self, names: Sequence[Hashable] | NDArray[Any]) -> NDArray[np.int64]:
+    def places(self, names: NDArray[Any]) -> NDArray[np.int64]:
         """Return the numbers of names, -1 where they are new [n]."""
-        given = names.tolist() if isinstance(names, np.ndarray) else names
-        return np.array([self._number.get(name, -1) for name in given], np.int64)
+        return np.array([self._number.get(name, -1) for name in names.tolist()], np.int64)
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:
-        names = self.names.tolist() if isinstance(self.names, np.ndarray) else self.names or ()
-        return {name: number for number, name in enumerate(names)}
+        assert self.names is not None
+        return {name: number for number, name in enumerate(self.names.tolist())}
 
     def _unknown(self, name: Hashable, place: int) -> str:
         if place >= self.count:

@@ -33,7 +33,8 @@ class FittedState:
         hubs: the nodes that the columns stand for, where no features were given [D].
         model: the fitted model.
         encoder: how features were made of columns, where they were.
-        names: of the nodes, where they have others than their numbers, as `id_arrays` has them.
+        names: of the nodes of a model in a file, where they have others than their numbers, as
+            `id_arrays` has them.
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
     """
@@ -76,14 +77,15 @@ def read_fitted(path: str | os.PathLike[str]) -> tuple[FittedState, dict[str, An
     return saved.state, saved.arguments
 
 
-def saved_names(names: Any) -> dict[str, NDArray[Any]]:
+def saved_names(names: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
     """Return names as arrays, if all are strings or all integers of 64 bits; else nothing."""
-    if names is None or isinstance(names, np.ndarray):
-        return {} if names is None else id_arrays(names)
-    if all(isinstance(name, str) for name in names):
-        return id_arrays(np.array(names, object))
-    whole = all(isinstance(name, (int, np.integer)) for name in names)
-    return id_arrays(np.array(names)) if whole and np.array(names).dtype.kind == "i" else {}
+    kinds = set() if names is None else {type(name) for name in names.tolist()}
+    if names is None or kinds not in ({str}, {int}):
+        return {}
+    try:
+        return id_arrays(names if kinds == {str} else names.astype(np.int64))
+    except OverflowError:
+        return {}
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

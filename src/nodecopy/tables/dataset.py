@@ -245,11 +245,11 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
     if all(own is None for own in names.values()):
         return None
     if not sizes:
-        return next(iter(names.values()))
-    parts = ((names.get(kind), size) for kind, size in sizes.items())
-    return np.concatenate(
-        [np.full(size, "", object) if own is None else own for own, size in parts]
-    )
+        (one,) = names.values()
+        return one
+    no_names = {kind: np.full(size, "", object) for kind, size in sizes.items()}
+    known = {kind: own for kind, own in names.items() if own is not None}
+    return np.concatenate(list((no_names | known).values()))
 
 
 def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
