@@ -71,16 +71,18 @@ def next_labels(
     Args:
         graph: the observed graph.
         features: X [N, D].
-        posterior: of every node.
+        posterior: of every node, or of the first ones, where others have no class.
         labelled: the nodes whose label is known.
         count: how many to choose; fewer come back if there are fewer candidates.
-        allowed: a mask of the nodes that may be chosen [N]; None allows all.
+        allowed: a mask of these nodes, those that may be chosen; None allows all.
         seed: of the samples on large graphs.
         seen: the `embedding` of all nodes with this seed, if it was computed before; None computes
             it for the nodes that are compared.
     """
     known = np.asarray(labelled, np.int64)
-    free = np.ones(graph.num_nodes, bool) if allowed is None else np.array(allowed, bool)
+    free = (
+        np.ones(len(posterior.probabilities), bool) if allowed is None else np.array(allowed, bool)
+    )
     free[known] = False
     rng = stream(seed, "acquisition")
     entropy = np.maximum(posterior.entropy, _LEAST).astype(np.float32)

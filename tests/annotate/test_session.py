@@ -268,7 +268,7 @@ def make_labels(version: int, count: int = 9) -> Labels:
 
 
 def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> None:
-    dataset = opened(tables.settings()).table.dataset
+    table = opened(tables.settings()).table
     published, go_on, fits = threading.Event(), threading.Event(), []
 
     def publish(fit: Fit) -> None:
@@ -276,7 +276,7 @@ def test_only_the_newest_labels_are_fitted(tables: Tables, opened: Opened) -> No
         published.set()
         assert go_on.wait(LIMIT)
 
-    refitter = Refitter(tables.settings(), dataset, publish)
+    refitter = Refitter(tables.settings(), table, publish)
     refitter.ask(make_labels(1))
     assert published.wait(LIMIT)
     for version in (2, 3, 4):

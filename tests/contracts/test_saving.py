@@ -76,7 +76,6 @@ def arguments(name: str) -> tuple[Any, ...]:
             SeenEdges(None, (False,)),
         ),
         FittedTables.__name__: (
-            {"ids": no_nodes},
             no_nodes,
             False,
             ("x",),

@@ -66,14 +66,6 @@ def test_networkx_weights_must_be_numbers(weight: Any) -> None:
         read_graph(graph)
 
 
-def test_several_kinds_of_nodes_are_refused_in_one_line(pyg: Any) -> None:
-    data = pyg.HeteroData()
-    data["paper"].x = torch.eye(3)
-    data["paper", "cites", "paper"].edge_index = torch.tensor(BOTH).T
-    with pytest.raises(GraphError, match="HeteroData.*to_homogeneous"):
-        read_graph(data)
-
-
 @pytest.mark.parametrize(
     ("index", "weights", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,20 @@ def test_a_classifier_takes_mixed_columns_and_remembers_them(tmp_path: Path):
     every = NodeCopyClassifier("fast", random_state=0)
     every.fit(data.graph, frame, np.where(np.arange(120) < 40, truth, -1))
     np.testing.assert_array_equal(clf.add_labels(more).predict_proba(), every.predict_proba())
+
+
+def test_a_polars_frame_is_read_as_a_pandas_one() -> None:
+    polars = pytest.importorskip("polars")
+    cells = {
+        "age": [31.0, None, 28.0, 52.0],
+        "member": [True, False, None, True],
+        "city": ["Köln", "Hof", "Köln", None],
+        "since": [date(2020, 1, day) for day in (1, 2, 3, 4)],
+    }
+    pandas, other = columns_of_frame(pd.DataFrame(cells)), columns_of_frame(polars.DataFrame(cells))
+    assert pandas.kinds == other.kinds
+    first, second = (ColumnEncoder.fit(columns) for columns in (pandas, other))
+    assert first.made == second.made
+    np.testing.assert_array_equal(
+        first.apply(pandas).toarray(), second.apply(other).toarray(), strict=True
+    )

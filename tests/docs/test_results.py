@@ -17,6 +17,7 @@ from benchmarks import (
     beyond,
     compared,
     labelling_loop,
+    node_kinds,
     other_kinds,
     paper_tables,
     random_labels,
@@ -57,6 +58,7 @@ PAGES: dict[str, Callable[[str], str]] = {
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
     "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
+    "node-kinds.md": comparison_block(node_kinds.COMPARISON),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
     "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),

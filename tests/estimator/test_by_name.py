@@ -68,9 +68,9 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     assert frame.loc["ann", "predicted"] == "red"
     np.testing.assert_array_equal(frame[["p_blue", "p_red"]], clf.predict_proba())
     clf.save(tmp_path / "model.nodecopy")
-    loaded = NodeCopyClassifier.load(tmp_path / "model.nodecopy").to_frame()
-    assert loaded.index.tolist() == list(range(6))
-    pd.testing.assert_frame_equal(loaded.reset_index(drop=True), frame.reset_index(drop=True))
+    loaded = NodeCopyClassifier.load(tmp_path / "model.nodecopy")
+    pd.testing.assert_frame_equal(loaded.to_frame(), frame)
+    assert loaded.predict(["tim", "ann"]).tolist() == ["blue", "red"]
 
 
 def test_a_built_in_dataset_is_learned_from_its_public_training_nodes():
@@ -107,3 +107,49 @@ def test_labels_by_name_that_cannot_be_are_refused(table, y, message):
 def test_tables_without_labels_are_refused(table, tmp_path: Path):
     with pytest.raises(ModelError, match="every label is unknown"):
         fitted(read_tables(tmp_path / "e.csv", None, tmp_path / "f.csv"))
+
+
+def test_names_go_in_and_come_out(table, tmp_path: Path):
+    graph = nx.Graph(EDGES)
+    adjacency = nx.to_numpy_array(graph, nodelist=IDS)
+    for clf in (
+        fitted(table),
+        fitted(nx.Graph(EDGES), NUMBERS, LABELS, validation=["sue"]),
+        fitted(adjacency, pd.DataFrame(NUMBERS, index=IDS), LABELS),
+    ):
+        assert clf.predict(["ann", "tim"]).tolist() == ["red", "blue"]
+        assert clf.score(["ann", "tim"], ["red", "blue"]) == 1.0
+        assert clf.uncertainty(["joe"]).entropy.shape == (1,)
+        assert clf.predict_set(nodes=["joe", "eve"]).shape == (2, 2)
+        assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
+        assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
+        assert clf.predict([0]).tolist() == clf.predict([clf.names_[0]]).tolist()
+        with pytest.raises(ModelError, match="no node is called 'anne'; did you mean 'ann'"):
+            clf.predict(["anne"])
+        clf.save(tmp_path / "model")
+        assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
+        assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
+
+
+def test_integers_that_are_names_are_not_places():
+    graph = nx.relabel_nodes(nx.Graph(EDGES), {id: 10 - n for n, id in enumerate(IDS)})
+    clf = fitted(graph, NUMBERS, {10: "red", 9: "red", 5: "blue", 6: "blue"})
+    assert clf.predict([10, 5]).tolist() == ["red", "blue"]
+    assert set(clf.suggest(5)) == {7, 8}
+    with pytest.raises(ModelError, match="no node is called 0"):
+        clf.predict([0])
+
+
+def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
+    graph = nx.Graph(EDGES)
+    for node, (x, _) in zip(IDS, NUMBERS, strict=True):
+        graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
+    with pytest.warns(UserWarning, match="'side' of the nodes says the same as the labels"):
+        clf = fitted(graph, y=LABELS)
+    assert clf.encoder_ is not None
+    assert list(clf.encoder_.kinds) == ["x"]
+    order = {id: n for n, id in enumerate(graph)}
+    x = NUMBERS[[IDS.index(id) for id in order], :1]
+    np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())
+    graph.add_node("zoe", x=1.0)
+    assert clf.posterior_on(graph).probabilities.shape == (7, 2)

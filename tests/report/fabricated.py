@@ -13,6 +13,7 @@ from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.classifier import Fit
+from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.graph import Graph
@@ -94,7 +95,7 @@ def make_result(
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
     state = FittedState(np.array(names), 1, Scaling(), None, model)
     seen: Any = SimpleNamespace(embedding=lambda seed: np.ones((num_nodes, 1), np.float32))
-    classifier.fit_ = Fit(state, seen)
+    classifier.fit_ = Fit(state, NodeNames(None, num_nodes), seen)
     drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
     classes = posterior.probabilities.argmax(1)
     return LabelledGraph(

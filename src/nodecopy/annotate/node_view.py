@@ -103,25 +103,30 @@ class NodeRows:
 
 
 def neighbourhood(
-    graph: Graph, node: int, known: Mapping[int, int], fit: Fit | None
+    table: TableDataset, node: int, known: Mapping[int, int], fit: Fit | None
 ) -> tuple[list[int], dict[str, Any]]:
     """Return the nodes around one, itself first, and their columns in the form of the report.
 
     Args:
-        graph: the observed graph.
+        table: the observed graph, and its kinds of nodes.
         node: the one in the middle.
         known: class of each labelled node.
-        fit: to take predictions from; where there are none, the predicted class is -1.
+        fit: to take predictions from; where there are none, the predicted class is -1. A node of
+            the second kind has the class -2, and so on.
     """
+    graph, sizes = table.dataset.graph, list(table.kinds.values()) or [len(table.ids)]
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
     offsets, targets = links_among(graph, np.array(members))
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
     if fit is not None and fit.probabilities is not None and fit.classes is not None:
-        p = fit.probabilities[members]
+        p = fit.probabilities[[min(member, len(fit.probabilities) - 1) for member in members]]
         predicted, confidence = fit.classes[p.argmax(1)], p.max(1).round(4)
+    kind = np.searchsorted(np.cumsum(sizes), members, side="right")
+    predicted, confidence = np.where(kind, -1 - kind, predicted), np.where(kind, 1, confidence)
     return members, {
+        "otherKinds": list(table.kinds)[1:],
         "known": [known.get(member, -1) for member in members],
         "predicted": predicted.tolist(),
         "confidence": confidence.tolist(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Labels:
 
     Attributes:
         version: later ones have larger numbers.
-        classes: class of each node, -1 where unknown [N].
+        classes: class of each node that may have one, -1 where unknown [n].
         excluded: nodes that are not to be suggested.
     """
 
@@ -49,16 +50,16 @@ class Fit:
 
     Attributes:
         labels: to which it was fitted.
-        suggestions: nodes to label next, the best first.
+        suggestions: ids of nodes to label next, the best first.
         classes: what the columns of probabilities stand for [K].
-        probabilities: of every node [N, K]; None where there are too few labels to fit anything.
+        probabilities: of these nodes [n, K]; None where there are too few labels to fit anything.
         accuracy: estimated, where labels were held out.
         suspects: labels that predictions made without them contradict.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
     """
 
     labels: Labels
-    suggestions: tuple[int, ...]
+    suggestions: tuple[Any, ...]
     classes: NDArray[np.int64] | None = None
     probabilities: NDArray[np.float64] | None = None
     accuracy: EstimatedAccuracy | None = None
@@ -124,33 +125,37 @@ class Refitter:
         if self._fitted is None:
             classifier.fit(self._table, y=labels.classes)
         elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
-            classifier.add_labels({int(n): int(labels.classes[n]) for n in changed})
+            classifier.add_labels(
+                dict(zip(self._ids(changed), labels.classes[changed].tolist(), strict=True))
+            )
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
         return Fit(
             labels,
-            tuple(classifier.suggest(_SUGGESTIONS, exclude=labels.excluded).tolist()),
+            tuple(classifier.suggest(_SUGGESTIONS, exclude=self._ids(labels.excluded)).tolist()),
             classifier.classes_,
             classifier.posterior_.probabilities,
             classifier.estimated_accuracy() if assessed else None,
             tuple(classifier.suspect_labels()) if assessed else (),
         )
 
-    def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:
+    def _ids(self, nodes: NDArray[np.int64]) -> list[Any]:
+        return list(self._table.ids[nodes].tolist())
+
+    def _first_suggestions(self, labels: Labels) -> tuple[Any, ...]:
         """Suggest typical and diverse nodes while nothing can be fitted: all are in doubt."""
         graph, features = self._table.dataset.graph, self._table.dataset.features
-        n = graph.num_nodes
+        n = self._table.num_classified
         doubt = Posterior(np.full((n, 2), 0.5), np.ones(n), np.zeros(n), np.zeros(n), 1, 1)
         allowed = np.ones(n, bool)
         allowed[labels.excluded] = False
-        return tuple(
-            next_labels(
-                graph,
-                scaling_of(features, self._settings.normalise).apply(graph, features),
-                doubt,
-                labels.known,
-                _SUGGESTIONS,
-                allowed=allowed,
-                seed=self._settings.random_state,
-            ).nodes.tolist()
+        chosen = next_labels(
+            graph,
+            scaling_of(features, self._settings.normalise).apply(graph, features),
+            doubt,
+            labels.known,
+            _SUGGESTIONS,
+            allowed=allowed,
+            seed=self._settings.random_state,
         )
+        return tuple(self._ids(chosen.nodes))

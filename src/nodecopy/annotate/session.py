@@ -65,12 +65,18 @@ class Session:
                 )
             settings = read_settings(self.folder / CONFIG)
         most, own = max_memory or settings.max_memory, self.folder / LABELS
-        bare = replace(settings, labels=None, label_columns=None, max_memory=most)
+        kind = settings.label_kind
+        if kind is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
+            kind = next(iter(read_source(settings).kinds), None)
+        bare = replace(settings, labels=None, label_columns=None, label_kind=kind, max_memory=most)
         self.table = table = read_source(bare)
-        given = _given_labels(settings, table, own)
-        self.settings = settings = replace(settings, labels=str(own), label_columns=None)
+        given, kind = _given_labels(settings, table, own), next(iter(table.kinds), None)
+        self.settings = settings = replace(
+            settings, labels=str(own), label_columns=None, label_kind=kind
+        )
         begin_folder(self.folder, settings)
-        self._number = {str(id): n for n, id in enumerate(table.ids)}
+        self._ids = table.ids[: table.num_classified]
+        self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit: Fit | None = None
         self._finish = {"state": "", "message": ""}
@@ -161,7 +167,7 @@ class Session:
             if self._fit is None:
                 return []
             aside = self.answers.excluded() | self.answers.labels.keys()
-            ids = (str(self.table.ids[node]) for node in self._fit.suggestions)
+            ids = map(str, self._fit.suggestions)
             return [id for id in ids if id not in aside][:count]
 
     def search(self, text: str) -> list[tuple[str, str]]:
@@ -212,7 +218,7 @@ class Session:
             by_class = np.zeros(len(place))
             by_class[fit.classes] = fit.probabilities[node]
             probabilities = by_class.round(4).tolist()
-        nodes, around = neighbourhood(self.table.dataset.graph, node, known, fit)
+        nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
             "name": self.table.shown(node),
@@ -263,7 +269,9 @@ class Session:
     def _labelled_table(self) -> TableDataset:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
         read = self._read_table(self.answers.file)
-        dataset = self.table.dataset.with_labels(read.labels, read.class_names)
+        labels = np.full(len(self.table.ids), -1)
+        labels[: len(self._ids)] = read.labels
+        dataset = self.table.dataset.with_labels(labels, read.class_names)
         return replace(self.table, dataset=dataset, notes=(*self.table.notes, *read.notes))
 
     @contextmanager
@@ -290,7 +298,7 @@ class Session:
         return _by_id(self._read_table(file), self.table)
 
     def _read_table(self, file: Path) -> Labelling:
-        return read_label_table(file, self.table.ids, na_values=self.settings.na_values)
+        return read_label_table(file, self._ids, na_values=self.settings.na_values)
 
     def _changed(self, *, refit: bool) -> None:
         self.stamp += 1
@@ -323,9 +331,9 @@ class Session:
         names, confirmed = self.answers.classes, self.answers.confirmed()
         rows = []
         for one in self._fit.suspects if self._fit else ():
-            id, given = str(self.table.ids[one.node]), names[one.given]
+            id, given = str(one.node), names[one.given]
             if self.answers.labels.get(id) == given and confirmed.get(id) != given:
-                name, suggested = self.table.shown(one.node), names[one.suggested]
+                name, suggested = self.table.shown(self._number[id]), names[one.suggested]
                 rows.append([id, name, given, suggested, round(one.probability, 4)])
         return rows[:_SUSPECTS]
 
@@ -337,7 +345,8 @@ def _given_labels(settings: FitSettings, table: TableDataset, own: Path) -> dict
     one = settings.labels if isinstance(settings.labels, str) else None
     if one is not None and os.path.realpath(one) == os.path.realpath(own):
         return {}
-    return _by_id(read_label_table(settings.labels, table.ids, **settings.reading), table)
+    ids = table.ids[: table.num_classified]
+    return _by_id(read_label_table(settings.labels, ids, **settings.reading), table)
 
 
 def _by_id(labelled: Any, table: TableDataset) -> dict[str, str]:

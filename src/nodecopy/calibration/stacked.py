@@ -111,7 +111,8 @@ class StackedClassifier:
             fitted, reliable = self._fit(task, part.nodes, seed, unit, fitting, executor)
             at = Placement(memory=task.memory, executor=executor)
             fitted = fitted.extended(part, (task.graph, reliable), task.features, at, applying)
-        return fitted if shares is None else fitted.with_shares(shares)
+        first = next(iter(task.kinds), task.graph.num_nodes)
+        return fitted if shares is None else fitted.with_shares(shares, first)
 
     def with_folds(self, folds: int) -> StackedClassifier:
         """Return the stack with the labels divided into so many folds; 0 holds out none."""
@@ -290,11 +291,17 @@ class FittedStack:
             return self._weighted(self.part.posterior)
         return self._weighted(self.pool.posterior(map(posterior_of, self.components)))
 
-    def with_shares(self, shares: NDArray[np.float64]) -> FittedStack:
-        """Return the fit with factors of the classes, so that predictions add up to shares [K]."""
-        others = np.ones(len(self.probabilities), bool)
+    def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
+        """Return the fit with factors of the classes, so that predictions add up to shares [K].
+
+        Args:
+            shares: of the classes [K].
+            count: nodes that have classes, the first ones; None is all of them.
+        """
+        p = self.probabilities[:count]
+        others = np.ones(len(p), bool)
         others[self.held_out.nodes] = others[self.held_out.single] = False
-        p = self.probabilities[others] if others.any() else self.probabilities
+        p = p[others] if others.any() else p
         return replace(self, factors=class_factors(p, shares))
 
     def _weighted(self, posterior: Posterior) -> Posterior:

@@ -16,7 +16,7 @@ from nodecopy.errors import TablesError
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
     *("edges", "nodes", "graph", "coverage", "max_memory", *reading.READING),
-    without=("label_columns", "repeated_edges", "columns"),
+    without=("label_columns", "label_kind", "repeated_edges", "columns"),
 )
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
@@ -40,7 +40,7 @@ def predict(
         table, posterior = loaded.predict(settings, first)
     with progress_bar("writing", True) as report:
         write_predictions(loaded.predictions(table, posterior, coverage), target, report)
-    rows = f"{table.dataset.num_nodes:,} nodes: {out}"
+    rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", table.notes), rows]))
 
 
@@ -70,7 +70,7 @@ def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, what to beware of, or all that is wrong."""
     from nodecopy.progress import progress_bar
     from nodecopy.run.source import read_source
-    from nodecopy.tables.inspection import inspect_dataset, inspection_lines, listed_sentences
+    from nodecopy.tables.inspection import inspect_table, inspection_lines, listed_sentences
 
     settings = reading.settings_of(options)
     try:
@@ -79,7 +79,7 @@ def inspect(**options: Any) -> None:
     except TablesError as error:
         print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
         raise typer.Exit(EXIT_USER_INPUT) from None
-    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
+    print("\n".join(inspection_lines(table, inspect_table(table))))
 
 
 @app.command("import", rich_help_panel=reading.PANEL)

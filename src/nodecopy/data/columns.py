@@ -7,7 +7,7 @@ which `nodecopy.data.encoding` turns into features.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, Literal, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.data.kernel_map import KernelMap, has_units
 from nodecopy.errors import DatasetError, counted
 
 Kind = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
@@ -68,6 +69,18 @@ class NodeColumns:
                 return np.array([value or "" for value in self.values[column]], object)
         return None
 
+    def of(self, nodes: slice) -> NodeColumns:
+        """Return the columns of some nodes."""
+        listed = None if self.listed is None else self.listed[nodes]
+        values = {name: column[nodes] for name, column in self.values.items()}
+        return replace(self, values=values, absent=self.absent[nodes], listed=listed)
+
+    def without(self, names: Collection[str]) -> NodeColumns:
+        """Return the other columns."""
+        kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
+        values = {name: column for name, column in self.values.items() if name not in names}
+        return replace(self, kinds=kinds, values=values)
+
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
 
@@ -103,24 +116,72 @@ def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> Nod
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DatasetError(f"X has more than one column {twice[0]!r}")
-    settled: dict[str, Kind] = {}
-    values: dict[str, NDArray[Any]] = {}
+    columns = {}
     for name, column in zip(names, frame.columns, strict=True):
         series = frame[column]
         known = ~np.asarray((series.isna if hasattr(series, "isna") else series.is_null)(), bool)
-        cells = np.asarray(series.to_numpy())[known]
-        settled[name] = _frame_kind(series, cells) if kinds is None else kinds.get(name, "skip")
+        marked = str(series.dtype).lower() in ("category", "categorical", "enum")
+        columns[name] = (np.asarray(series.to_numpy())[known], known, marked)
+    return _columns(columns, len(frame), kinds)
+
+
+def columns_of_attributes(
+    nodes: Sequence[Mapping[Any, Any]], kinds: Mapping[str, Kind] | None = None
+) -> NodeColumns | None:
+    """Return the attributes of the nodes of a networkx graph as columns; None where they have none.
+
+    Those with values that are neither strings, numbers, booleans nor dates are left out.
+
+    Args:
+        nodes: the attributes of each node, in order.
+        kinds: see `columns_of_frame`.
+    """
+    columns = {}
+    for name in dict.fromkeys(name for node in nodes for name in node):
+        cells = np.array([node.get(name) for node in nodes] + [None], object)[:-1]
+        known = np.array([cell is not None and cell == cell for cell in cells], bool)
+        if all(isinstance(cell, (str, *sum(_OBJECTS.values(), ()))) for cell in cells[known]):
+            columns[str(name)] = (cells[known], known, False)
+    return _columns(columns, len(nodes), kinds) if columns else None
+
+
+def _columns(
+    columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_], bool]],
+    num_rows: int,
+    kinds: Mapping[str, Kind] | None,
+) -> NodeColumns:
+    """Return columns given as known cells, where they are, and whether they are categories."""
+    settled: dict[str, Kind] = {}
+    values: dict[str, NDArray[Any]] = {}
+    for name, (cells, known, marked) in columns.items():
+        own: Kind = "category" if marked else _array_kind(cells)
+        settled[name] = own if kinds is None else kinds.get(name, "skip")
         if settled[name] in ("category", "text", "name"):
             cells = np.array([str(cell) for cell in cells], object)
         try:
             if settled[name] != "skip":
-                values[name] = placed(cells, known, len(known), settled[name])
+                values[name] = placed(cells, known, num_rows, settled[name])
         except (TypeError, ValueError) as error:
             kind = settled[name]
             raise DatasetError(f"column {name!r} of X was fitted as a {kind}: {error}") from error
-    columns = NodeColumns(settled, values, np.zeros(len(frame), bool))
+    result = NodeColumns(settled, values, np.zeros(num_rows, bool))
     categories = {name: kind for name, kind in settled.items() if kind == "category"}
-    return columns.detected(categories) if kinds is None else columns
+    return result.detected(categories) if kinds is None else result
+
+
+def columns_of_matrix(matrix: Any) -> NodeColumns:
+    """Return numbers in units as columns of numbers, and counts, marks or many as listed features.
+
+    Args:
+        matrix: a dense array or a SciPy matrix, a row per node [n, D].
+    """
+    n, width = matrix.shape
+    absent = np.zeros(n, bool)
+    names = tuple(map(str, range(width)))
+    if has_units(matrix) and width <= KernelMap().most_columns:
+        values = {name: matrix[:, at].astype(np.float32) for at, name in enumerate(names)}
+        return NodeColumns(dict.fromkeys(names, "number"), values, absent)
+    return NodeColumns({}, {}, absent, sp.csr_array(matrix, dtype=np.float32), names)
 
 
 def placed(cells: NDArray[Any], rows: NDArray[Any], num_rows: int, kind: str) -> NDArray[Any]:
@@ -143,10 +204,8 @@ def is_plain_frame(frame: Any) -> bool:
     return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
 
 
-def _frame_kind(series: Any, known: NDArray[Any]) -> Kind:
-    """Return the kind of a column of a DataFrame; "text" leaves it to a look at the strings."""
-    if str(series.dtype).lower() in ("category", "categorical", "enum"):
-        return "category"
+def _array_kind(known: NDArray[Any]) -> Kind:
+    """Return the kind of a column by its types; "text" leaves it to a look at the strings."""
     types = {type(value) for value in known.tolist()} or {str}
     fits = (k for k, ones in _OBJECTS.items() if all(issubclass(one, ones) for one in types))
     if known.dtype.kind == "O":

@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import columns_of_frame, is_plain_frame
+from nodecopy.data.columns import (
+    NodeColumns,
+    columns_of_attributes,
+    columns_of_frame,
+    is_plain_frame,
+)
 from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.edge_kinds import (
     KIND,
@@ -27,6 +33,7 @@ from nodecopy.data.edge_kinds import (
     graph_of_networkx,
 )
 from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
@@ -38,6 +45,7 @@ ACCEPTED = (
     "PyTorch Geometric Data, or a mapping of kinds of edges to these"
 )
 _SHOWN = 3
+_KINDS = "{'customers': …, 'shops': …}"
 
 
 class GraphInput(NamedTuple):
@@ -46,7 +54,8 @@ class GraphInput(NamedTuple):
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns.
+    made of columns; ``kinds`` are how many nodes each kind has, in their order, where there are
+    several.
     """
 
     graph: Graph
@@ -56,7 +65,8 @@ class GraphInput(NamedTuple):
     names: Sequence[Hashable] | None = None
     checked: bool = False
     classes: Sequence[Any] | None = None
-    encoder: ColumnEncoder | None = None
+    encoder: Encoder | None = None
+    kinds: Mapping[str, int] = MappingProxyType({})
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -91,15 +101,12 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if isinstance(source, Mapping) and source:
         return _from_kinds(source, num_nodes)
     if hasattr(source, "edge_types"):
-        raise GraphError(
-            f"a {type(source).__name__} has several kinds of nodes or edges; accepted is one kind: "
-            "data.to_homogeneous(), or a Data of one of them"
-        )
+        raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
         given = _from_dataset(source.dataset)
-        return given._replace(names=source.ids, encoder=source.encoder)
+        return given._replace(names=source.ids, encoder=source.encoder, kinds=source.kinds)
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
@@ -110,6 +117,14 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     return GraphInput(_from_array(source, num_nodes))
 
 
+def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns | None:
+    """Return the attributes of the nodes of a networkx graph; None where they have none."""
+    if not (hasattr(source, "nodes") and hasattr(source, "is_directed")):
+        return None
+    attributes = [source.nodes[node] for node in source]
+    return columns_of_attributes(attributes, None if encoder is None else encoder.kinds)
+
+
 def is_graph(value: Any) -> bool:
     """Tell whether a value is a graph object, and not an array that may be one."""
     attributes = ("edge_index", "edge_types", "class_values", "is_directed", "ids")
@@ -117,7 +132,7 @@ def is_graph(value: Any) -> bool:
 
 
 def read_features(
-    graph: Any, X: Any, num_nodes: int | None = None, encoder: ColumnEncoder | None = None
+    graph: Any, X: Any, num_nodes: int | None = None, encoder: Encoder | None = None
 ) -> GraphInput:
     """Return a graph with the features given beside it, or inside it, or None.
 
@@ -133,11 +148,15 @@ def read_features(
     given = read_graph(graph, rows)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
+        if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
+            given = given._replace(names=list(X.index))
     if (features := given.features) is None:
         return given
     if not given.checked:
         order = _row_order(features, given.graph.num_nodes, given.names)
         if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
+            if isinstance(encoder, KindEncoder):
+                raise ModelError(f"the model has several kinds of nodes: X by kind, {_KINDS}")
             frame, order = features if order is None else features.iloc[order], None
             columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
             encoder = encoder or ColumnEncoder.fit(columns)
@@ -146,7 +165,7 @@ def read_features(
         features = check_features(given.graph, matrix if order is None else matrix[order]).features
     blocks = encoder or given.encoder
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
-    if blocks is None or len(blocks.widths) < 2:
+    if blocks is None or not blocks.blocks:
         features = stored_by_density(features)
     return given._replace(features=features)
 
@@ -379,6 +398,11 @@ def _rows_by_index(
         twice = _listed(list(index[index.duplicated()])[:1])
         raise DatasetError(f"the index of {what} has {twice} more than once")
     return node_places(what, list(index), num_nodes, names)
+
+
+def _names_nodes(X: Any) -> bool:
+    """Tell whether the index of rows has strings: they name nodes that have no other names."""
+    return _has_index(X) and all(isinstance(name, str) for name in X.index)
 
 
 def _are_positions(index: Any) -> bool:

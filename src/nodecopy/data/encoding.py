@@ -76,8 +76,12 @@ class ColumnEncoder:
     kernel: FittedKernelMap | None = None
 
     @classmethod
-    def fit(cls, columns: NodeColumns) -> ColumnEncoder:
+    def fit(cls, columns: NodeColumns, *, alone: bool = True) -> ColumnEncoder:
         """Return how to encode these columns, and others like them.
+
+        Args:
+            columns: of the nodes.
+            alone: whether they are all features; else there are those of other kinds of nodes.
 
         Raises:
             DatasetError: nothing in them can be used.
@@ -100,7 +104,7 @@ class ColumnEncoder:
         if not encoder.widths:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())
             raise DatasetError(f"no column can be used{': ' * bool(reasons)}{reasons}")
-        if len(encoder.widths) > 1 and means:
+        if means and (len(encoder.widths) > 1 or not alone):
             encoder = replace(encoder, kernel=_KERNEL.fit(encoder._numbers(columns)))
         return replace(encoder, made=encoder._made(columns))
 
@@ -125,12 +129,19 @@ class ColumnEncoder:
         """How many columns each block has; X of several blocks is a sparse matrix."""
         return tuple(len(block) for block in self._names() if block)
 
-    def agrees_with(self, other: ColumnEncoder) -> bool:
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """The widths of several blocks; nothing where X is a single block, as it is."""
+        return (self.widths,) if len(self.widths) > 1 else ()
+
+    def agrees_with(self, other: object) -> bool:
         """Tell whether a feature means the same to both, where it has the same name.
 
         So it is where X is numbers or listed features as they are, or both were fitted to the same
         columns.
         """
+        if not isinstance(other, ColumnEncoder):
+            return False
         both = (self, other)
         fitted = [(one.kinds, one.means, one.idf.tolist(), one._names()) for one in both]
         plain = (len(one.widths) == 1 and not one.words and not one.categories for one in both)

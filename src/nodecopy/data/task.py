@@ -6,7 +6,7 @@ method can read a test label, by mistake or otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +37,8 @@ class Task:
             features; None is what each of them takes by default.
         roles: what the positions of these nodes in the whole graph are described by [N, R], where
             this is a part of it (`nodecopy.classifiers.roles`).
+        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
+            where there is one kind.
     """
 
     graph: Graph
@@ -47,6 +49,7 @@ class Task:
     num_classes: int
     memory: int | None = None
     roles: NDArray[np.float32] | None = None
+    kinds: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -107,7 +110,15 @@ class Task:
         labels = self.labels[nodes]
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
-        return Task(graph, features, labels, train, val, self.num_classes, self.memory)
+        kinds = tuple(np.diff(np.searchsorted(nodes, np.cumsum([0, *self.kinds]))).tolist())
+        task = Task(graph, features, labels, train, val, self.num_classes, self.memory)
+        return replace(task, kinds=kinds)
+
+    @property
+    def kind_of_node(self) -> NDArray[np.int64]:
+        """The number of the kind of each node [N]."""
+        kinds = self.kinds or (self.graph.num_nodes,)
+        return np.repeat(np.arange(len(kinds)), kinds)
 
     @classmethod
     def from_split(cls, dataset: NodeDataset, split: Split) -> Task:

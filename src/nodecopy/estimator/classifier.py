@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.convert import read_features
+from nodecopy.data.convert import networkx_columns, read_features
 from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.hetero import has_kinds, read_kinds
+from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.structural import ties_to
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
@@ -26,13 +29,15 @@ from nodecopy.estimator.method import (
     torch_defaults,
     with_class_prior,
 )
-from nodecopy.estimator.nodes import LabelledNodes, node_numbers, numbers_by_name, renumbered
-from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
+from nodecopy.estimator.names import NodeNames, numbers_in_fit
+from nodecopy.estimator.nodes import LabelledNodes, renumbered
+from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import progress_bar
+from nodecopy.tables.ids import ids_from
 from nodecopy.typed import fits
 
 
@@ -41,10 +46,11 @@ class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # typ
 
 
 class Fit(NamedTuple):
-    """A fit, and the nodes it was made from, which a model from a file does not have."""
+    """A fit, the names of its nodes, and these, which a model from a file does not have."""
 
     state: FittedState
-    nodes: LabelledNodes | None
+    names: NodeNames
+    nodes: LabelledNodes | None = None
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,29 +125,35 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
                 (`nodecopy.data.encoding`). Nodes of a networkx graph are in
-                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data, or,
-                where there are none, `structural_features` of the graph, with a warning.
+                the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
+                the attributes of networkx nodes, or, where there are none, `structural_features` of
+                the graph, with a warning. By kind of nodes, {kind: X}: `nodecopy.data.hetero`;
+                predictions are then of the kind with labels, in the order of its rows.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
                 mapping {node: label}. From a PyTorch Geometric Data if None, hidden outside its
                 ``train_mask``, which it must have; or from a dataset.
             validation: labelled nodes to hold out for early stopping, where the method uses it:
-                their numbers, or a mask [N]. They are not trained on.
+                their names or numbers, or a mask [N]. They are not trained on.
 
-        Rows of a pandas object go by its index: 0, 1, 2, … as pandas makes it is the order of the
-        nodes, else it must name them (by number, or as a networkx graph or the ids of tables do); a
-        Series may then leave nodes out, whose labels are unknown.
+        Nodes go in and come out by their names, where there are names: those of a networkx graph,
+        the ids of tables, or the strings of the index of X; else by their numbers. Where no name is
+        an integer, numbers are accepted, too. Rows of a pandas object go by its index: 0, 1, 2, …
+        as pandas makes it is the order of the nodes, else it must name them (by number, or as a
+        networkx graph or the ids of tables do); a Series may then leave nodes out, whose labels are
+        unknown.
         """
         self._check_arguments()
         return self._fit(LabelledNodes.read(graph, X, y, validation, self.normalise))
 
-    def add_labels(self, labels: Mapping[int, Any]) -> Self:
+    def add_labels(self, labels: Mapping[Any, Any]) -> Self:
         """Fit again with more labels; graph and features are not read again.
 
         The result is that of a new `fit` with all labels. A node that has a label gets the new one;
         None, or another unknown label, removes its label.
 
         Args:
-            labels: by node number, from 0 in the order of the graph's nodes.
+            labels: by node: its name where there are names, else its number, from 0 in the order of
+                the graph's nodes.
 
         >>> from nodecopy.data import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
@@ -154,7 +166,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fit(self._nodes("add_labels").with_labels(labels))
 
-    def suggest(self, n: int = 1, *, exclude: ArrayLike = ()) -> NDArray[np.int64]:
+    def suggest(self, n: int = 1, *, exclude: ArrayLike = ()) -> NDArray[Any]:
         """Return the n nodes that are most worth labelling next, the best first.
 
         They are similar to many nodes whose label is uncertain, and dissimilar to each other:
@@ -162,16 +174,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             n: how many.
-            exclude: nodes that are not to be suggested: their numbers, or a mask [N].
+            exclude: nodes that are not to be suggested: their names or numbers, or a mask [N].
         """
         nodes, state = self._nodes("suggest"), self.random_state
         seed = int(state) if isinstance(state, (int, np.integer)) else 0
-        return nodes.suggest(self.posterior_, n, seed, exclude).nodes
+        return nodes.names.named(nodes.suggest(self.posterior_, n, seed, exclude).nodes)
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
-        state = self._fitted().state
-        return state.classes[_posterior(state, nodes).probabilities.argmax(1)]
+        fit = self._fitted()
+        return fit.state.classes[_some(fit, nodes).probabilities.argmax(1)]
 
     def predict_proba(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return class probabilities [n, K] of every node, or of some; columns as ``classes_``.
@@ -182,16 +194,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def uncertainty(self, nodes: ArrayLike | None = None) -> Posterior:
         """Return probabilities, their entropies, and where the uncertainty comes from."""
-        return _posterior(self._fitted().state, nodes)
+        return _some(self._fitted(), nodes)
 
     def to_frame(self) -> Any:
         """Return the predictions of every node as a pandas DataFrame, by the name of the node.
 
-        Nodes have the names of a networkx graph, or the ids of tables, and else their numbers,
-        as in a model that was loaded from a file. The columns: predicted, confidence, entropy, and
+        Nodes have the names of a networkx graph or DataFrame, or the ids of tables, and else their
+        numbers. The columns: predicted, confidence, entropy, and
         ``p_…`` for every class.
         """
-        state, nodes = self._fitted()
+        state, names, _ = self._fitted()
         import pandas as pd
 
         posterior = _posterior(state)
@@ -202,8 +214,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "entropy": posterior.entropy,
             **{f"p_{value}": p[:, k] for k, value in enumerate(state.classes)},
         }
-        names = range(len(p)) if nodes is None or nodes.names is None else list(nodes.names)
-        return pd.DataFrame(columns, index=pd.Index(names, name="node"))
+        index = names.named(np.arange(len(p)))
+        return pd.DataFrame(columns, index=pd.Index(index, name="node"))
 
     def predict_set(
         self, coverage: float = 0.9, nodes: ArrayLike | None = None
@@ -214,8 +226,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nodes, the share ``coverage`` of the sets holds the true label (what is promised, and what
         is not: `nodecopy.calibration.sets`). The label of `predict` is in every set.
         """
-        state = self._fitted().state
-        return _assessment(state).sets.sets(_posterior(state, nodes).probabilities, coverage)
+        fit = self._fitted()
+        return _assessment(fit.state).sets.sets(_some(fit, nodes).probabilities, coverage)
 
     def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the share of nodes without a label that is predicted correctly, estimated.
@@ -234,10 +246,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
         """
-        state = self._fitted().state
+        state, names, _ = self._fitted()
         suspects, classes = _assessment(state).suspects(), state.classes
         columns = (
-            suspects.nodes,
+            names.named(suspects.nodes),
             classes[suspects.given],
             classes[suspects.suggested],
             suspects.probability,
@@ -263,12 +275,22 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             graph: see `nodecopy.data.convert.read_graph`.
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
+
+        Of several kinds of nodes, the result is of the kind with classes; nodes without names are
+        matched by their place among their kind.
         """
-        state, nodes = self._fitted()
-        given = read_features(graph, X, encoder=state.encoder)
+        state, names, _ = self._fitted()
+        if has_kinds(graph, X):
+            own = state.encoder if isinstance(state.encoder, KindEncoder) else None
+            given, _ = read_kinds(graph, X, first=next(iter(state.kinds), None), encoder=own)
+        else:
+            given = read_features(graph, X, encoder=state.encoder)
         if numbers is None:
-            numbers = numbers_by_name(given, nodes)
+            numbers = numbers_in_fit(given, names, state.kinds)
+        columns = networkx_columns(graph, state.encoder) if X is None and state.encoder else None
         graph, features = given.graph, given.features
+        if columns is not None and isinstance(state.encoder, ColumnEncoder):
+            features = state.encoder.apply(columns)
         if features is None:
             features = _structural(state, graph, numbers)
         if features.shape[1] != state.num_features:
@@ -279,13 +301,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = state.scaling.apply(graph, features)
         if numbers is not None:
             numbers = np.array(numbers, np.int64)
-            new, known = np.flatnonzero(numbers < 0), len(_posterior(state).probabilities)
+            new, known = np.flatnonzero(numbers < 0), len(state.model.probabilities)
             numbers[new] = known + np.arange(len(new))
             graph, features = renumbered(graph, features, numbers, known + len(new))
         with torch_defaults(), opened(self.executor) as executor:
             at = Placement(memory=self.max_memory, executor=executor)
             posterior = predicted_by(state.model, graph, features, at)
-        return posterior if numbers is None else posterior.take(numbers)
+        posterior = posterior if numbers is None else posterior.take(numbers)
+        return _classified(posterior, given.kinds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -293,8 +316,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
         error that names it, and nothing is written.
         """
-        state, arguments = self._fitted().state, self.get_params(deep=False)
+        (state, names, _), arguments = self._fitted(), self.get_params(deep=False)
         del arguments["executor"]  # belongs to the machine, not to the model
+        state = replace(state, names=saved_names(names.names))
         write_fitted(path, state, arguments)
 
     @classmethod
@@ -305,7 +329,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier = cls(**arguments)
         except TypeError as error:
             raise FormatError(f"cannot read {path}: {error}") from error
-        classifier.fit_ = Fit(state, None)
+        count = len(_posterior(state).probabilities)
+        classifier.fit_ = Fit(
+            state, NodeNames(ids_from(state.names) if state.names else None, count)
+        )
         return classifier
 
     @property
@@ -329,9 +356,20 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().state.scaling
 
     @property
-    def encoder_(self) -> ColumnEncoder | None:
+    def encoder_(self) -> Encoder | None:
         """How features were made of the columns of a table or DataFrame; None for a matrix."""
         return self._fitted().state.encoder
+
+    @property
+    def names_(self) -> NDArray[Any]:
+        """What nodes are called, those of other kinds too: their names, or else their numbers."""
+        state, names, _ = self._fitted()
+        return names.named(np.arange(len(state.model.probabilities)))
+
+    @property
+    def kinds_(self) -> dict[str, int]:
+        """How many nodes of each kind were fitted to, that with classes first; {} for one kind."""
+        return self._fitted().state.kinds
 
     @property
     def hubs_(self) -> NDArray[np.int64] | None:
@@ -400,8 +438,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
         parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(*parts)
-        self.fit_ = Fit(state, nodes)
+        state = FittedState(*parts, kinds=dict(nodes.kinds))
+        self.fit_ = Fit(state, nodes.names, nodes)
         return self
 
     def _fitted(self) -> Fit:
@@ -425,15 +463,24 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise AttributeError(f"there are no {attribute}: the model has no Bayesian GCN")
 
 
-def _posterior(state: FittedState, nodes: ArrayLike | None = None) -> Posterior:
-    """Return the posterior of every node, read-only, or of some."""
-    posterior = posterior_of(state.model)
-    if nodes is not None:
-        return posterior.take(node_numbers(nodes, len(posterior.probabilities)))
+def _posterior(state: FittedState) -> Posterior:
+    """Return the posterior of every node that classes belong to, read-only."""
+    posterior = _classified(posterior_of(state.model), state.kinds)
     for array in vars(posterior).values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     return posterior
+
+
+def _some(fit: Fit, nodes: ArrayLike | None) -> Posterior:
+    """Return the posterior of nodes by name or number; of all where none are given."""
+    posterior = _posterior(fit.state)
+    return posterior if nodes is None else posterior.take(fit.names.numbers(nodes))
+
+
+def _classified(posterior: Posterior, kinds: Mapping[str, int]) -> Posterior:
+    """Return the posterior of the nodes that classes belong to: of the first kind, or all."""
+    return posterior.take(slice(next(iter(kinds.values())))) if kinds else posterior
 
 
 def _assessment(state: FittedState) -> Assessment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,17 +15,20 @@ from nodecopy.active import NextLabels, embedding, next_labels
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
-    is_graph,
     names_rows,
+    networkx_columns,
     read_features,
-    to_matrix,
     training_labels,
 )
+from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.hetero import has_kinds, read_kinds
+from nodecopy.data.kinds import Encoder, num_classified, renumbered_graph
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, shown
+from nodecopy.errors import DatasetError, ModelError, shown
+from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
@@ -47,8 +50,10 @@ class LabelledNodes:
         scaling: how the features were scaled.
         labels: the class of each node, where it is known.
         held: labelled nodes that are held out for early stopping.
-        names: of the nodes, where they have others than their numbers [N].
+        names: of the nodes.
         encoder: how features were made of columns, where they were.
+        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
+            where there is one kind.
     """
 
     graph: Graph
@@ -58,8 +63,9 @@ class LabelledNodes:
     scaling: Scaling
     labels: EncodedLabels
     held: NDArray[np.int64]
-    names: Sequence[Hashable] | None = None
-    encoder: ColumnEncoder | None = None
+    names: NodeNames
+    encoder: Encoder | None = None
+    kinds: Mapping[str, int] = field(default_factory=dict)
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -69,18 +75,25 @@ class LabelledNodes:
     ) -> LabelledNodes:
         """Read the arguments of `NodeCopyClassifier.fit`."""
         y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "__len__") else y
-        rows = None if y is None or names_rows(y) else len(y)
-        given = read_features(graph, X, rows)
-        labels, features, hubs = _labels(given, y), given.features, None
+        if has_kinds(graph, X):
+            given, y = read_kinds(graph, X, y)
+        else:
+            rows = None if y is None or names_rows(y) else len(y)
+            given = read_features(graph, X, rows)
+        labels, hubs = _labels(given, y), None
+        if given.features is None:
+            given = _with_attributes(graph, given, labels)
+        features = given.features
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)
         compared = features if scaling.shift is None else scaled
-        held = node_numbers(validation, given.graph.num_nodes, "validation")
-        parts = given.graph, scaled, compared, hubs, scaling, labels, held, given.names
-        nodes = cls(*parts, encoder=given.encoder)
+        names = NodeNames.of(given)
+        held = names.numbers(validation, "validation")
+        parts = given.graph, scaled, compared, hubs, scaling, labels, held, names
+        nodes = cls(*parts, encoder=given.encoder, kinds=dict(given.kinds))
         return nodes._with_block_weights() if normalise == "auto" else nodes
 
     def task(self, memory: int | None) -> Task:
@@ -89,13 +102,13 @@ class LabelledNodes:
         train = np.setdiff1d(np.flatnonzero(numbers >= 0), self.held)
         k = len(classes)
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
-        return replace(task, memory=memory)
+        return replace(task, memory=memory, kinds=tuple(self.kinds.values()))
 
-    def with_labels(self, more: Mapping[int, Any]) -> LabelledNodes:
+    def with_labels(self, more: Mapping[Any, Any]) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
-        nodes = node_numbers(list(more), self.graph.num_nodes)
+        nodes = self.names.numbers(list(more))
         labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
@@ -104,10 +117,10 @@ class LabelledNodes:
 
     def _with_block_weights(self) -> LabelledNodes:
         """Return the nodes with blocks of columns weighted by their information about labels."""
-        widths = () if self.encoder is None else self.encoder.widths
-        if len(widths) < 2:
+        blocks = () if self.encoder is None else self.encoder.blocks
+        if not blocks:
             return self
-        scaling = weighted_blocks(self.compared, widths, self.labels.numbers)
+        scaling = weighted_blocks(self.graph, self.compared, blocks, self.labels.numbers)
         return replace(self, scaling=scaling, features=scaling.apply(self.graph, self.compared))
 
     def embedding(self, seed: int) -> NDArray[np.float32] | None:
@@ -124,9 +137,16 @@ class LabelledNodes:
     def suggest(
         self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()
     ) -> NextLabels:
-        """Return the nodes most worth labelling, the best first; see `next_labels`."""
-        allowed = np.ones(self.graph.num_nodes, bool)
-        allowed[node_numbers(excluded, self.graph.num_nodes, "exclude")] = False
+        """Return the nodes most worth labelling, the best first; see `next_labels`.
+
+        Args:
+            posterior: of the nodes that classes belong to.
+            count: how many nodes to return.
+            seed: of samples.
+            excluded: nodes that are not to be suggested.
+        """
+        allowed = np.ones(len(posterior.probabilities), bool)
+        allowed[self.names.numbers(excluded, "exclude")] = False
         return next_labels(
             self.graph,
             self.compared,
@@ -139,51 +159,6 @@ class LabelledNodes:
         )
 
 
-def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.int64]:
-    """Return node numbers given as such, or as a mask with one entry per node.
-
-    >>> node_numbers([2, 0], 3).tolist(), node_numbers([True, False, True], 3).tolist()
-    ([2, 0], [0, 2])
-    """
-    if is_graph(nodes):
-        raise ModelError(
-            f"{what} must be numbers of nodes of the fitted graph; got a {type(nodes).__name__}: "
-            "posterior_on(graph, X) predicts another graph"
-        )
-    picked = to_matrix(nodes)
-    if picked.dtype.kind == "b" and picked.shape == (num_nodes,):
-        return np.flatnonzero(picked)
-    picked = picked.astype(np.int64) if picked.size == 0 else picked
-    if picked.dtype.kind not in "iu" or picked.ndim != 1:
-        raise ModelError(
-            f"{what} must be a list of node numbers, from 0 in the order of the graph's nodes, "
-            f"or a mask with one entry per node, [{num_nodes}]; got {picked.dtype} of shape "
-            f"{list(picked.shape)}"
-        )
-    if picked.size and not 0 <= picked.min() <= picked.max() < num_nodes:
-        wrong = picked.min() if picked.min() < 0 else picked.max()
-        raise ModelError(f"{what} must be numbers from 0 to {num_nodes - 1}; got {wrong}")
-    return picked.astype(np.int64)
-
-
-def numbers_by_name(given: GraphInput, fitted: LabelledNodes | None) -> NDArray[np.int64] | None:
-    """Return the number in the fit of each node by its name, -1 for new ones; None without names.
-
-    Raises:
-        ModelError: the names of the fit are not known, and these are not its numbers.
-    """
-    if given.names is None or list(given.names) == list(range(len(given.names))):
-        return None
-    known = None if fitted is None else fitted.names
-    if known is None:
-        raise ModelError(
-            "the nodes of this graph have names, and those of the fit are not known: give a matrix "
-            "or edge_index with the nodes in the order of the fit, new ones after them"
-        )
-    number = {name: node for node, name in enumerate(known)}
-    return np.array([number.get(name, -1) for name in given.names], np.int64)
-
-
 def renumbered(
     graph: Graph, features: FeatureMatrix, numbers: NDArray[np.int64], size: int
 ) -> tuple[Graph, FeatureMatrix]:
@@ -194,20 +169,43 @@ def renumbered(
     rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
     moved = sp.csr_array(rows, shape=(size, len(numbers))) @ features
     moved = moved if isinstance(features, np.ndarray) else sp.csr_array(moved)
-    kinds = {name: _moved(kind, numbers, size) for name, kind in graph.kinds.items()}
-    return replace(_moved(graph, numbers, size), kinds=kinds), moved
+    return renumbered_graph(graph, numbers, size), moved
 
 
-def _moved(graph: Graph, numbers: NDArray[np.int64], size: int) -> Graph:
-    entries = np.ones(graph.indices.shape) if graph.weights is None else graph.weights
-    ends = numbers[graph.row_of_entry()], numbers[graph.indices]
-    matrix = sp.csr_array((entries, ends), shape=(size, size))
-    return Graph.from_scipy(matrix, directed=graph.directed, weighted=graph.weights is not None)
+def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> GraphInput:
+    """Return a networkx graph with the attributes of its nodes as features, if they have any.
+
+    An attribute that says the same as the labels is left out, with a warning.
+    """
+    columns = networkx_columns(graph)
+    if columns is None:
+        return given
+    known = labels.numbers >= 0
+    for name, values in columns.values.items():
+        pairs = set(zip(values[known].tolist(), labels.numbers[known].tolist(), strict=True))
+        if len(pairs) == len({value for value, _ in pairs}) == len(labels.classes):
+            text = f"the attribute {name!r} of the nodes says the same as the labels: left out"
+            warnings.warn(f"{text}; X= takes features as they are", stacklevel=4)
+            columns = columns.without({name})
+    try:
+        encoder = ColumnEncoder.fit(columns)
+    except DatasetError:  # nothing in them can be used
+        return given
+    features = (
+        stored_by_density(encoder.apply(columns)) if not encoder.blocks else encoder.apply(columns)
+    )
+    return given._replace(features=features, encoder=encoder)
 
 
 def _labels(given: GraphInput, y: Any) -> EncodedLabels:
-    n = given.graph.num_nodes
-    labels = training_labels(given) if y is None else aligned_labels(y, n, given.names)
-    if len(labels) != n:
-        raise ModelError(f"the graph has {n} nodes but there are {len(labels)} labels")
-    return encode_labels(labels, given.classes if y is None else None)
+    n, names = given.graph.num_nodes, given.names
+    labels = training_labels(given) if y is None else aligned_labels(y, n, names)
+    first = num_classified(given.kinds, n)
+    if len(labels) not in (first, n):
+        raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
+    encoded = encode_labels(labels, given.classes if y is None else None)
+    if np.any(encoded.numbers[first:] >= 0):
+        raise ModelError(f"labels must be of {next(iter(given.kinds))!r}, which others are not")
+    numbers = np.full(n, -1, np.int64)
+    numbers[: len(labels)] = encoded.numbers
+    return encoded._replace(numbers=numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
-from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import Encoder
 from nodecopy.estimator.scaling import Scaling
 from nodecopy.saving import load, savable, save
+from nodecopy.tables.ids import id_arrays
 
 # The name of a model in a folder.
 MODEL_FILE = "model.safetensors"
@@ -32,6 +33,10 @@ class FittedState:
         hubs: the nodes that the columns stand for, where no features were given [D].
         model: the fitted model.
         encoder: how features were made of columns, where they were.
+        names: of the nodes of a model in a file, where they have others than their numbers, as
+            `id_arrays` has them.
+        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
+            where there is one kind.
     """
 
     classes: NDArray[Any]
@@ -39,7 +44,9 @@ class FittedState:
     scaling: Scaling
     hubs: NDArray[np.int64] | None
     model: Fitted
-    encoder: ColumnEncoder | None = None
+    encoder: Encoder | None = None
+    names: dict[str, NDArray[Any]] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
 
 
 @savable
@@ -68,6 +75,17 @@ def read_fitted(path: str | os.PathLike[str]) -> tuple[FittedState, dict[str, An
     """Return what `write_fitted` wrote."""
     saved = load(model_file(path), SavedClassifier)
     return saved.state, saved.arguments
+
+
+def saved_names(names: NDArray[Any] | None) -> dict[str, NDArray[Any]]:
+    """Return names as arrays, if all are strings or all integers of 64 bits; else nothing."""
+    kinds = set() if names is None else {type(name) for name in names.tolist()}
+    if names is None or kinds not in ({str}, {int}):
+        return {}
+    try:
+        return id_arrays(names if kinds == {str} else names.astype(np.int64))
+    except OverflowError:
+        return {}
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:

@@ -14,6 +14,7 @@ from nodecopy.data.kernel_map import has_units
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph import Graph
+from nodecopy.nn.features import unit_rows
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 
@@ -91,31 +92,40 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
 
 
 def weighted_blocks(
-    features: FeatureMatrix, widths: tuple[int, ...], labels: NDArray[np.int64]
+    graph: Graph,
+    features: FeatureMatrix,
+    blocks: tuple[tuple[int, ...], ...],
+    labels: NDArray[np.int64],
 ) -> Scaling:
     """Return weights of blocks of columns, by how much more similar nodes of a class are in them.
 
     For each block, z is how much more similar nodes with the same label are than with permuted
     labels, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
     1 + z⁴. An uninformative block hardly counts; clearly informative ones count the same, and so do
-    all where none is (docs/decisions/0042-columns-and-blocks.md).
+    all where none is (docs/decisions/0042-columns-and-blocks.md). Of other kinds of nodes than the
+    labelled one, the sums over neighbours are compared, and each kind is weighted by itself.
 
     Args:
+        graph: the observed graph.
         features: blocks of columns side by side [N, D].
-        widths: of the blocks.
+        blocks: the widths of the blocks of each kind of nodes, the labelled one first.
         labels: class of each node, -1 where it is unknown [N].
     """
     known = np.flatnonzero(labels >= 0)
     rng = stream(0, "block weights")
     known = np.sort(rng.permutation(known)[:_COMPARED])
-    shares, start = [], 0
-    for width in widths:
-        block = sp.csr_array(features[known][:, start : start + width])
-        start += width
-        z = _z_score((block @ block.T).toarray(), labels[known], rng)
-        shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
-    weights = np.sqrt(np.array(shares) / np.sum(shares))
-    return Scaling(scale=np.repeat(1 / weights, widths))
+    seen, scale, start = features[known], [], 0
+    for widths in blocks:
+        shares = []
+        for width in widths:
+            block = sp.csr_array(seen[:, start : start + width])
+            start += width
+            z = _z_score((block @ block.T).toarray(), labels[known], rng)
+            shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
+        scale.append(np.repeat(np.sqrt(np.sum(shares) / np.array(shares)), widths))
+        if len(scale) == 1 and len(blocks) > 1:
+            seen = unit_rows(sp.csr_array(graph.to_scipy()[known] @ features))
+    return Scaling(scale=np.concatenate(scale))
 
 
 def _z_score(

@@ -92,7 +92,9 @@ class HardClass:
         labels = p.argmax(1)
         if self.set_apart:
             labels[np.ptp(p, axis=1) < _EQUAL] = task.num_classes
-        return class_sets(labels, task.num_classes + self.set_apart)
+        sets = task.num_classes + self.set_apart
+        labels += sets * task.kind_of_node  # donors are of the same kind
+        return class_sets(labels, sets * max(len(task.kinds), 1))
 
 
 @savable

@@ -35,8 +35,9 @@ def page_data(
     rows = most_listed(max_nodes)
     drawn = (picture or node_map(result)).first(max_nodes - 4 * rows)
     nodes = choose_nodes(result, max_nodes, drawn.nodes)
-    labels, graph = result.table.dataset.labels, result.table.dataset.graph
-    place, (offsets, targets) = place_of(nodes, len(labels)), page_nodes.links_among(graph, nodes)
+    labels, graph = result.labels, result.table.dataset.graph
+    place = place_of(nodes, graph.num_nodes)
+    offsets, targets = page_nodes.links_among(graph, nodes)
 
     def listing(sentence: str, of: NDArray[np.int64], **columns: NDArray[Any]) -> dict[str, Any]:
         """Return the first rows of a list of nodes, or of pairs of them."""
@@ -58,7 +59,8 @@ def page_data(
         "columns": _columns(result),
         "kinds": kind_sentences(result),
         "notes": list(result.table.notes),
-        "leftOut": _left_out(len(nodes), len(labels)),
+        "otherKinds": list(result.table.kinds)[1:],
+        "leftOut": _left_out(len(nodes), graph.num_nodes),
         "total": len(labels),
         "map": _map(result, drawn, place),
         "classes": _classes(result),
@@ -101,7 +103,7 @@ def _method(result: LabelledGraph) -> str:
 
 def _facts(result: LabelledGraph) -> list[dict[str, str]]:
     """Return the figures of the summary, each with its name and a remark."""
-    labels, graph, estimate = result.table.dataset.labels, result.table.dataset.graph, "unknown"
+    labels, graph, estimate = result.labels, result.table.dataset.graph, "unknown"
     isolated, classes = int(np.count_nonzero(graph.degrees == 0)), len(result.class_names)
     remark = "not estimated"
     if (accuracy := result.accuracy) is not None:
@@ -110,7 +112,7 @@ def _facts(result: LabelledGraph) -> list[dict[str, str]]:
     edges = f"{isolated:,} without an edge" if isolated else "all with an edge"
     components = counted(len(result.inspection.components), "connected part")
     rows = [
-        ("Nodes", f"{len(labels):,}", edges),
+        (_noun(result), f"{len(labels):,}", _others(result) or edges),
         ("Edges", f"{graph.num_edges:,}", components),
         ("Known labels", f"{np.count_nonzero(labels >= 0):,}", f"of {classes:,} classes"),
         ("Estimated accuracy", estimate, remark),
@@ -118,9 +120,20 @@ def _facts(result: LabelledGraph) -> list[dict[str, str]]:
     return [dict(zip(("name", "value", "remark"), row, strict=True)) for row in rows]
 
 
+def _noun(result: LabelledGraph) -> str:
+    """Return what the nodes that have classes are called."""
+    return next(iter(result.table.kinds), "Nodes")
+
+
+def _others(result: LabelledGraph) -> str:
+    """Say how many nodes of other kinds there are; nothing where there is one kind."""
+    others = list(result.table.kinds.items())[1:]
+    return "beside " + " and ".join(f"{size:,} {name}" for name, size in others) if others else ""
+
+
 def _summary(result: LabelledGraph) -> list[str]:
     """Say what was read, what was predicted and how good it can be expected to be."""
-    labels, validation, estimate = result.table.dataset.labels, result.validation, result.accuracy
+    labels, validation, estimate = result.labels, result.validation, result.accuracy
     known = int(np.count_nonzero(labels >= 0))
     trust = f"How often predictions are right was not estimated: {result.why_not_validated}."
     if validation is not None and estimate is not None:
@@ -152,7 +165,7 @@ def _left_out(shown: int, total: int) -> str | None:
 
 
 def _map(result: LabelledGraph, drawn: NodeMap, place: NDArray[np.int64]) -> dict[str, Any]:
-    total, shown = len(result.table.ids), len(drawn.nodes)
+    total, shown = len(result.labels), len(drawn.nodes)
     which = f"{shown:,} of {total:,} nodes, drawn at random, each"
     return {
         "sentence": f"{'Every node' if shown == total else which} as a point, near to nodes with "
@@ -167,7 +180,7 @@ def _map(result: LabelledGraph, drawn: NodeMap, place: NDArray[np.int64]) -> dic
 def _classes(result: LabelledGraph) -> dict[str, Any]:
     """Return how many nodes of each class are known, predicted, and to be expected."""
     p, k = result.posterior.probabilities, len(result.class_names)
-    labels = result.table.dataset.labels
+    labels = result.labels
     return {
         "names": list(result.class_names),
         "known": np.bincount(labels[labels >= 0], minlength=k).tolist(),
@@ -178,7 +191,7 @@ def _classes(result: LabelledGraph) -> dict[str, Any]:
 
 def _confidence(result: LabelledGraph) -> dict[str, Any]:
     """Say how many predictions are sure, and how many are not; count them by confidence."""
-    values = result.posterior.probabilities.max(1)[result.table.dataset.labels < 0]
+    values = result.posterior.probabilities.max(1)[result.labels < 0]
     sentence = "Every node has a known label."
     if len(values):
         high, low = np.count_nonzero(values >= 0.9), np.count_nonzero(values < 0.5)

@@ -43,7 +43,7 @@ class NodeMap(NamedTuple):
 def node_map(result: LabelledGraph) -> NodeMap:
     """Return a map of all nodes, or of a random sample of them."""
     seed = result.settings.random_state
-    nodes = stream(seed, "map").permutation(len(result.table.ids))[:MAX_POINTS]
+    nodes = stream(seed, "map").permutation(len(result.labels))[:MAX_POINTS]
     points = np.sqrt(result.posterior.probabilities[nodes])  # of unit length
     seen, compared = result.classifier.nodes_.embedding(seed), "predictions"
     if seen is not None:

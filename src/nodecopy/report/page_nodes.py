@@ -51,7 +51,8 @@ def _telling_nodes(
     result: LabelledGraph, max_nodes: int, drawn: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
-    certainty = result.posterior.probabilities.max(1)
+    others = len(result.table.ids) - len(result.labels)  # of other kinds, the last to be taken
+    certainty = np.pad(result.posterior.probabilities.max(1), (0, others), constant_values=1)
     labelled, taken = result.table.dataset.labels >= 0, np.zeros(len(certainty), bool)
     rows = most_listed(max_nodes)
     taken[drawn] = True
@@ -88,22 +89,29 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
 
 
 def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the page shows about each of its nodes, column by column."""
-    posterior, labels = result.posterior.take(nodes), result.table.dataset.labels
+    """Return what the page shows about each of its nodes, column by column.
+
+    A node of the second kind has the class -1 for its predicted one, and so on.
+    """
+    labels, own = result.table.dataset.labels, nodes < len(result.labels)
+    sizes = list(result.table.kinds.values()) or [len(labels)]
+    other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have a class
+    at = np.where(own, nodes, 0)
+    posterior = result.posterior.take(at)
     kind = np.int16 if len(result.class_names) < 2**15 else np.int32
     return {
         "ids": [str(id) for id in result.table.ids[nodes]],
         "names": None if result.table.names is None else result.table.names[nodes].tolist(),
         "known": packed(labels[nodes], kind),
-        "predicted": packed(posterior.probabilities.argmax(1), kind),
+        "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), kind),
         # In ten-thousandths; a reader cannot tell finer ones apart.
         "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
-        "entropy": packed(posterior.entropy, np.float32),
-        "fromGraph": packed(posterior.graph_information, np.float32),
-        "fromWeights": packed(posterior.weight_information, np.float32),
-        "fromModel": packed(posterior.model_information, np.float32),
+        "entropy": packed(posterior.entropy * own, np.float32),
+        "fromGraph": packed(posterior.graph_information * own, np.float32),
+        "fromWeights": packed(posterior.weight_information * own, np.float32),
+        "fromModel": packed(posterior.model_information * own, np.float32),
         "degree": packed(result.table.dataset.graph.degrees[nodes], np.int32),
-        "sets": None if result.sets is None else _bits(result.sets[nodes]),
+        "sets": None if result.sets is None else _bits(result.sets[at]),
     }
 
 
@@ -134,7 +142,9 @@ def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, 
     place = place_of(nodes, len(result.table.ids))
     return {
         "classOf": packed(base[nodes], np.int32),
-        "classSizes": np.bincount(base, minlength=len(result.class_names)).tolist(),
+        "classSizes": np.bincount(
+            base[: len(result.labels)], minlength=len(result.class_names)
+        ).tolist(),
         "graphs": len(drawn),
         "allGraphs": len(donors.nodes),
         "drawn": packed(place[drawn[:, nodes].T], np.int32),

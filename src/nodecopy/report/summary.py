@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nodecopy.calibration import EstimatedAccuracy
-from nodecopy.errors import counted
+from nodecopy.errors import counted, shortened
 from nodecopy.report.kinds import kind_sentences
 from nodecopy.run import LabelledGraph
 from nodecopy.run.evaluation import Evaluation
@@ -22,11 +22,18 @@ _SURE = 0.9
 def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
     """Return the result of a fit in a few lines, after notes and warnings."""
     dataset, sizes = result.table.dataset, result.set_sizes
-    labelled = int((dataset.labels >= 0).sum())
+    labelled, count = int((dataset.labels >= 0).sum()), len(result.labels)
+    others = "; beside them " + ", ".join(
+        f"{size:,} {printable(name)}" for name, size in list(result.table.kinds.items())[1:]
+    )
     confidence = result.posterior.probabilities.max(1)
     sure = f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more"
     rows = [
-        ("nodes", f"{dataset.num_nodes:,}, {labelled:,} of them with a known label"),
+        (
+            printable(next(iter(result.table.kinds), "nodes")),
+            f"{count:,}, {labelled:,} of them with a known label"
+            + others * bool(result.table.kinds),
+        ),
         ("classes", f"{len(result.class_names)}"),
         ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
         ("accuracy", _estimated(result)),
@@ -41,7 +48,7 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
         name = f"{100 * result.settings.coverage:.10g}% sets"
         rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
-    nodes = [printable(result.table.shown(n)) for n in result.next_labels.nodes[:_SHOWN]]
+    nodes = [printable(shortened(result.table.shown(n))) for n in result.next_labels.nodes[:_SHOWN]]
     more = ", …" if len(result.next_labels.nodes) > _SHOWN else ""
     suggested = f"{', '.join(nodes)}{more}" or "nothing"
     rows.append(("label next", f"{suggested}  ({folder / NEXT_LABELS})"))

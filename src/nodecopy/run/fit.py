@@ -24,7 +24,7 @@ from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
 from nodecopy.tables import TableDataset
-from nodecopy.tables.inspection import Inspection, inspect_dataset
+from nodecopy.tables.inspection import Inspection, inspect_table
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
@@ -75,8 +75,13 @@ class LabelledGraph:
 
     @property
     def posterior(self) -> Posterior:
-        """Probabilities and uncertainty of every node; columns are in the order of the classes."""
+        """Probabilities and uncertainty of every node that classes belong to [n, K]."""
         return self.classifier.posterior_
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The known labels of these nodes, -1 where there is none [n]."""
+        return self.table.dataset.labels[: self.table.num_classified]
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -115,7 +120,7 @@ class LabelledGraph:
     @property
     def without_label(self) -> NDArray[np.bool_]:
         """A mask of the nodes without a label; of all nodes, where each has one [N]."""
-        without: NDArray[np.bool_] = self.table.dataset.labels < 0
+        without: NDArray[np.bool_] = self.labels < 0
         return without if without.any() else ~without
 
     @cached_property
@@ -191,12 +196,13 @@ def analyse_fit(
     nodes, posterior = fitted.nodes_, fitted.posterior_
     graph, features = nodes.graph, nodes.compared
     seed = settings.random_state
-    inspection = inspect_dataset(table.dataset)
+    inspection = inspect_table(table)
     report(1, 4)
     chosen = nodes.suggest(posterior, settings.suggestions, seed)
     report(2, 4)
     own = None if NO_FEATURES in table.notes else features
-    suspects = suspect_edges(graph, posterior.probabilities, own, settings.suspects, seed=seed)
+    p = np.asarray(fitted.model_.probabilities, np.float64)  # of other kinds of nodes, too
+    suspects = suspect_edges(graph, p, own, settings.suspects, seed=seed)
     report(3, 4)
     held = fitted.held_out_ if settings.baselines else None
     baselines = () if held is None else baselines_on(graph, own, table.dataset.labels, held)

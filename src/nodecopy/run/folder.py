@@ -71,7 +71,7 @@ def write_folder(
                 result.predictions.blocks(),
                 new / PREDICTIONS,
                 new / PARQUET,
-                num_rows=len(result.table.ids),
+                num_rows=len(result.labels),
                 progress=of_predictions,
             )
             for name, columns in _tables(result).items():
@@ -96,10 +96,11 @@ def _figures(result: LabelledGraph) -> dict[str, Any]:
 
     What takes held-out labels is None where there are none.
     """
-    labels, suspects, sizes = result.table.dataset.labels, result.suspect_labels, result.set_sizes
+    labels, suspects, sizes = result.labels, result.suspect_labels, result.set_sizes
     confidence = result.posterior.probabilities.max(1)[result.without_label]
     values: dict[str, Any] = {
         "nodes": len(labels),
+        **({"node_kinds": result.table.kinds} if result.table.kinds else {}),
         "known_labels": int(np.count_nonzero(labels >= 0)),
         "classes": len(result.class_names),
         "mean_confidence": round(float(confidence.mean()), 6),
@@ -154,17 +155,20 @@ def _next_labels(result: LabelledGraph) -> Columns:
 
 def _suspect_edges(result: LabelledGraph) -> Columns:
     """Return the edges that may be wrong, the most suspect first, with predicted labels."""
-    p, names = result.posterior.probabilities, _names(result)
+    others = len(result.table.ids) - len(result.labels)  # they have no class
+    p, names = result.posterior.probabilities, np.append(_names(result), "")
+    predicted = np.pad(p.argmax(1), (0, others), constant_values=-1)
+    confidence = np.pad(p.max(1), (0, others), constant_values=np.nan)
     source, target = result.suspect_edges.nodes.T
     graph = result.table.dataset.graph.symmetrise().without_self_loops()
     shared = shared_neighbours(graph, result.suspect_edges.nodes)
     return {
         **_identity(result, source, "source", "source_name"),
         **_identity(result, target, "target", "target_name"),
-        "source_label": names[p[source].argmax(1)],
-        "target_label": names[p[target].argmax(1)],
-        "source_confidence": p[source].max(1),
-        "target_confidence": p[target].max(1),
+        "source_label": names[predicted[source]],
+        "target_label": names[predicted[target]],
+        "source_confidence": confidence[source],
+        "target_confidence": confidence[target],
         "shared_neighbours": shared.round().astype(np.int64),
         "surprise": result.suspect_edges.surprise,
     }

@@ -25,7 +25,7 @@ from nodecopy.run.settings import FitSettings
 from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
-from nodecopy.tables.ids import id_arrays, ids_from, places_in
+from nodecopy.tables.ids import places_in
 from nodecopy.tables.options import TableOptions
 
 TABLES_FILE = "tables.safetensors"
@@ -38,14 +38,12 @@ class FittedTables:
     """How the tables of a fit were read.
 
     Attributes:
-        ids: of the nodes, in order, as `id_arrays` has them [N].
         labels: numbers of the known classes, -1 where there was none [N].
         structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
         reading: how the files were read: options of `read_tables` that were given.
     """
 
-    ids: dict[str, NDArray[Any]]
     labels: NDArray[np.int64]
     structural: bool
     feature_names: tuple[str, ...]
@@ -64,7 +62,6 @@ class ModelFolder:
         """Return what is to be kept of a fit to tables."""
         table = result.table
         tables = FittedTables(
-            id_arrays(table.ids),
             table.dataset.labels,
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
@@ -82,7 +79,7 @@ class ModelFolder:
         """Read a folder that `save` wrote."""
         classifier = NodeCopyClassifier.load(path)
         tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
-        fitted = len(classifier.posterior_.probabilities), classifier.n_features_in_
+        fitted = len(classifier.model_.probabilities), classifier.n_features_in_
         if fitted != (len(tables.labels), len(tables.feature_names)):
             raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
         return cls(classifier, tables)
@@ -113,6 +110,7 @@ class ModelFolder:
                 settings.edges,
                 nodes=settings.nodes,
                 encoder=self.classifier.encoder_,
+                kinds=tuple(self.classifier.kinds_),
                 max_memory=settings.max_memory,
                 progress=progress,
                 **reading,
@@ -121,7 +119,7 @@ class ModelFolder:
         if described == fitted.structural:
             way, got = ("without", "got") if described else ("to", "missing:")
             raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
-        places = places_in(table.ids, ids_from(self.tables.ids))
+        places = places_in(table.ids, self.classifier.names_)
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
         unknown = set(table.feature_names) - set(self.tables.feature_names)
@@ -138,7 +136,8 @@ class ModelFolder:
         named = replace(
             table, dataset=dataset, feature_names=names, notes=tuple(notes), encoder=encoder
         )
-        return named, self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
+        posterior = self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
+        return named, posterior.take(slice(named.num_classified))
 
     def predictions(
         self, table: TableDataset, posterior: Posterior, coverage: float | None = None
@@ -199,7 +198,7 @@ def _given(settings: FitSettings) -> dict[str, Any]:
     return {
         key: value
         for key, value in settings.reading.items()
-        if value != getattr(default, key) and key != "label_columns"
+        if value != getattr(default, key) and key not in ("label_columns", "label_kind")
     }
 
 

@@ -65,9 +65,10 @@ class Predictions:
         coverage: float | None = None,
     ) -> Predictions:
         """Return the predictions of the nodes of a table."""
-        data, p = table.dataset, posterior.probabilities
-        parts = table.ids, data.class_names, p, data.labels, sets, coverage, posterior, table.names
-        return cls(*parts)
+        data, p, n = table.dataset, posterior.probabilities, table.num_classified
+        names = None if table.names is None else table.names[:n]
+        parts = table.ids[:n], data.class_names, p, data.labels[:n], sets, coverage, posterior
+        return cls(*parts, names)
 
     def blocks(self) -> Iterator[Columns]:
         """Yield the columns of the table, some rows at a time."""

@@ -33,7 +33,8 @@ def write_table(
 ) -> None:
     """Write columns by name to files, as CSV or Parquet according to their suffix.
 
-    Real numbers are rounded to six decimals. An empty string is missing in Parquet.
+    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
+    in Parquet.
 
     Args:
         blocks: one or more, all with the same columns of integers, floats or strings.
@@ -88,7 +89,11 @@ def _is_csv(file: Path) -> bool:
 def _value(name: str, column: NDArray[Any]) -> str:
     if column.dtype.kind == "O":
         return f"nullif(CAST({name} AS VARCHAR), '')"
-    return f"round(CAST({name} AS DOUBLE), {_DECIMALS})" if column.dtype.kind == "f" else name
+    return (
+        f"round(nullif(CAST({name} AS DOUBLE), 'nan'), {_DECIMALS})"
+        if column.dtype.kind == "f"
+        else name
+    )
 
 
 def _text(name: str) -> str:

@@ -60,6 +60,7 @@ class Kind:
         return roles[:1] == ["id"] or sum(role is not None for role in roles) > 1
 
 
+_ID_ENDS = ("id", "nr", "no", "nummer", "number", "key", "code")
 _ID = "id node nodeid nodename index key name"
 EDGES = Kind(
     "edge",
@@ -105,9 +106,10 @@ def assign(
         return dict(zip(roles, choose(table, chosen), strict=False)) | settled
     places = [place for place in table.named_places if place not in settled.values()]
     required = roles[:2]
+    example = [table.names[at].strip() for at in places[:2]]
     hint = (
         f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
-        f"{','.join(required).upper()} says which to read, --delimiter what separates them"
+        f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"
     )
     if not table.header:
         if not 2 <= len(places) <= 3:
@@ -151,6 +153,10 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
     }
     roles = NODES.roles_of(table.names) if table.header else []
     id = asked.get("id", roles.index("id") if "id" in roles else 0)
+    # Of "Kunden-Nr;Name" the first column is the id, of "age;name" the second.
+    if table.names[id].strip().casefold() == "name" and "id" not in asked:
+        first = "".join(filter(str.isalnum, table.names[0].casefold()))
+        id = 0 if table.types[0] == "VARCHAR" or first.endswith(_ID_ENDS) else id
     others = [place for place in table.named_places if place != id]
     if not others:
         raise DatasetError(f"{table.path} has an id in each row, but no other column")

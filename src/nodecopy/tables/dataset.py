@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from nodecopy.data.columns import NodeColumns, missing_in
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import MISSING, NO_ROW, ColumnEncoder
+from nodecopy.data.kinds import Encoder, KindEncoder, NodeKinds, num_classified, spans
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.formats import PathLike
+from nodecopy.tables.formats import PathLike, is_above_ids
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
+from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
@@ -42,6 +44,8 @@ class TableDataset:
         repeated_edges: weight of an edge with several rows, see `TableOptions`.
         encoder: how features were made of the columns of nodes; None without them.
         names: what people call each node, empty where unknown [N]; None without such a column.
+        kinds: how many nodes each kind has, in the order of the nodes; classes belong to the first.
+            Empty where there is one kind.
     """
 
     dataset: NodeDataset
@@ -49,8 +53,14 @@ class TableDataset:
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]
     repeated_edges: RepeatedEdges = "largest"
-    encoder: ColumnEncoder | None = None
+    encoder: Encoder | None = None
     names: NDArray[np.object_] | None = None
+    kinds: NodeKinds = field(default_factory=dict)
+
+    @property
+    def num_classified(self) -> int:
+        """How many nodes classes belong to; they come first."""
+        return num_classified(self.kinds, len(self.ids))
 
     def shown(self, node: int) -> str:
         """Return the name of a node, or its id where it has none."""
@@ -62,7 +72,8 @@ def read_tables(
     labels: PathLike | Sequence[PathLike] | None = None,
     nodes: PathLike | Sequence[PathLike] | None = None,
     *,
-    encoder: ColumnEncoder | None = None,
+    encoder: Encoder | None = None,
+    kinds: Sequence[str] | None = None,
     threads: int | None = None,
     max_memory: int | None = None,
     progress: Progress | None = None,
@@ -81,8 +92,11 @@ def read_tables(
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any kind in each row, or id, feature and value; one file or
-            several that describe the same nodes. None takes `structural_features`.
+            several, of the same nodes or of several kinds (`nodecopy.tables.kinds`). None takes
+            `structural_features`.
         encoder: how a model was fitted to columns; None fits a new one to these.
+        kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
+            them.
         threads: how many DuckDB may use; None for one per core.
         max_memory: bytes that the arrays may take; more is refused. None is half of what this
             process may use.
@@ -112,12 +126,9 @@ def read_tables(
     if settings.columns is not None and not nodes:
         raise DatasetError("columns are named, but no file of nodes is given")
     most = usable_memory() // 2 if max_memory is None else max_memory
-    kinds: dict[str, Any] = dict(settings.column_kinds)
     fitted = encoder is not None
-    if encoder is not None:
-        kinds |= encoder.kinds | {"*": "skip"}
-    sources: list[NodeTable] = []
-    columns: NodeColumns | None = None
+    if encoder is not None and kinds is None:
+        kinds = tuple(getattr(encoder, "encoders", ()))
 
     def done(stage: int) -> None:
         if progress is not None:
@@ -126,22 +137,27 @@ def read_tables(
     with Database(settings, threads=threads) as db:
         with db.collected():
             load_edges(db, edges, most)
-        if nodes is not None:
-            sources = open_nodes(db, nodes, kinds)
+        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
+        if sources and not db.problems and _names_columns(db, sources):
+            db.attempt("DROP VIEW edges")  # of several files
+            load_edges(db, edges, most)
         load_labels(db, labels)
         done(1)
         db.raise_problems()
-        ids = number_nodes(db, [source.name for source in sources])
+        sizes, sources, of_kinds = assign_kinds(db, sources, kinds)
+        ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
         done(2)
         known = number_labels(db, len(ids))
+        columns: dict[str, NodeColumns] = {}
         if sources:
             with db.collected():
-                columns = read_nodes(db, sources, ids)
-                encoder = encoder or _fitted(columns)
+                columns = _read_columns(db, sources, sizes, ids)
+                encoder = encoder or _fitted(columns, sizes)
         db.raise_problems()
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
         notes = [note for table in tables.values() for note in table.notes]
+        notes += of_kinds
         notes += _node_notes(db, sources, ids)
         edge_path = db.loaded["edges"][0].path
         files = [edges] if isinstance(edges, (str, os.PathLike)) else edges
@@ -149,13 +165,13 @@ def read_tables(
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     of_edges = [f"{', '.join(Path(file).name for file in files)}: {note}" for note in of_edges]
-    of_nodes, names = [NO_FEATURES], None if columns is None else columns.names
+    of_nodes, names = [NO_FEATURES], _names(columns, sizes)
     features: Features
-    if columns is None or encoder is None:
+    if not columns or encoder is None:
         features, hubs = structural_features(graph)
         feature_names = tuple(str(ids[hub]) for hub in hubs)
     else:
-        features, feature_names = encoder.apply(columns), encoder.feature_names
+        features, feature_names = _encoded(encoder, columns, sizes), encoder.feature_names
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     done(4)
     name = edge_path.name.split(".")[0] or edge_path.name
@@ -165,19 +181,78 @@ def read_tables(
         feature_names,
         (*of_edges, *notes, *known.notes, *of_nodes),
         settings.repeated_edges,
-        None if columns is None else encoder,
+        encoder if columns else None,
         names,
+        sizes,
     )
 
 
-def _fitted(columns: NodeColumns) -> ColumnEncoder | None:
+def _load_nodes(
+    db: Database,
+    nodes: PathLike | Sequence[PathLike],
+    encoder: Encoder | None,
+    kinds: Sequence[str],
+) -> list[NodeTable]:
+    """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
+    of_columns: dict[str, Any] = dict(db.options.column_kinds)
+    if encoder is not None:
+        of_columns |= encoder.kinds | {"*": "skip"}
+    of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
+    return open_nodes(db, nodes, of_columns, of_model)
+
+
+def _names_columns(db: Database, sources: Sequence[NodeTable]) -> bool:
+    """Tell whether ids of nodes show that the first row of the edges, read as data, has names."""
+    tables = [table for name, (table, _) in db.loaded.items() if name.startswith("edges")]
+    if db.options.header is not None or all(table.header for table in tables):
+        return False
+    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
+    return any(is_above_ids(db, table) for table in tables if not table.header)
+
+
+def _read_columns(
+    db: Database, sources: Sequence[NodeTable], sizes: NodeKinds, ids: Ids
+) -> dict[str, NodeColumns]:
+    """Return the columns of each kind of nodes that has a table."""
+    columns = {}
+    for kind, own in spans(sizes or {sources[0].kind: len(ids)}).items():
+        of_kind = [source for source in sources if source.kind == kind]
+        if of_kind:
+            columns[kind] = read_nodes(db, of_kind, ids, own)
+    return columns
+
+
+def _fitted(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Encoder | None:
     """Return an encoder of columns; None where they have nothing but names to show."""
+    if sizes:
+        return KindEncoder.fit({kind: columns.get(kind) for kind in sizes})
+    (own,) = columns.values()
     try:
-        return ColumnEncoder.fit(columns)
+        return ColumnEncoder.fit(own)
     except DatasetError:
-        if columns.names is None:
+        if own.names is None:
             raise
         return None
+
+
+def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Features:
+    if isinstance(encoder, KindEncoder):
+        return encoder.apply(columns, sizes)
+    (own,) = columns.values()
+    return encoder.apply(own)
+
+
+def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.object_] | None:
+    """Return what people call each node, empty where it has no name; None without names."""
+    names = {kind: own.names for kind, own in columns.items()}
+    if all(own is None for own in names.values()):
+        return None
+    if not sizes:
+        (one,) = names.values()
+        return one
+    no_names = {kind: np.full(size, "", object) for kind, size in sizes.items()}
+    known = {kind: own for kind, own in names.items() if own is not None}
+    return np.concatenate(list((no_names | known).values()))
 
 
 def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
@@ -193,9 +268,27 @@ def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[st
 
 
 def _column_notes(
-    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder, *, fitted: bool
+    sources: Sequence[NodeTable],
+    columns: Mapping[str, NodeColumns],
+    encoder: Encoder,
+    *,
+    fitted: bool,
 ) -> list[str]:
-    """Return which columns were left out, and what replaced missing values."""
+    """Return which columns of each kind were left out, and what replaced missing values."""
+    encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
+    return [
+        note
+        for kind, own in columns.items()
+        if encoders[kind] is not None
+        for note in _notes_of_kind(
+            [source for source in sources if source.kind == kind], own, encoders[kind], fitted
+        )
+    ]
+
+
+def _notes_of_kind(
+    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder, fitted: bool
+) -> list[str]:
     titles = {*columns.listed_names, *(title for source in sources for title in source.titles)}
     unseen = sorted(titles - {*encoder.kinds, *encoder.listed})
     empty = [name for name, made in encoder.made.items() if made.startswith("left out")]

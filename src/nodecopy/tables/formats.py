@@ -31,6 +31,7 @@ PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
+_CODES = 100  # rows that are looked at
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -234,7 +235,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
         if in_doubt:
             # A label may be anything, so only ids that are all numbers tell.
             header = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")
-            header = header or _is_above_ids(db, table)
+            header = header or is_above_ids(db, table) or _is_above_codes(db, table)
             what = ("taken for a header row", "--no-header if it is data")
             what = what if header else ("read as data", "--header if it names the columns")
             row = f"{table.path.name}: the first row, {table.first_row_text}, was {what[0]}"
@@ -247,7 +248,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
-def _is_above_ids(db: Database, table: TextTable) -> bool:
+def is_above_ids(db: Database, table: Table) -> bool:
     """Tell whether the cell below one of the first row is an id that is known, and it is not."""
     rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
     if not rows or len(rows) < 2:
@@ -256,6 +257,13 @@ def _is_above_ids(db: Database, table: TextTable) -> bool:
     some = ", ".join(map(quoted, first + second))
     known = db.column(f"SELECT DISTINCT id FROM ({db.known_ids}) WHERE id IN ({some})")
     return any(a not in known and b in known for a, b in zip(first, second, strict=True))
+
+
+def _is_above_codes(db: Database, table: Table) -> bool:
+    """Tell whether the first cells have no digit, and those below them all do, as K0017 does."""
+    rows = db.attempt(f"SELECT c0 FROM {table.scan()} LIMIT {_CODES}") or []
+    first, *below = [any(map(str.isdigit, row[0] or "")) for row in rows] or [True]
+    return not first and len(below) > 1 and all(below)
 
 
 def _is_number(cell: str) -> bool:

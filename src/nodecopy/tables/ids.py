@@ -27,10 +27,17 @@ _MOST_COMPARED = 1_000_000
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
 
-def number_nodes(db: Database, tables: Sequence[str] = ()) -> Ids:
-    """Number every id of edges and tables in ``nodes(id, i)``; return them in order [N]."""
+def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = False) -> Ids:
+    """Number every id of edges and tables in ``nodes(id, i)``; return them in order [N].
+
+    Args:
+        db: has edges, tables and perhaps ``node_kinds(id, g)`` loaded.
+        tables: of nodes.
+        by_kind: number the nodes of one kind after those of another.
+    """
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
-    return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})")
+    join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
+    return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
 
 
 def same_but_case(db: Database) -> list[str]:
@@ -41,7 +48,9 @@ def same_but_case(db: Database) -> list[str]:
     )
 
 
-def number_values(db: Database, table: str, column: str, number: str, source: str) -> Ids:
+def number_values(
+    db: Database, table: str, column: str, number: str, source: str, join: str = "", order: str = ""
+) -> Ids:
     """Number the distinct values of a column in a new table; return them in order.
 
     The order is by value if all are integers, else that of strings.
@@ -52,13 +61,16 @@ def number_values(db: Database, table: str, column: str, number: str, source: st
         column: of the values, in the source and in the table.
         number: column of the numbers.
         source: SQL to select from.
+        join: SQL to join the values with.
+        order: SQL of what comes before the value in the order.
     """
     db.run(f"CREATE TEMP TABLE all_{table} AS SELECT DISTINCT {column} FROM {source}")
     integers = db.value(f"SELECT bool_and({_PLAIN_INTEGER.format(column)}) FROM all_{table}")
     value = f"CAST({column} AS BIGINT)" if integers else column
     db.run(
         f"CREATE TEMP TABLE {table} AS SELECT {column}, "
-        f"CAST(row_number() OVER (ORDER BY {value}) - 1 AS INTEGER) AS {number} FROM all_{table}"
+        f"CAST(row_number() OVER (ORDER BY {order}{value}) - 1 AS INTEGER) AS {number} "
+        f"FROM all_{table}{join}"
     )
     db.run(f"DROP TABLE all_{table}")
     return db.arrays(f"SELECT {value} AS v FROM {table} ORDER BY {number}")["v"]

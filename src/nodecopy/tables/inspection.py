@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.data.dataset import NodeDataset
-from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import Encoder
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import counted, listed
 from nodecopy.graph import Graph
@@ -64,7 +64,12 @@ class Inspection:
     warnings: tuple[str, ...]
 
 
-def inspect_dataset(dataset: NodeDataset) -> Inspection:
+def inspect_table(table: TableDataset) -> Inspection:
+    """Inspect what was read; few edges join labels where those lead to other kinds of nodes."""
+    return inspect_dataset(table.dataset, several_kinds=bool(table.kinds))
+
+
+def inspect_dataset(dataset: NodeDataset, *, several_kinds: bool = False) -> Inspection:
     """Count, and say what matters for fitting.
 
     >>> from nodecopy.data.load import load_dataset
@@ -81,7 +86,7 @@ def inspect_dataset(dataset: NodeDataset) -> Inspection:
         components=np.sort(np.bincount(component))[::-1],
         label_counts=counts,
         mixing=mixing,
-        warnings=tuple(_warnings(dataset, component, counts, mixing)),
+        warnings=tuple(_warnings(dataset, component, counts, mixing, several_kinds)),
     )
 
 
@@ -133,6 +138,7 @@ def _warnings(
     component: NDArray[np.int32],
     counts: NDArray[np.int64],
     mixing: Mixing,
+    several_kinds: bool,
 ) -> Iterator[str]:
     of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
@@ -149,6 +155,8 @@ def _warnings(
     if single:
         yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
     if np.count_nonzero(counts) < 2:
+        return
+    if mixing.edges < _FEW_EDGES and several_kinds:
         return
     if mixing.edges < _FEW_EDGES:
         count = counted(mixing.edges, "edge")
@@ -172,15 +180,18 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
     features = f"{dataset.num_features:,} per node, {layout}"
     weighted = "" if dataset.graph.weights is None else ", weighted"
     median, mean = np.median(degrees), degrees.mean()
-    known = int(inspection.label_counts.sum())
+    known, first = int(inspection.label_counts.sum()), table.num_classified
+    noun = next(iter(table.kinds), "nodes")
+    kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in table.kinds.items())
+    kinds = kinds if table.kinds else ""
     return [
-        ("nodes", f"{n:,} (ids are {kind})"),
+        ("nodes", f"{n:,} (ids are {kind}){kinds}"),
         ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
         *kind_rows(dataset.graph),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if NO_FEATURES in table.notes else features),
-        ("labels", f"{known:,} of {n:,} nodes ({known / n:.1%})"),
+        ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
     ]
 
 
@@ -195,7 +206,7 @@ def kind_rows(graph: Graph) -> list[tuple[str, str]]:
     return [("" if at else "kinds", text) for at, text in enumerate([*texts, *more])]
 
 
-def _column_lines(encoder: ColumnEncoder | None) -> list[str]:
+def _column_lines(encoder: Encoder | None) -> list[str]:
     """Return what was made of each column, and an empty line."""
     if encoder is None:
         return []

@@ -8,7 +8,7 @@ cell is one; of strings see `NodeColumns.detected`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from nodecopy.tables.columns import (
     is_number,
     node_places,
 )
-from nodecopy.tables.database import SHOWN, Database
+from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, Table, open_table
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
 from nodecopy.tables.readings import (
@@ -56,6 +56,7 @@ class NodeTable:
         keys: columns that identify a row: the id and, of triples, the feature.
         cells: the others.
         kinds: of columns by name, where they are settled.
+        kind: of the nodes it describes (`nodecopy.tables.kinds`).
     """
 
     name: str
@@ -63,6 +64,7 @@ class NodeTable:
     keys: list[Column]
     cells: list[Column]
     kinds: Mapping[str, str]
+    kind: str = ""
 
     @property
     def titles(self) -> set[str]:
@@ -165,11 +167,13 @@ class NodeTable:
 
         Raises:
             DatasetError: half of the cells or more can be read in another way than as strings, but
-                not all; or fewer, where the user does not want strings.
+                not all; or fewer, where the user does not want strings. A column of y and x is one
+                of strings.
         """
         for way, share in shares:
             if share == 1 and way.kind != "text":
                 return way
+        shares = [one for one in shares if one[0].kind != "boolean"] or shares
         best, share = max(shares, key=lambda one: (one[0].kind != "text", one[1]))
         if best.kind != "text" and (share >= MOSTLY or shares[-1][0].kind != "text"):
             for way, _ in shares:
@@ -194,7 +198,10 @@ class NodeTable:
 
 
 def open_nodes(
-    db: Database, nodes: PathLike | Sequence[PathLike], kinds: Mapping[str, str]
+    db: Database,
+    nodes: PathLike | Sequence[PathLike],
+    kinds: Mapping[str, str],
+    of_model: Callable[[NodeTable], NodeTable] | None = None,
 ) -> list[NodeTable]:
     """Open and load tables of nodes, and tell which of their columns are what.
 
@@ -202,6 +209,7 @@ def open_nodes(
         db: loads the files, and collects what is wrong with them.
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
+        of_model: returns a table as one of a kind of nodes of a model.
     """
     paths = [nodes] if isinstance(nodes, (str, os.PathLike)) else list(nodes)
     tables, titles = [], set()
@@ -215,6 +223,7 @@ def open_nodes(
                 keys, places = [*keys, Column("feature", places[0])], places[1:]
             cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
             source = NodeTable(f"described{number}", table, keys, cells, kinds)
+            source = source if of_model is None else of_model(source)
             if not triples:
                 cells = [column for column in cells if source.asked(column) != "skip"]
             tables.append(replace(source, cells=cells))
@@ -225,13 +234,16 @@ def open_nodes(
     return tables
 
 
-def read_nodes(db: Database, tables: Sequence[NodeTable], ids: Ids) -> NodeColumns:
-    """Return the columns of all tables, for every node of ``nodes``.
+def read_nodes(
+    db: Database, tables: Sequence[NodeTable], ids: Ids, nodes: slice = slice(None)
+) -> NodeColumns:
+    """Return the columns of tables, for nodes of ``nodes``.
 
     Args:
         db: has the tables loaded, and the nodes numbered.
-        tables: of nodes.
-        ids: of the nodes.
+        tables: of one kind of nodes.
+        ids: of all nodes.
+        nodes: those of the kind; all by default.
     """
     kinds: dict[str, Kind] = {}
     values: dict[str, NDArray[Any]] = {}
@@ -246,8 +258,9 @@ def read_nodes(db: Database, tables: Sequence[NodeTable], ids: Ids) -> NodeColum
             values[name] = _merged(table, name, ids, values.get(name), column)
         asked = {table.title(column): table.asked(column) for column in table.cells}
         settled |= {name: kind for name, kind in asked.items() if kind and kinds[name] == "text"}
-    columns = NodeColumns(kinds, values, _absent(db, tables, ids), *_listed(db, tables, len(ids)))
-    return columns.detected(settled)
+    absent = _absent(db, tables, ids, nodes)
+    columns = NodeColumns(kinds, values, absent, *_listed(db, tables, len(ids)))
+    return columns.of(nodes).detected(settled)
 
 
 def _merged(
@@ -279,7 +292,8 @@ def _listed(
         return None, ()
     value = "SELECT id, feature, coalesce({}, 0) AS x FROM {}"
     rows = " UNION ".join(value.format(way.sql, table.name) for table, way in ways)
-    db.run(f"CREATE TEMP VIEW listed AS {rows}")
+    db.run(f"CREATE OR REPLACE TEMP VIEW listed AS {rows}")
+    db.run("DROP TABLE IF EXISTS features")
     names = tuple(map(str, number_values(db, "features", "feature", "j", "listed")))
     joined = "listed JOIN nodes USING (id) JOIN features USING (feature)"
     cells = db.arrays(f"SELECT i, j, x FROM {joined}")
@@ -297,19 +311,23 @@ def _listed(
     return matrix, names
 
 
-def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids) -> NDArray[np.bool_]:
+def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -> NDArray[np.bool_]:
     """Return which nodes have no row in any table; refuse more than half of those in edges."""
-    absent = np.zeros(len(ids), bool)
+    absent, inside = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+    inside[among] = True
     wide = [table for table in tables if not table.triples]
     if not wide:
         return absent
     rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in wide)
-    nodes = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
-    if len(nodes) > _MOST_WITHOUT * (len(ids) - len(isolated_nodes(db))):
-        first = listed([repr(str(id)) for id in ids[nodes[:SHOWN]]], len(nodes))
+    bare = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
+    absent[bare] = inside[bare]
+    inside[isolated_nodes(db)] = False
+    count = int(absent.sum())
+    if count > _MOST_WITHOUT * int(inside.sum()):
         edges, path = db.loaded["edges"][0].path, wide[0].table.path
+        without = f"source NOT IN ({rows}) OR target NOT IN ({rows})"
         raise DatasetError(
-            f"{path}: {counted(len(nodes), 'node')} of {edges} without a row: {first}"
+            f"{path}: {counted(count, 'node')} of {edges} without a row: "
+            f"{db.places('edges', without, ('source', 'target'))}; --nodes FILE adds a table"
         )
-    absent[nodes] = True
     return absent

@@ -50,6 +50,8 @@ class TableOptions:
         directed: whether the direction of an edge tells something: who cites is then distinguished
             from who is cited.
         label_columns: columns of the id and of the label.
+        label_kind: kind of nodes that classes belong to, the name of its first file; None is the
+            one that has labels.
         columns: kinds of columns of the nodes, such as ``"age=number"``; others are detected. See
             `COLUMN_KINDS`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
@@ -68,6 +70,9 @@ class TableOptions:
     )
     directed: bool | None = _option("The direction of edges tells something. (default: no)")
     label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
+    label_kind: str | None = _option(
+        "Kind of nodes to predict, of several --nodes files. (default: the one with labels)"
+    )
     columns: tuple[str, ...] | None = _option(
         "Kinds of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
     )

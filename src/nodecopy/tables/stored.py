@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.errors import FormatError, RunError
+from nodecopy.data.kinds import Encoder, KindEncoder, num_classified
+from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
 from nodecopy.saving import load, save
@@ -64,6 +65,7 @@ class _Manifest(Settings):
     repeated_edges: RepeatedEdges
     digests: dict[str, str]
     kinds: dict[str, bool] = field(default_factory=dict)  # of edges, and whether each is directed
+    node_kinds: dict[str, int] = field(default_factory=dict)  # and how many nodes each has
 
 
 def check_graph_folder(path: PathLike) -> Path:
@@ -105,6 +107,7 @@ def write_graph(
                 repeated_edges=table.repeated_edges,
                 digests=digests,
                 kinds={name: kind.directed for name, kind in table.dataset.graph.kinds.items()},
+                node_kinds=table.kinds,
             )
             text = json.dumps(asdict(manifest), ensure_ascii=False, indent=1)
             (fresh / MANIFEST).write_text(text, encoding="utf-8")
@@ -164,13 +167,23 @@ def open_graph(
         ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
         known = read_label_table(labels, ids, **options)
+        first = num_classified(manifest.node_kinds, len(ids))
+        if np.any(known.labels[first:] >= 0):
+            raise DatasetError(
+                f"{folder}: labels must be of {next(iter(manifest.node_kinds))!r}, as it was "
+                "imported; nodecopy import --label-kind NAME for another kind of nodes"
+            )
         dataset = dataset.with_labels(known.labels, known.class_names)
         of_labels = tuple(f"{file}: " for file in manifest.label_files)
         notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
     file = folder / ENCODER
-    encoder = load(file, ColumnEncoder) if file.exists() else None
+    encoder: Encoder | None = None
+    if file.exists():
+        several = manifest.node_kinds
+        encoder = load(file, KindEncoder) if several else load(file, ColumnEncoder)
     shown = strings_from(arrays, "name") if "name_text" in arrays else None
-    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown)
+    read = dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown
+    return TableDataset(*read, manifest.node_kinds)
 
 
 def file_digest(file: Path) -> str:

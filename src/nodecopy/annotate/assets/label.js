@@ -157,7 +157,7 @@ function onKey(event) {
   const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
   if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
   const act = ACTIONS.find(([key]) => key === event.key.toLowerCase())?.[2];
-  if (/^[1-9]$/.test(event.key)) choose(Number(event.key) - 1);
+  if (/^[1-9]$/.test(event.key)) choose(choicesFor(current.view)[Number(event.key) - 1]);
   else if (act) act();
   else return;
   event.preventDefault();

@@ -9,6 +9,7 @@ const ACTIONS = [
   ["/", "Search", () => openSearch()],
 ];
 const current = { id: null, why: "", view: null };
+const KEYS = 9; // of the first classes, 1 to 9
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
 
@@ -16,6 +17,7 @@ let drawingLater = 0;
 let classNames = [];
 let nodes = { ids: [], names: [], known: [], predicted: [], confidence: [], degree: [] };
 let links = { offsets: [0], targets: [] };
+let otherKinds = []; // of nodes without a class; their numbers are -1, -2, …
 const suspectLinks = new Set();
 const opened = { hops: 1 };
 const neighboursOf = (i) => links.targets.slice(links.offsets[i], links.offsets[i + 1]);
@@ -36,7 +38,8 @@ function takeAround(around) {
   const nothing = classNames.length - 1;
   const named = (k) => (k < state.classes.length ? k : -1);
   const known = around.known.map(named);
-  const seen = (k, i) => (named(k) >= 0 ? k : known[i] >= 0 ? known[i] : nothing);
+  const seen = (k, i) => (k < -1 ? k + 1 : named(k) >= 0 ? k : known[i] >= 0 ? known[i] : nothing);
+  otherKinds = around.otherKinds;
   nodes = { ...around, known, predicted: around.predicted.map(seen) };
   links = { offsets: around.offsets, targets: around.targets };
 }
@@ -68,14 +71,21 @@ function knownWords(view) {
   return ["Its label is ", className(k), ". Press a number to change it, y to confirm it."];
 }
 
+// In one order for all nodes as long as each class has a key; of more, the most probable first.
+function choicesFor(view) {
+  const order = state.classes.map((_, k) => k);
+  const p = view?.probabilities;
+  return p && order.length > KEYS ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
+}
+
 function showChoices(view) {
-  const rows = state.classes.map((_, k) => {
+  const rows = choicesFor(view).map((k, at) => {
     const p = view?.probabilities?.[k];
     const style = `width: ${100 * (p ?? 0)}%; background: var(--edge-${colourOf(k)})`;
     const button = make(
       "button",
       { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
-      k < 9 ? make("kbd", {}, String(k + 1)) : make("span", {}),
+      at < KEYS ? make("kbd", {}, String(at + 1)) : make("span", {}),
       className(k),
       make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
       make("span", { class: "number" }, p === undefined ? "" : percent(p)),
@@ -132,7 +142,7 @@ function showNeighbours(view) {
 
 function choose(k) {
   const { id, view } = current;
-  if (view === null || k >= state.classes.length) return;
+  if (view === null || !(k < state.classes.length)) return;
   const label = state.classes[k];
   send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${label}`);
 }

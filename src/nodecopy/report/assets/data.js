@@ -17,6 +17,8 @@ const donors = data.donors && {
   classOf: unpack(Int32Array, data.donors.classOf),
   drawn: unpack(Int32Array, data.donors.drawn),
 };
+const otherKinds = data.otherKinds; // of nodes without a class; their numbers are -1, -2, …
+const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
 const suspectLinks = new Set(data.suspects.nodes.map(([u, v]) => linkKey(u, v)));
 
@@ -47,7 +49,7 @@ function unpackNodes(columns) {
   const k = classNames.length;
   unpacked.confidence = Float32Array.from(
     unpacked.predicted,
-    (c, i) => unpacked.probabilities[i * k + c] / 10000,
+    (c, i) => (c < 0 ? 1 : unpacked.probabilities[i * k + c] / 10000),
   );
   unpacked.setSize = Int32Array.from(unpacked.predicted, (_, i) => setOf(i, unpacked.sets).length);
   return unpacked;

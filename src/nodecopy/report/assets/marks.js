@@ -17,8 +17,10 @@ const LEAST_PART = 0.01;
 // Entropy as a share of what it is where all classes are equally probable.
 const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
 
-const colourOf = (k) => k % COLOURS;
-const shapeOf = (k) => SHAPES[k % SHAPES.length];
+// Other kinds of nodes, which have no class, are grey squares, diamonds and so on.
+const colourOf = (k) => (k < 0 ? COLOURS - 1 : k % COLOURS);
+const shapeOf = (k) => SHAPES[(k < 0 ? 1 - 2 * (k + 1) : k) % SHAPES.length];
+const nameOf = (k) => (k < 0 ? otherKinds[-k - 1] : classNames[k]);
 
 const KEPT_AT_END = 8;
 
@@ -67,7 +69,7 @@ const idText = (i) => oneLine(nodes.names[i]);
 
 // Class names are shown whole, or cut at the end by the style sheet where a row has one height.
 function className(k) {
-  const name = shown(classNames[k]);
+  const name = shown(nameOf(k));
   const words = name.split(/(?<=[_/])/).flatMap((word) => [word, make("wbr", {})]);
   const text = make("bdi", { class: "line" }, make("span", {}, ...words));
   return make("span", { class: "name", title: name }, classMark(k), text);

@@ -157,6 +157,8 @@ function drawnNode(node, { x, y, angle }, size, named) {
       color: ink("--text"),
       fontSize: 12,
       fontWeight: middle ? "bold" : "normal",
+      width: NAME_WIDTH - 16,
+      overflow: "truncate",
       textBorderColor: ink("--ground"),
       textBorderWidth: 3,
     },
@@ -196,12 +198,14 @@ function drawnLink(u, v, suspect) {
   };
 }
 
+const sureness = (node) => (nodes.predicted[node] < 0 ? "" : `, ${percent(nodes.confidence[node])}`);
+
 function nodeLines(node) {
   const label =
     nodes.known[node] < 0 ? [] : [`Known label: ${shortened(classNames[nodes.known[node]], 80)}`];
   return [
     shortened(nodes.names[node], 120),
-    `${shortened(classNames[nodes.predicted[node]], 80)}, ${percent(nodes.confidence[node])}`,
+    `${shortened(nameOf(nodes.predicted[node]), 80)}${sureness(node)}`,
     ...label,
   ];
 }

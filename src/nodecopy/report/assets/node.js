@@ -17,18 +17,25 @@ function fillPanel(panel, node) {
   if (nodes.names[node] !== nodes.ids[node]) {
     panel.append(make("p", { class: "quiet" }, "Id ", make("bdi", {}, shown(nodes.ids[node]))));
   }
+  const hasClass = nodes.predicted[node] >= 0;
   panel.append(verdict(node));
-  panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
-  panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
+  if (hasClass) {
+    panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
+    panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
+  }
   const around = make("div", {});
   panel.append(make("h3", {}, "Neighbourhood"), around);
   fillNeighbourhood(around, node);
-  panel.append(make("h3", {}, "Donors"), ...donorParts(node));
+  if (hasClass) panel.append(make("h3", {}, "Donors"), ...donorParts(node));
 }
 
 function verdict(node) {
   const { predicted, known, confidence, degree } = nodes;
   const sure = ` with a confidence of ${percent(confidence[node])}. `;
+  const neighbours = `It has ${degree[node] ? counted(degree[node], "neighbour") : "no neighbours"}.`;
+  if (predicted[node] < 0) {
+    return make("p", {}, className(predicted[node]), " have no classes. ", neighbours);
+  }
   const text = make("p", {}, "Predicted ", className(predicted[node]), sure);
   if (known[node] < 0) {
     text.append("Its label is not known. ");
@@ -36,7 +43,7 @@ function verdict(node) {
     const same = known[node] === predicted[node];
     text.append("Its known label is ", className(known[node]), same ? ". " : ", which differs. ");
   }
-  text.append(`It has ${degree[node] ? counted(degree[node], "neighbour") : "no neighbours"}.`);
+  text.append(neighbours);
   const rank = data.next.nodes.indexOf(node) + 1;
   if (rank) text.append(` It is number ${rank} on the list of what to label next.`);
   const suspect = data.suspectLabels.nodes.indexOf(node);
@@ -201,6 +208,7 @@ function nodeLists({ inner, outer, missing }) {
 }
 
 function describe(node) {
+  if (nodes.predicted[node] < 0) return "";
   return `${percent(nodes.confidence[node])}${nodes.known[node] >= 0 ? ", known" : ""}`;
 }
 

@@ -76,6 +76,7 @@ function matching() {
   const query = filter.query.toLowerCase();
   const members = [];
   for (let i = 0; i < nodes.ids.length; i++) {
+    if (nodes.predicted[i] < 0) continue;
     if (filter.predicted >= 0 && nodes.predicted[i] !== filter.predicted) continue;
     if (filter.labels && !LABEL_FILTERS[filter.labels](i)) continue;
     if (query && !nodes.searched[i].includes(query)) continue;
@@ -185,7 +186,7 @@ function refresh() {
 }
 
 function matchWords() {
-  const all = nodes.ids.length;
+  const all = classified;
   if (grid.matches.length === all) return counted(all, "node");
   if (grid.matches.length || !data.leftOut) {
     return `${whole(grid.matches.length)} of ${counted(all, "node")}`;
