@@ -50,6 +50,14 @@ def slow(trial: Trial) -> TrialResult:
     return quick(trial)
 
 
+def endless_from(seed: int, trial: Trial) -> TrialResult:
+    """Be slow, and from a seed on, wait until the parent process is gone."""
+    parent, result = os.getppid(), slow(trial)
+    while trial.seed >= seed and os.getppid() == parent:
+        time.sleep(0.03)
+    return result
+
+
 def raises(trial: Trial) -> TrialResult:
     if trial.seed == BAD:
         raise ValueError("on purpose")

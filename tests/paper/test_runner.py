@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -76,8 +77,8 @@ def test_killed_grids_resume_lose_nothing_and_leave_no_process(
 ) -> None:
     monkeypatch.chdir(path.parent)
     trials, before = make_trials(100), 0
-    for executor in ("serial", "processes"):
-        runner = start(trials, path, executor, fake_trials.slow)
+    for executor, seed in (("serial", 40), ("processes", 80)):
+        runner = start(trials, path, executor, partial(fake_trials.endless_from, seed))
         count = before
         assert wait_until(lambda count=count: path.exists() and len(rows(path)) > count)
         runner.kill()
