@@ -81,6 +81,7 @@ def arguments(name: str) -> tuple[Any, ...]:
             ("x",),
             {"columns": ("x=number",)},
         ),
+        "KindEncoder": ({"shops": None},),
         "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
