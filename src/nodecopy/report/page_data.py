@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import counted
 from nodecopy.report import page_nodes
+from nodecopy.report.kinds import kind_sentences
 from nodecopy.report.page_held_out import held_out_sections
 from nodecopy.report.page_map import NodeMap, node_map
 from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
@@ -56,6 +57,7 @@ def page_data(
         "summary": _summary(result),
         "warnings": [f"{text[:1].upper()}{text[1:]}." for text in result.warnings],
         "columns": _columns(result),
+        "kinds": kind_sentences(result),
         "notes": list(result.table.notes),
         "otherKinds": list(result.table.kinds)[1:],
         "leftOut": _left_out(len(nodes), graph.num_nodes),

@@ -9,6 +9,7 @@ import numpy as np
 
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.errors import counted, shortened
+from nodecopy.report.kinds import kind_sentences
 from nodecopy.run import LabelledGraph
 from nodecopy.run.evaluation import Evaluation
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
@@ -37,6 +38,8 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
         ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
         ("accuracy", _estimated(result)),
     ]
+    kinds = kind_sentences(result)
+    rows += [("" if at else "edge kinds", printable(text)) for at, text in enumerate(kinds)]
     if result.baselines and result.validation is not None:
         right = {"nodecopy": result.validation.right} | {b.name: b.right for b in result.baselines}
         shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -158,10 +160,11 @@ def read_tables(
         notes += of_kinds
         notes += _node_notes(db, sources, ids)
         edge_path = db.loaded["edges"][0].path
+        files = [edges] if isinstance(edges, (str, os.PathLike)) else edges
     done(3)
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
-    of_edges = [f"{edge_path.name}: {note}" for note in of_edges]
+    of_edges = [f"{', '.join(Path(file).name for file in files)}: {note}" for note in of_edges]
     of_nodes, names = [NO_FEATURES], _names(columns, sizes)
     features: Features
     if not columns or encoder is None:

@@ -14,6 +14,7 @@ function showSummary() {
   showBox("Warnings", "box warning", data.warnings);
   showBox("Notes on the files", "box", data.notes);
   showBox("What was made of the columns", "box", data.columns);
+  showBox("Kinds of edges", "box", data.kinds);
   for (const sentence of data.summary) byId("words").append(make("p", {}, sentence));
   if (data.leftOut) {
     byId("left-out").append(data.leftOut);
