@@ -88,14 +88,15 @@ def drawn(
 
 @dataclass(frozen=True)
 class Reading:
-    """The default on the edges of one kind, by its place; None is all as one kind."""
+    """The default on the edges of one kind, by its place, or the last one; None is all as one."""
 
     kind: int | None
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
         graph = replace(task.graph, kinds={})
         if self.kind is not None:
-            graph = list(task.graph.kinds.values())[self.kind].symmetrise()
+            kinds = list(task.graph.kinds.values())
+            graph = kinds[min(self.kind, len(kinds) - 1)].symmetrise()
         return best().fit(replace(task, graph=graph), seed, progress)
 
 
@@ -105,7 +106,7 @@ COMPARISON = Comparison(
         "all as one": lambda _: Reading(None),
         "first alone": lambda _: Reading(0),
         "second alone": lambda _: Reading(1),
-        "third alone": lambda _: Reading(-1),
+        "third alone": lambda _: Reading(2),
         DEFAULT: lambda _: best(),
     },
     labels=(5, 20),

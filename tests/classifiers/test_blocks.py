@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -13,7 +15,7 @@ from nodecopy.classifiers.blocks import (
     symmetric_adjacency,
 )
 from nodecopy.data.task import Task
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, join_kinds
 from nodecopy.nn.diffusion import Diffusion, Features
 from nodecopy.weights import MaximumPosterior
 
@@ -35,6 +37,32 @@ def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     np.testing.assert_allclose(both[0], expected)
     alone = edge_evidence(adjacency, flat[None], class_affinity(adjacency, flat[None]))
     np.testing.assert_allclose(both[1], alone[0])
+
+
+def test_each_kind_of_edges_has_its_affinity_and_adds_its_evidence() -> None:
+    agrees = Graph.from_edges(4, [(0, 1), (2, 3)])
+    cites = Graph.from_edges(
+        4, [(0, 2), (0, 3), (1, 2), (3, 2)], [1.0, 2.0, 1.0, 1.0], directed=True
+    )
+    q = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    classes, expected = np.array([0, 0, 1, 1]), np.zeros((4, 2))
+    for kind in (agrees, cites):
+        a, m = kind.to_scipy().toarray(), np.zeros((2, 2))
+        np.add.at(m, (classes[:, None], classes[None]), a)
+        omega = (m + 2) / (np.outer(m.sum(1), m.sum(0)) / m.sum() + 2)
+        for j, i in np.argwhere(a):
+            expected[j] += a[j, i] * np.log(omega @ q[i])
+            if kind.directed:
+                expected[i] += a[j, i] * np.log(omega.T @ q[j])
+    task = Task.of(
+        join_kinds({"a": agrees, "b": cites}), np.zeros((4, 1), np.float32), classes, [0, 2]
+    )
+    model = AnnotatedBlocks(rounds=1, sweeps=1, edge_weight=1.0)
+    (fitted,) = model.refine_many([replace(task, train=np.zeros(0, int))], [GivenProbabilities(q)])
+    powers = np.exp(expected)
+    np.testing.assert_allclose(fitted.probabilities, powers / powers.sum(1, keepdims=True))
+    again = fitted.predict_proba(task.graph, task.features)
+    np.testing.assert_allclose(again, fitted.probabilities)
 
 
 def test_the_softmax_regression_on_soft_labels_has_no_gradient() -> None:

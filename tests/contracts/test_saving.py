@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from nodecopy import saving
-from nodecopy.calibration import Component, HeldOut, Pool, SeenEdges, Temperature
+from nodecopy.calibration import Component, HeldOut, Pool, SeenEdges, Temperature, View
 from nodecopy.classifiers import (
     DiffusionClassifier,
     FittedNetwork,
@@ -73,7 +73,7 @@ def arguments(name: str) -> tuple[Any, ...]:
             held_out,
             Pool((1.0,), (one,), one),
             p[:0],
-            SeenEdges(None, (False,)),
+            SeenEdges(None, (View(),)),
         ),
         FittedTables.__name__: (
             no_nodes,
@@ -81,6 +81,7 @@ def arguments(name: str) -> tuple[Any, ...]:
             ("x",),
             {"columns": ("x=number",)},
         ),
+        "KindEncoder": ({"shops": None},),
         "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
@@ -88,7 +89,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
-        "SeenEdges": (None, (True, False)),
+        "SeenEdges": (None, (View(True), View(kind="pays")), ("pays", "calls")),
         "SavedClassifier": (state, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),

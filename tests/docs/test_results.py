@@ -16,6 +16,7 @@ from benchmarks import (
     attacks,
     beyond,
     compared,
+    edge_kinds,
     labelling_loop,
     node_kinds,
     other_kinds,
@@ -57,6 +58,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "beyond.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
+    "edge-kinds.md": comparison_block(edge_kinds.COMPARISON),
     "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
     "node-kinds.md": comparison_block(node_kinds.COMPARISON),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),

@@ -138,7 +138,7 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
             (GRAPH, X, pd.Series(Y, names)),
             "y does not name .*'n0', 'n1', 'n2', …, the nodes are",
         ),
-        ((GRAPH, frame(X, names), Y), r"X does not name.*give X.to_numpy\(\)"),
+        ((GRAPH, frame(X, np.arange(90) + 1), Y), r"X does not name.*give X.to_numpy\(\)"),
         ((GRAPH, X, pd.Series(Y, np.arange(90) + 1)), "it has 90, the nodes are 0 to 89"),
         ((GRAPH, X, pd.Series(Y, np.arange(90) // 2)), "the index of y has 0 more than once"),
         (

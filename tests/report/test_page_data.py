@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from nodecopy.graph import Graph, join_kinds
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import choose_nodes
 from nodecopy.run import LabelledGraph, Validation
@@ -161,3 +162,20 @@ def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_
     listed = {*result.suspect_labels.nodes[:25], *result.next_labels.nodes[:25]}
     others = np.setdiff1d(chosen, [*listed, *result.suspect_edges.nodes.ravel()])
     assert np.count_nonzero(others < 2_000) >= len(others) // 2
+
+
+def test_kinds_of_edges_are_ordered_by_what_they_tell_about_the_classes(result):
+    classes = result.posterior.probabilities.argmax(1)
+    alike = [np.flatnonzero(classes == k) for k in np.unique(classes)]
+    agrees = np.concatenate([np.stack([group, np.roll(group, 1)], 1) for group in alike])
+    pairs = np.random.default_rng(0).integers(len(classes), size=(4000, 2))
+    kinds = {
+        "noise": Graph.from_edges(len(classes), pairs),
+        "cites": Graph.from_edges(len(classes), agrees, directed=True),
+    }
+    dataset = replace(result.table.dataset, graph=join_kinds(kinds))
+    shown = page_data(replace(result, table=replace(result.table, dataset=dataset)))["kinds"]
+    assert [text.split(":")[0] for text in shown] == ["cites", "noise"]
+    assert "directed" in shown[0]
+    assert "tells 100% of" in shown[0]
+    assert page_data(result)["kinds"] == []

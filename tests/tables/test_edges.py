@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,3 +155,66 @@ def test_the_built_in_graphs_come_back_from_their_edges(put):
     cora = load_dataset("cora")
     text = "\n".join(f"{u},{v}" for u, v in cora.graph.edges().tolist())
     assert read_tables(put("cora.csv", text), threads=1).dataset.graph == cora.graph
+
+
+PAYS, CALLS = "source,target\na,b\nb,c\n", "source,target\nc,d\na,b\n"
+COLUMN = "source,target,kind\na,b,pays\nb,c, pays \nc,d,calls\na,b,calls\n"
+
+
+def pairs_of_kinds(table):
+    return {
+        name: [tuple(table.ids[list(edge)].tolist()) for edge in kind.edges()]
+        for name, kind in table.dataset.graph.kinds.items()
+    }
+
+
+@pytest.mark.parametrize("content", [COLUMN, COLUMN.replace("kind", "Edge type")])
+def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
+    expected = {"calls": [("a", "b"), ("c", "d")], "pays": [("a", "b"), ("b", "c")]}
+    table = read(content)
+    assert pairs_of_kinds(table) == expected
+    assert table.dataset.graph.num_edges == 3
+    files = put("pays.csv", PAYS), put("calls.csv", CALLS)
+    several = read_tables(files)
+    assert pairs_of_kinds(several) == expected
+    assert several.dataset.graph == table.dataset.graph
+    both = read_tables([put("mixed.csv", content), put("knows.csv", "source,target\na,d\n")])
+    assert pairs_of_kinds(both) == expected | {"knows": [("a", "d")]}
+    for one in (read(content, edge_kind="none"), read_tables(files, edge_kind="none")):
+        assert one.dataset.graph == replace(table.dataset.graph, kinds={})
+
+
+def test_a_kind_is_any_column_that_is_named_and_weights_stay_with_it(read):
+    table = read("source,target,weight,Art\na,b,2,x\nb,c,3,y\n", edge_kind="Art")
+    assert {name: kind.weights.max() for name, kind in table.dataset.graph.kinds.items()} == {
+        "x": 2.0,
+        "y": 3.0,
+    }
+    assert read("a,b,x\nb,c,y\n", edge_kind="3").dataset.graph.kinds.keys() == {"x", "y"}
+
+
+def test_directed_edges_keep_their_direction(read):
+    graph = read("source,target\nb,a\nb,c\nb,a\n", directed=True).dataset.graph
+    assert graph.num_edges == 2
+    (kind,) = graph.kinds.values()
+    assert (kind.directed, kind.edges().tolist()) == (True, [[1, 0], [1, 2]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("source,target,kind\na,b,x\nb,c,\n", r"1 row without a kind.*line 3.*--edge-kind none"),
+        (
+            "source,target,type\n" + "".join(f"a,b,{k}\n" for k in range(300)),
+            r"more than 256 kinds of edges in 'type'.*--edge-kind none",
+        ),
+    ],
+)
+def test_a_column_that_is_no_kind_is_an_error_that_names_the_option(read, content, message):
+    with pytest.raises(DatasetError, match=message):
+        read(content)
+
+
+def test_an_empty_file_of_a_kind_is_named(put):
+    with pytest.raises(DatasetError, match="empty.csv has no rows"):
+        read_tables([put("pays.csv", PAYS), put("empty.csv", "source,target\n")])

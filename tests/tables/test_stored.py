@@ -180,3 +180,16 @@ def test_other_folders_are_left_alone(tmp_path, stored):
     backup = shutil.copytree(stored, stored.with_name(f"{stored.name}.before-the-change"))
     write_graph(open_graph(stored), stored)
     assert set(os.listdir(backup)) == set(os.listdir(stored)) >= {".DS_Store"}
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("directed", [True, False])
+def test_kinds_of_edges_are_kept(tmp_path, weighted, directed):
+    head, weight = ("source,target,kind,weight", ",2") if weighted else ("source,target,kind", "")
+    rows = [f"{s},{t},{kind}{weight}" for s, t, kind in ("abx", "bcx", "cay", "ady")]
+    (tmp_path / "e.csv").write_text("\n".join([head, *rows]), "utf-8")
+    table = read_tables(tmp_path / "e.csv", directed=directed)
+    write_graph(table, tmp_path / "graph")
+    graph = open_graph(tmp_path / "graph").dataset.graph
+    assert graph == table.dataset.graph
+    assert [kind.directed for kind in graph.kinds.values()] == [directed, directed]

@@ -9,7 +9,7 @@ say besides: ``sets``, ``accuracy``, ``label_errors``; and a ``class_prior`` tha
 from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
 from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
 from nodecopy.calibration.class_prior import ClassPrior
-from nodecopy.calibration.component import Component
+from nodecopy.calibration.component import Component, View
 from nodecopy.calibration.held_out import HeldOut, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
 from nodecopy.calibration.pool import NestedPool, Pool, fit_pool
@@ -39,6 +39,7 @@ __all__ = [
     "SuspectLabels",
     "Temperature",
     "TemperatureScaling",
+    "View",
     "estimate_accuracy",
     "fit_pool",
     "fit_sets",

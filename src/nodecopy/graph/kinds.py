@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nodecopy.errors import GraphError, listed, shown
-from nodecopy.graph.arrays import distinct, unpacked
+from nodecopy.graph.arrays import distinct, is_first, unpacked
 from nodecopy.graph.graph import Graph
 
 # Name of the kind of directed edges that have none.
@@ -44,7 +44,10 @@ def join_kinds(kinds: Mapping[str, Graph]) -> Graph:
     weights = None
     if any(graph.weights is not None for graph in graphs):
         weights = np.concatenate([graph.to_scipy().data for graph in graphs])
-    keys, weights = distinct(keys, weights)
+        keys, weights = distinct(keys, weights)
+    else:
+        keys = np.sort(keys, kind="stable")  # which merges sorted runs, an eighth of the time
+        keys = keys[is_first(keys)]
     directed = any(graph.directed for graph in graphs)
     whole = Graph.trusted(*unpacked(keys, graphs[0].num_nodes), weights, directed).symmetrise()
     return _with_kinds(whole, kinds)

@@ -21,7 +21,7 @@ def kind_sentences(result: LabelledGraph) -> list[str]:
     dataset = result.table.dataset
     if not dataset.graph.kinds:
         return []
-    classes = result.posterior.probabilities.argmax(1)
+    classes = np.asarray(result.classifier.model_.probabilities).argmax(1)  # of every kind of node
     told = {name: _told(kind, classes) for name, kind in dataset.graph.kinds.items()}
     order = sorted(told, key=lambda name: -told[name][0])
     sentences = []

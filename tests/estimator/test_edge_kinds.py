@@ -1,0 +1,107 @@
+"""Kinds of edges, from `fit` to a model that is loaded and applied to a grown graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.errors import GraphError
+from nodecopy.graph import Graph, join_kinds
+from nodecopy.presets import best
+from tests.problems import make_task, true_labels
+
+TASK = make_task(num_nodes=120)
+X, Y = TASK.features, np.where(np.isin(np.arange(120), TASK.train), true_labels(TASK), -1)
+RNG = np.random.default_rng(0)
+KINDS = {
+    "agrees": TASK.graph,
+    "noise": Graph.from_edges(120, RNG.integers(120, size=(500, 2)), RNG.random(500)),
+    "cites": Graph.from_edges(120, RNG.integers(120, size=(200, 2)), directed=True),
+}
+METHOD = replace(best(n_zeta=2), folds=2)
+
+
+def fitted(graph: Any, method: Any = METHOD, **settings: Any) -> NodeCopyClassifier:
+    return NodeCopyClassifier(method, random_state=0, progress=False, **settings).fit(graph, X, Y)
+
+
+@pytest.fixture(scope="module")
+def of_kinds() -> NodeCopyClassifier:
+    return fitted(KINDS)
+
+
+def grown(kinds: Mapping[str, Graph]) -> dict[str, Graph]:
+    """Add a node that has an edge of each kind."""
+    return {
+        name: Graph.from_edges(
+            121,
+            np.concatenate([kind.edges(), [(0, 120)]]),
+            None if kind.weights is None else np.ones(kind.num_edges + 1),
+            directed=kind.directed,
+        )
+        for name, kind in kinds.items()
+    }
+
+
+def test_one_kind_is_the_graph_without_kinds() -> None:
+    with_kind, without = fitted({"agrees": TASK.graph}), fitted(TASK.graph)
+    np.testing.assert_array_equal(with_kind.predict_proba(), without.predict_proba())
+
+
+def test_kinds_are_matched_by_name_and_may_be_missing(of_kinds: NodeCopyClassifier) -> None:
+    other_order = dict(reversed(KINDS.items()))
+    again = of_kinds.posterior_on(other_order, X).probabilities
+    np.testing.assert_allclose(again, of_kinds.predict_proba(), atol=1e-6)
+    fewer = of_kinds.posterior_on({"agrees": TASK.graph}, X).probabilities
+    assert np.all(np.isfinite(fewer))
+    for graph, word in ((KINDS | {"new": TASK.graph}, "'new'"), (TASK.graph, "without a name")):
+        with pytest.raises(GraphError, match=word):
+            of_kinds.posterior_on(graph, X)
+    with pytest.raises(GraphError, match="one kind without a name"):
+        fitted(TASK.graph, "fast").posterior_on(KINDS, X)
+
+
+def test_a_loaded_model_predicts_a_grown_graph_as_before(
+    of_kinds: NodeCopyClassifier, tmp_path: Path
+) -> None:
+    of_kinds.save(tmp_path / "model.safetensors")
+    loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
+    x = np.concatenate([X.toarray(), X.toarray()[:1]])
+    before, after = (one.posterior_on(grown(KINDS), x) for one in (of_kinds, loaded))
+    np.testing.assert_array_equal(before.probabilities, after.probabilities)
+
+
+@pytest.mark.parametrize("most_nodes", [None, 80], ids=["whole", "within a part"])
+def test_processes_give_what_one_process_gives(most_nodes: int | None) -> None:
+    method = replace(METHOD, most_nodes=most_nodes)
+    here, there = fitted(KINDS, method), fitted(KINDS, method, executor="processes")
+    np.testing.assert_array_equal(here.predict_proba(), there.predict_proba())
+
+
+def test_direction_tells_classes_that_cite_each_other_in_turn() -> None:
+    rng, labels = np.random.default_rng(1), np.arange(300) % 3
+    source = rng.integers(300, size=1500)
+    target = 3 * rng.integers(100, size=1500) + (labels[source] + 1) % 3
+    x = (rng.random((300, 12)) < 0.15 + 0.2 * (np.arange(12) % 3 == labels[:, None])).astype(float)
+    y = np.where(np.arange(300) < 60, labels, -1)
+    cites = Graph.from_edges(300, np.stack([source, target], 1), directed=True)
+    right = [
+        np.mean(
+            NodeCopyClassifier(METHOD, random_state=0, progress=False).fit(graph, x, y).predict()
+            == labels
+        )
+        for graph in (cites.symmetrise(), cites)
+    ]
+    assert right[1] > max(right[0] + 0.05, 0.95)
+
+
+def test_a_graph_of_kinds_is_that_of_the_mapping(of_kinds: NodeCopyClassifier) -> None:
+    np.testing.assert_array_equal(
+        fitted(join_kinds(KINDS)).predict_proba(), of_kinds.predict_proba()
+    )
