@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.class_prior import class_factors, prior_shares, weighted
 from nodecopy.calibration.component import Component, ComponentFits
+from nodecopy.calibration.evidence import Part, part_of
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pool import Pool
 from nodecopy.calibration.temperature import TemperatureScaling
@@ -35,6 +36,7 @@ from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import Surroundings
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
@@ -329,6 +331,41 @@ class FittedStack:
     ) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
+
+    @property
+    def part_nodes(self) -> NDArray[np.int64] | None:
+        """The nodes that it was fitted within; None for all."""
+        return None if self.part is None else self.part.nodes
+
+    @property
+    def labelled_nodes(self) -> NDArray[np.int64] | None:
+        """The labelled nodes that are known: none, where no label was held out."""
+        nodes = np.concatenate([self.held_out.nodes, self.held_out.single])
+        return nodes if len(nodes) else None
+
+    def parts(
+        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+    ) -> list[Part]:
+        """Return the components on a graph, see `nodecopy.calibration.evidence`."""
+        scaled: RowGraph = _scaled(graph, self.weight_unit)
+        graphs = scaled, self.edges.weighted(scaled, features)
+        mapped: Any = features if self.features is None else self.features.rows(features)
+        near = [Surroundings(one, mapped, nodes) for one in graphs]
+        pool = zip(
+            self.components,
+            self.pool.weights,
+            self.pool.calibrators,
+            (near[reliable] for reliable in self.edges.components),
+            strict=True,
+        )
+        return [part_of(*one) for one in pool]
+
+    def finish(
+        self, mixture: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return p without and with the class prior, given p_mix [n, K]."""
+        p = self.pool.calibrator.apply(mixture)
+        return p, p if self.factors is None else weighted(p, self.factors)
 
     def _apply(
         self,

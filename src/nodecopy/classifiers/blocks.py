@@ -34,6 +34,7 @@ from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
@@ -162,6 +163,10 @@ class FittedBlocks:
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
+    @property
+    def _affinity(self) -> Tensor:
+        return torch.as_tensor(self.affinity)[None]  # [1, K, K]
+
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.floating]:
@@ -190,9 +195,30 @@ class FittedBlocks:
         swept: NDArray[np.floating] = self._swept(adjacency, q, log_features).numpy()
         return swept
 
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return x_j (W_a - W_b), and η A_ji log (Ω q_i)_a / (Ω q_i)_b of each neighbour.
+
+        Exact on the graph of the fit; the q of other nodes are taken from their predictions.
+        """
+        q = self.before
+        if near.nodes is not None:
+            there = near.nodes < near.graph.num_nodes
+            q = np.array(of.probabilities, np.float64)
+            q[near.nodes[there]] = self.before[there]
+        rows = near.symmetric.take_rows(of.nodes)
+        message = edge_messages(torch.from_numpy(q[rows.indices])[None], self._affinity)[0].numpy()
+        values = self.edge_weight * (message[:, of.a] - message[:, of.b])
+        values = values if rows.weights is None else values * rows.weights
+        delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
+        each = []
+        for at, node in enumerate(of.nodes.tolist()):
+            part = slice(rows.indptr[at], rows.indptr[at + 1])
+            pairs = zip(rows.indices[part].tolist(), values[part].tolist(), strict=True)
+            each.append(near.own_columns(node, delta) | {("neighbour", i): v for i, v in pairs})
+        return each
+
     def _swept(self, adjacency: SparseOperator, q: Tensor, log_features: Tensor) -> Tensor:
-        affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
-        scores = edge_evidence(adjacency, q[None], affinity[None])[0]
+        scores = edge_evidence(adjacency, q[None], self._affinity.to(q.dtype))[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
 
 
@@ -254,10 +280,15 @@ def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
 
 
 def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Tensor:
-    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]; uninformative nodes do not count."""
-    log_affinity = (q @ affinity.mT).clamp_(min=_LEAST_AFFINITY).log_()
-    log_affinity[_uninformative(q)] = 0.0
-    return _times(adjacency, log_affinity)
+    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]."""
+    return _times(adjacency, edge_messages(q, affinity))
+
+
+def edge_messages(q: Tensor, affinity: Tensor) -> Tensor:
+    """Return log (Ω q_i)_k [M, N, K]; those of uninformative nodes are zero."""
+    messages = (q @ affinity.mT).clamp_(min=_LEAST_AFFINITY).log_()
+    messages[_uninformative(q)] = 0.0
+    return messages
 
 
 def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -13,12 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
+from nodecopy.calibration.evidence import Leads
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.convert import read_features
+from nodecopy.data.convert import node_places, read_features
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.structural import ties_to
+from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
+from nodecopy.estimator.explanation import Explanation, Names
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
@@ -40,11 +45,25 @@ class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # typ
     """Also scikit-learn's error of that name."""
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fit:
     """A fit, and the nodes it was made from, which a model from a file does not have."""
 
     state: FittedState
     nodes: LabelledNodes | None
+
+    @cached_property
+    def leads(self) -> Leads:
+        """What explanations of all nodes share."""
+        assert self.nodes is not None  # who explains has asked for them
+        return Leads(self.state.model, self.nodes.graph, self.nodes.features, fitted_to=True)
+
+    @property
+    def names(self) -> Names:
+        """What nodes, columns and classes are called."""
+        state, names = self.state, None if self.nodes is None else self.nodes.names
+        hubs = None if state.hubs is None else state.hubs.tolist()
+        return Names(names, state.encoder, hubs, state.classes.tolist())
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -188,20 +207,28 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the predictions of every node as a pandas DataFrame, by the name of the node.
 
         Nodes have the names of a networkx graph, or the ids of tables, and else their numbers,
-        as in a model that was loaded from a file. The columns: predicted, confidence, entropy, and
-        ``p_…`` for every class.
+        as in a model that was loaded from a file. The columns: known (None where it is not; not in
+        a model from a file), predicted, confidence, set_90 (the labels in the 90 % set, the most
+        probable first; where labels were held out), entropy, and ``p_…`` for every class.
         """
-        state, nodes = self._fitted()
+        fit = self._fitted()
         import pandas as pd
 
-        posterior = _posterior(state)
-        p = posterior.probabilities
-        columns = {
-            "predicted": state.classes[p.argmax(1)],
-            "confidence": p.max(1),
-            "entropy": posterior.entropy,
-            **{f"p_{value}": p[:, k] for k, value in enumerate(state.classes)},
-        }
+        state, nodes, posterior = fit.state, fit.nodes, _posterior(fit.state)
+        p, classes = posterior.probabilities, state.classes.tolist()
+        columns: dict[str, Any] = {}
+        if nodes is not None:
+            columns["known"] = nodes.labels.values()
+        columns |= {"predicted": state.classes[p.argmax(1)], "confidence": p.max(1)}
+        if Validation.of(state.model) is not None:
+            sets = _assessment(state).sets.sets(p, 0.9)
+            ranked = np.argsort(-p, axis=1, kind="stable").tolist()
+            columns["set_90"] = [
+                tuple(classes[k] for k in order if held[k])
+                for order, held in zip(ranked, sets, strict=True)
+            ]
+        columns["entropy"] = posterior.entropy
+        columns |= {f"p_{value}": p[:, k] for k, value in enumerate(classes)}
         names = range(len(p)) if nodes is None or nodes.names is None else list(nodes.names)
         return pd.DataFrame(columns, index=pd.Index(names, name="node"))
 
@@ -264,10 +291,62 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
         """
-        state, nodes = self._fitted()
+        state = self._fitted().state
+        graph, features, numbers = self._other(graph, X, numbers)
+        with torch_defaults(), opened(self.executor) as executor:
+            at = Placement(memory=self.max_memory, executor=executor)
+            posterior = predicted_by(state.model, graph, features, at)
+        return posterior if numbers is None else posterior.take(numbers)
+
+    def explain(self, node: Hashable, graph: Any = None, X: Any = None) -> Explanation:
+        """Return why a node has its most probable class and not the next one, in parts that add up.
+
+        Which of its columns, neighbours and similar nodes add how much to the lead of the class,
+        and which labels it was learnt from; see `Explanation`, which a notebook shows as a table.
+
+        Args:
+            node: its number, or its name where nodes have names other than numbers.
+            graph: another graph than that of the fit, see `posterior_on`; a model from a file does
+                not hold its own, so it needs one.
+            X: features of the nodes of that graph.
+
+        >>> from nodecopy.data import planted_partition
+        >>> data = planted_partition(200, 2, seed=0)
+        >>> y = np.where(np.arange(200) < 20, data.labels, -1)
+        >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
+        >>> why = clf.explain(150)
+        >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
+        True
+        """
+        if graph is None:
+            return self.explanations([_number(node, self._nodes("explain(node) alone"))])[0]
+        fit = self._fitted()
+        other, features, numbers = self._other(graph, X, None)
+        size = other.num_nodes if numbers is None else len(numbers)
+        place = int(node_numbers([node], size, "node")[0])
+        place = place if numbers is None else int(numbers[place])
+        with torch_defaults():
+            leads = Leads(fit.state.model, other, features, fitted_to=False)
+            return fit.names.explanation(place, leads.of([place])[0])
+
+    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return the explanations of several nodes of the fit, by their numbers."""
+        fit = self._fitted()
+        self._nodes("explanations")
+        with torch_defaults():
+            leads = fit.leads.of(nodes)
+        names = fit.names
+        return [names.explanation(*each) for each in zip(nodes, leads, strict=True)]
+
+    def _other(
+        self, graph: Any, X: Any, numbers: NDArray[np.int64] | None
+    ) -> tuple[Graph, FeatureMatrix, NDArray[np.int64] | None]:
+        """Read another graph and its features as the model sees them; numbers as in the result."""
+        fit = self._fitted()
+        state = fit.state
         given = read_features(graph, X, encoder=state.encoder)
         if numbers is None:
-            numbers = numbers_by_name(given, nodes)
+            numbers = numbers_by_name(given, fit.nodes)
         graph, features = given.graph, given.features
         if features is None:
             features = _structural(state, graph, numbers)
@@ -282,10 +361,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             new, known = np.flatnonzero(numbers < 0), len(_posterior(state).probabilities)
             numbers[new] = known + np.arange(len(new))
             graph, features = renumbered(graph, features, numbers, known + len(new))
-        with torch_defaults(), opened(self.executor) as executor:
-            at = Placement(memory=self.max_memory, executor=executor)
-            posterior = predicted_by(state.model, graph, features, at)
-        return posterior if numbers is None else posterior.take(numbers)
+        return graph, features, numbers
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -434,6 +510,13 @@ def _posterior(state: FittedState, nodes: ArrayLike | None = None) -> Posterior:
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     return posterior
+
+
+def _number(node: Hashable, nodes: LabelledNodes) -> int:
+    """Return the number of a node, given it or its name; names that are integers are not asked."""
+    if isinstance(node, (int, np.integer)) or nodes.names is None:
+        return int(node_numbers([node], nodes.graph.num_nodes, "node")[0])
+    return int(node_places("node", [node], nodes.graph.num_nodes, nodes.names)[0])
 
 
 def _assessment(state: FittedState) -> Assessment:

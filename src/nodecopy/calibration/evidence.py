@@ -1,0 +1,269 @@
+"""Why a fitted model prefers a class to the next one: its lead, divided into terms.
+
+The lead of class a over class b at a node is p_a - p_b. In a pool p_mix = Σ_c w_c g_c(p_c) it is a
+sum over components, and the log-odds of a component are a sum of terms t (`nodecopy.nn.evidence`):
+
+    w_c (g_c(p_c)_a - g_c(p_c)_b) · t / log (p_ca / p_cb)
+
+is what a term adds. The factor stays finite where the log-odds vanish, since the gap between the
+two probabilities vanishes with them. What the terms of a component lack of its log-odds, because it
+has none or averages several members, is a term "not explained". The calibration of the pool scales
+all terms alike, and a class prior adds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.calibration.calibrator import FittedCalibrator
+from nodecopy.classifiers import Fitted, Placement
+from nodecopy.data.kernel_map import FittedKernelMap
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.graph import Graph, reach
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import (
+    OF_NODES,
+    EvidenceOf,
+    HasEvidence,
+    LearntFromLabels,
+    Surroundings,
+    Terms,
+)
+from nodecopy.nn.features import unit_rows
+from nodecopy.posterior import predicted_by
+
+# Log-odds and leads below this are zero.
+_LEAST = 1e-9
+# Nodes around an explained one that count, where a model was fitted within a part of a graph.
+_AROUND = 5_000
+# Labels times nodes beyond which it is not computed what each label adds.
+_MOST_LABELS = 5e7
+# The term of what all numeric columns add together, see `_by_column`.
+TOGETHER = -1
+
+
+class Lead(NamedTuple):
+    """The lead of the most probable class of a node over the next one.
+
+    Attributes:
+        a: the most probable class.
+        b: the next one.
+        probabilities: of the two.
+        terms: what adds up to the lead.
+        labels: the same lead by the labels that it was learnt from; empty where they are unknown.
+    """
+
+    a: int
+    b: int
+    probabilities: tuple[float, float]
+    terms: Terms
+    labels: Terms
+
+
+class Part(NamedTuple):
+    """A component of a model, on a graph.
+
+    Attributes:
+        fitted: the component.
+        weight: w_c.
+        calibrator: g_c; None where there is none.
+        near: graph and features as it sees them.
+        probabilities: p_c of every node [N, K].
+    """
+
+    fitted: Fitted
+    weight: float
+    calibrator: FittedCalibrator | None
+    near: Surroundings
+    probabilities: NDArray[np.floating]
+
+
+@runtime_checkable
+class Pooled(Protocol):
+    """A model that pools several components."""
+
+    @property
+    def features(self) -> FittedKernelMap | None:
+        """What replaces numeric columns for all components."""
+        ...
+
+    @property
+    def part_nodes(self) -> NDArray[np.int64] | None:
+        """The nodes that it was fitted within; None for all."""
+        ...
+
+    @property
+    def labelled_nodes(self) -> NDArray[np.int64] | None:
+        """The nodes whose labels it learnt from; None where they are not known."""
+        ...
+
+    def parts(
+        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+    ) -> list[Part]:
+        """Return the components on a graph, ``nodes`` as in `Surroundings`."""
+        ...
+
+    def finish(
+        self, mixture: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return p without and with the class prior, given p_mix [n, K]."""
+        ...
+
+
+class Leads:
+    """The leads of nodes of a graph.
+
+    Args:
+        model: the fitted model.
+        graph: the graph that it was fitted to, or another.
+        features: of its nodes, as the model sees them [N, D].
+        fitted_to: whether it is the graph that the model was fitted to.
+    """
+
+    def __init__(
+        self, model: Fitted, graph: Graph, features: FeatureMatrix, *, fitted_to: bool
+    ) -> None:
+        self._model, self._graph, self._features = model, graph, features
+        self._pooled = model if isinstance(model, Pooled) else None
+        self._within = None if self._pooled is None else self._pooled.part_nodes
+        self._labels = None if self._pooled is None else self._pooled.labelled_nodes
+        if self._within is None:
+            known = None if fitted_to else np.arange(len(model.probabilities))
+            self._parts = self._parts_on(graph, features, known)
+
+    def of(self, nodes: Sequence[int]) -> list[Lead]:
+        """Return the leads of some nodes; those of a pair of classes cost little more than one."""
+        chosen = np.array(nodes, np.int64)
+        if self._within is None:
+            return self._leads(self._parts, self._features, chosen, self._labels)
+        near = reach(self._graph, chosen, Diffusion().coefficients, _AROUND + len(chosen)).nodes
+        part = np.union1d(self._within, near)
+        features = self._features[part]
+        inside = np.searchsorted(part, self._within)
+        parts = self._parts_on(self._graph.induced(part), features, inside)
+        labels = self._labels
+        if labels is not None:
+            labels = np.searchsorted(part, labels)
+        leads = self._leads(parts, features, np.searchsorted(part, chosen), labels)
+        return [_renumbered(lead, part) for lead in leads]
+
+    def _parts_on(
+        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+    ) -> list[Part]:
+        if self._pooled is not None:
+            return self._pooled.parts(graph, features, nodes)
+        return [part_of(self._model, 1.0, None, Surroundings(graph, features, nodes))]
+
+    def _leads(
+        self,
+        parts: list[Part],
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64],
+        labels: NDArray[np.int64] | None,
+    ) -> list[Lead]:
+        if labels is not None and len(labels) * features.shape[0] > _MOST_LABELS:
+            labels = None
+        each = [_calibrated(part, nodes) for part in parts]
+        mixture = sum(part.weight * p for part, p in zip(parts, each, strict=True))
+        assert isinstance(mixture, np.ndarray)  # a model has a component
+        pooled, final = mixture, mixture
+        if self._pooled is not None:
+            pooled, final = self._pooled.finish(mixture)
+        order = np.argsort(-final, axis=1, kind="stable")[:, :2]
+        leads: dict[int, Lead] = {}
+        for a, b in np.unique(order, axis=0).tolist():
+            here = np.flatnonzero((order == [a, b]).all(1))
+            here_only = [p[here] for p in each]
+            evidence = _pooled_terms(parts, here_only, nodes[here], a, b, None)
+            learnt_from: list[Terms] = [{} for _ in here]
+            if labels is not None:
+                learnt_from = _pooled_terms(parts, here_only, nodes[here], a, b, labels)
+            for at, *views in zip(here.tolist(), evidence, learnt_from, strict=True):
+                before, after, end = (p[at, a] - p[at, b] for p in (mixture, pooled, final))
+                scale = after / before if abs(before) > _LEAST else 1.0
+                terms, learnt = ({key: scale * v for key, v in view.items()} for view in views)
+                if self._pooled is not None and self._pooled.features is not None:
+                    terms = _by_column(self._pooled.features, features, int(nodes[at]), terms)
+                terms["class prior", 0] = float(end - after)
+                two = float(final[at, a]), float(final[at, b])
+                leads[at] = Lead(a, b, two, terms, learnt)
+        return [leads[at] for at in range(len(nodes))]
+
+
+def part_of(
+    fitted: Fitted, weight: float, calibrator: FittedCalibrator | None, near: Surroundings
+) -> Part:
+    """Return a component on a graph; one that it was not fitted to is predicted first."""
+    p = fitted.probabilities
+    if near.nodes is not None:
+        p = predicted_by(fitted, near.graph, near.features, Placement(near.nodes)).probabilities
+    return Part(fitted, weight, calibrator, near, p)
+
+
+def _calibrated(part: Part, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return g_c(p_c) of some nodes [n, K]."""
+    p = np.asarray(part.probabilities[nodes], np.float64)
+    return p if part.calibrator is None else part.calibrator.apply(p)
+
+
+def _pooled_terms(
+    parts: list[Part],
+    calibrated: list[NDArray[np.float64]],
+    nodes: NDArray[np.int64],
+    a: int,
+    b: int,
+    labels: NDArray[np.int64] | None,
+) -> list[Terms]:
+    """Return what each term of each component adds to the lead of p_mix; or each label."""
+    pooled: list[Terms] = [{} for _ in nodes]
+    for part, p in zip(parts, calibrated, strict=True):
+        of = EvidenceOf(nodes, a, b, part.probabilities)
+        if part.weight == 0:
+            continue
+        each: list[Terms] = [{} for _ in nodes]
+        if labels is None and isinstance(part.fitted, HasEvidence):
+            each = part.fitted.evidence(part.near, of)
+        if labels is not None and isinstance(part.fitted, LearntFromLabels):
+            each = part.fitted.learnt_from(part.near, of, labels)
+        gap, odds = p[:, a] - p[:, b], of.log_odds
+        limit = (p[:, a] + p[:, b]) / 2
+        scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
+        for total, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
+            rest = float(log_odds) - sum(terms.values())
+            for term, value in {**terms, ("not explained", 0): rest}.items():
+                total[term] = total.get(term, 0.0) + float(factor) * value
+    return pooled
+
+
+def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, terms: Terms) -> Terms:
+    """Return terms of numeric columns in place of those of the directions of their kernel.
+
+    A column gets what replacing it by its mean takes away. These parts do not add up exactly,
+    since a kernel is not linear; what is left is what the columns add together.
+    """
+    row = np.array(features[np.array([node])], np.float64)
+    others = np.repeat(row, row.shape[1], axis=0)
+    np.fill_diagonal(others, kernel.mean)
+    mapped = np.asarray(unit_rows(kernel.apply(np.concatenate([row, others], dtype=np.float32))))
+    values = np.array([terms.pop(("column", d), 0.0) for d in range(mapped.shape[1])])
+    weights = np.divide(values, mapped[0], out=np.zeros(len(values)), where=mapped[0] != 0)
+    without = mapped[1:] @ weights
+    parts = values.sum() - without
+    split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
+    return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
+
+
+def _renumbered(lead: Lead, nodes: NDArray[np.int64]) -> Lead:
+    """Return a lead with nodes of a part under their numbers in the whole graph."""
+
+    def moved(terms: Terms) -> Terms:
+        return {
+            (kind, int(nodes[number]) if kind in OF_NODES else number): value
+            for (kind, number), value in terms.items()
+        }
+
+    return lead._replace(terms=moved(lead.terms), labels=moved(lead.labels))
