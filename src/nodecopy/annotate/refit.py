@@ -6,7 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.estimator.assessment import SuspectLabel
+from nodecopy.estimator.explanation import Explanation
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.posterior import Posterior
 from nodecopy.run import FitSettings
@@ -55,6 +56,7 @@ class Fit:
         accuracy: estimated, where labels were held out.
         suspects: labels that predictions made without them contradict.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
+        explain: returns why nodes have their class, given their numbers.
     """
 
     labels: Labels
@@ -64,6 +66,7 @@ class Fit:
     accuracy: EstimatedAccuracy | None = None
     suspects: tuple[SuspectLabel, ...] = ()
     problem: str = ""
+    explain: Callable[[Sequence[int]], list[Explanation]] | None = None
 
 
 class Refitter:
@@ -127,13 +130,16 @@ class Refitter:
             classifier.add_labels({int(n): int(labels.classes[n]) for n in changed})
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
+        suggestions = classifier.suggest(_SUGGESTIONS, exclude=labels.excluded).tolist()
+        classifier.fit_.explanations(suggestions[:1])  # computes what all explanations share
         return Fit(
             labels,
-            tuple(classifier.suggest(_SUGGESTIONS, exclude=labels.excluded).tolist()),
+            tuple(suggestions),
             classifier.classes_,
             classifier.posterior_.probabilities,
             classifier.estimated_accuracy() if assessed else None,
             tuple(classifier.suspect_labels()) if assessed else (),
+            explain=classifier.fit_.explanations,
         )
 
     def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:

@@ -39,7 +39,7 @@ from nodecopy.posterior import predicted_by
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
 # Nodes around an explained one that count, where a model was fitted within a part of a graph.
-_AROUND = 5_000
+_AROUND = 20_000
 # Labels times nodes beyond which it is not computed what each label adds.
 _MOST_LABELS = 5e7
 # The term of what all numeric columns add together, see `_by_column`.
@@ -130,6 +130,7 @@ class Leads:
         self._model, self._graph, self._features = model, graph, features
         self._pooled = model if isinstance(model, Pooled) else None
         self._within = None if self._pooled is None else self._pooled.part_nodes
+        self._known = model.probabilities if fitted_to else None
         self._labels = None if self._pooled is None else self._pooled.labelled_nodes
         if self._within is None:
             known = None if fitted_to else np.arange(len(model.probabilities))
@@ -149,7 +150,10 @@ class Leads:
         if labels is not None:
             labels = np.searchsorted(part, labels)
         leads = self._leads(parts, features, np.searchsorted(part, chosen), labels)
-        return [_renumbered(lead, part) for lead in leads]
+        moved = [_renumbered(lead, part) for lead in leads]
+        if self._known is not None:
+            moved = list(map(_adjusted, moved, self._known[chosen]))
+        return moved
 
     def _parts_on(
         self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
@@ -255,6 +259,14 @@ def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, term
     parts = values.sum() - without
     split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
     return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
+
+
+def _adjusted(lead: Lead, p: NDArray[np.float64]) -> Lead:
+    """Return a lead with the probabilities of the whole graph; the difference is not explained."""
+    two = float(p[lead.a]), float(p[lead.b])
+    rest = (two[0] - two[1]) - (lead.probabilities[0] - lead.probabilities[1])
+    terms = lead.terms | {("not explained", 0): lead.terms["not explained", 0] + rest}
+    return lead._replace(probabilities=two, terms=terms)
 
 
 def _renumbered(lead: Lead, nodes: NDArray[np.int64]) -> Lead:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -32,6 +32,7 @@ from nodecopy.estimator.method import (
     with_class_prior,
 )
 from nodecopy.estimator.nodes import LabelledNodes, node_numbers, numbers_by_name, renumbered
+from nodecopy.estimator.notebook import summary_html
 from nodecopy.estimator.saved import FittedState, read_fitted, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened
@@ -39,6 +40,9 @@ from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import progress_bar
 from nodecopy.typed import fits
+
+if TYPE_CHECKING:
+    from nodecopy.report.notebook import Report
 
 
 class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -52,8 +56,15 @@ class Fit:
     state: FittedState
     nodes: LabelledNodes | None
 
+    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why some nodes have their class, given their numbers."""
+        names = self.names
+        with torch_defaults():
+            leads = self._leads.of(nodes)
+        return [names.explanation(*each) for each in zip(nodes, leads, strict=True)]
+
     @cached_property
-    def leads(self) -> Leads:
+    def _leads(self) -> Leads:
         """What explanations of all nodes share."""
         assert self.nodes is not None  # who explains has asked for them
         return Leads(self.state.model, self.nodes.graph, self.nodes.features, fitted_to=True)
@@ -319,7 +330,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         True
         """
         if graph is None:
-            return self.explanations([_number(node, self._nodes("explain(node) alone"))])[0]
+            number = _number(node, self._nodes("explain(node) alone"))
+            return self._fitted().explanations([number])[0]
         fit = self._fitted()
         other, features, numbers = self._other(graph, X, None)
         size = other.num_nodes if numbers is None else len(numbers)
@@ -328,15 +340,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with torch_defaults():
             leads = Leads(fit.state.model, other, features, fitted_to=False)
             return fit.names.explanation(place, leads.of([place])[0])
-
-    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
-        """Return the explanations of several nodes of the fit, by their numbers."""
-        fit = self._fitted()
-        self._nodes("explanations")
-        with torch_defaults():
-            leads = fit.leads.of(nodes)
-        names = fit.names
-        return [names.explanation(*each) for each in zip(nodes, leads, strict=True)]
 
     def _other(
         self, graph: Any, X: Any, numbers: NDArray[np.int64] | None
@@ -362,6 +365,18 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             numbers[new] = known + np.arange(len(new))
             graph, features = renumbered(graph, features, numbers, known + len(new))
         return graph, features, numbers
+
+    def report(self, path: str | os.PathLike[str]) -> Report:
+        """Write the page of the fit, as `nodecopy fit` does; a notebook shows what is returned.
+
+        It needs the graph, which a model from a file does not hold.
+
+        Args:
+            path: of the HTML file, which is replaced if it is there.
+        """
+        from nodecopy.report.notebook import write_report
+
+        return write_report(self, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -439,6 +454,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def graphs_(self) -> Sequence[RowGraph]:
         """The graphs of its members, drawn on demand; empty for a model from a file."""
         return self._bayesian("graphs")
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, with a summary of the fit below it."""
+        diagram: str = super()._repr_html_inner()
+        return diagram + summary_html(self.fit_) if hasattr(self, "fit_") else diagram
+
+    def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
+        """Return what a notebook shows."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**given)
+        return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that features may be sparse."""
