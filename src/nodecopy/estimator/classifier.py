@@ -74,7 +74,7 @@ class Fit:
         """What nodes, columns and classes are called."""
         state, names = self.state, None if self.nodes is None else self.nodes.names
         hubs = None if state.hubs is None else state.hubs.tolist()
-        return Names(names, state.encoder, hubs, state.classes.tolist())
+        return Names(names, state.encoder, state.columns, hubs, state.classes.tolist())
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -501,7 +501,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
         parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(*parts)
+        state = FittedState(*parts, nodes.columns)
         self.fit_ = Fit(state, nodes)
         return self
 

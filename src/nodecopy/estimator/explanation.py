@@ -21,6 +21,7 @@ _ABOUT: dict[Kind, str] = {
     "class prior": "class prior",
     "not explained": "not explained",
 }
+LABELS = "labels that count most"
 # Smaller ones, as a part of one, are not shown.
 _SHOWN = 0.0005
 
@@ -92,7 +93,7 @@ class Explanation:
                 continue
             total = sum(row.points for row in several)
             if kind in OF_NODES:
-                title = f"{sum(row.points > 0 for row in several)} of {len(several)} {title}"
+                title += f", {sum(row.points > 0 for row in several)} of {len(several)} for it"
             yield Group(title, total, _largest(several) if several[0].name != "" else [])
 
     @property
@@ -112,7 +113,7 @@ class Explanation:
         lines = [f"{self.node}: {self._title()}"]
         for title, points, rows in self._lines():
             named = ", ".join(f"{row.name} {_signed(row.points)}" for row in rows)
-            lines.append(f"  {title:<24}{points:>6}  {named}".rstrip())
+            lines.append(f"  {title:<32}{points:>6}  {named}".rstrip())
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -129,7 +130,7 @@ class Explanation:
         for title, points, rows in self.groups():
             yield title, _signed(points), rows
         if self.top_labels:
-            yield "learnt from labels of", "", self.top_labels
+            yield LABELS, "", self.top_labels
 
     def _title(self) -> str:
         return (
@@ -145,12 +146,14 @@ class Names:
     Attributes:
         nodes: their names; None for numbers.
         encoder: how features were made of columns, where they were.
+        columns: names of features that are columns as they are.
         hubs: the nodes that columns stand for, where there are no features.
         classes: the labels of the classes.
     """
 
     nodes: Sequence[Hashable] | None
     encoder: ColumnEncoder | None
+    columns: Sequence[str]
     hubs: Sequence[int] | None
     classes: Sequence[Any]
 
@@ -162,7 +165,7 @@ class Names:
 
     def _rows(self, terms: Terms) -> tuple[Row, ...]:
         rows: dict[tuple[Kind, Hashable], Row] = {}
-        columns = () if self.encoder is None else self.encoder.feature_names
+        columns = self.columns if self.encoder is None else self.encoder.feature_names
         for (kind, number), points in terms.items():
             name: Hashable = ""
             if kind == "column":

@@ -49,6 +49,7 @@ class LabelledNodes:
         held: labelled nodes that are held out for early stopping.
         names: of the nodes, where they have others than their numbers [N].
         encoder: how features were made of columns, where they were.
+        columns: names of features that are the columns of a DataFrame as they are.
     """
 
     graph: Graph
@@ -60,6 +61,7 @@ class LabelledNodes:
     held: NDArray[np.int64]
     names: Sequence[Hashable] | None = None
     encoder: ColumnEncoder | None = None
+    columns: tuple[str, ...] = ()
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -80,7 +82,8 @@ class LabelledNodes:
         compared = features if scaling.shift is None else scaled
         held = node_numbers(validation, given.graph.num_nodes, "validation")
         parts = given.graph, scaled, compared, hubs, scaling, labels, held, given.names
-        nodes = cls(*parts, encoder=given.encoder)
+        columns = tuple(map(str, getattr(X, "columns", ()))) if given.encoder is None else ()
+        nodes = cls(*parts, encoder=given.encoder, columns=columns)
         return nodes._with_block_weights() if normalise == "auto" else nodes
 
     def task(self, memory: int | None) -> Task:

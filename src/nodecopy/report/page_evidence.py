@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nodecopy.estimator.explanation import Explanation, Row
+from nodecopy.estimator.explanation import LABELS, Explanation, Row
 from nodecopy.nn.evidence import OF_NODES
 from nodecopy.tables import TableDataset
 
@@ -27,7 +27,7 @@ def evidence_block(why: Explanation, label: int, against: int, table: TableDatas
         [title, round(100 * points, 1), named(rows)] for title, points, rows in why.groups()
     ]
     if why.top_labels:
-        groups.append(["learnt from labels of", None, named(why.top_labels)])
+        groups.append([LABELS, None, named(why.top_labels)])
     return {"label": label, "against": against, "groups": groups}
 
 
