@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python -m benchmarks.explanations [--trials 3] [--only cora]
     python -m benchmarks.explanations --show --page docs/explanations.md
 
-The default is fitted to 20 labels per class, and 40 nodes without a label are explained that are
+The default is fitted to 20 labels per class, and 40 nodes without a label are explained of
 no neighbours of each other. From each, 1, 3, 5 or 10 pieces of evidence are removed: edges to
 neighbours, or own words. The fitted model then predicts the changed graph (`posterior_on`), without
-fitting again. The 40 nodes are changed at the same time, each loses pieces of its own only. Drops
+fitting again. The 40 nodes are changed at the same time, each loses only its pieces. Drops
 are those of the probability of the class that was predicted, in points. The row "time" has the
 median CPU milliseconds of `explain` for one node.
 """
@@ -48,7 +48,7 @@ class Explained(NamedTuple):
 
 @lru_cache(maxsize=1)
 def explained(problem: Problem) -> Explained:
-    """Fit, and explain nodes that are no neighbours of each other."""
+    """Fit, and explain nodes of which no two are neighbours."""
     task = problem.task
     y = np.full(task.graph.num_nodes, -1)
     y[task.train] = problem.truth[task.train]

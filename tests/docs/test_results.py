@@ -16,6 +16,7 @@ from benchmarks import (
     attacks,
     beyond,
     compared,
+    explanations,
     labelling_loop,
     other_kinds,
     paper_tables,
@@ -56,6 +57,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "beyond.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
+    "explanations.md": block(explanations.tables, explanations.COMPARISON.rows),
     "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
