@@ -3,12 +3,11 @@
     OMP_NUM_THREADS=1 python -m benchmarks.explanations [--trials 3] [--only cora]
     python -m benchmarks.explanations --show --page docs/explanations.md
 
-The default is fitted to 20 labels per class, and 40 nodes without a label are explained of
-no neighbours of each other. From each, 1, 3, 5 or 10 pieces of evidence are removed: edges to
-neighbours, or own words. The fitted model then predicts the changed graph (`posterior_on`), without
-fitting again. The 40 nodes are changed at the same time, each loses only its pieces. Drops
-are those of the probability of the class that was predicted, in points. The row "time" has the
-median CPU milliseconds of `explain` for one node.
+The default is fitted to 20 labels per class, and 40 nodes without a label are explained, no two of
+them neighbours. From each, 1, 3, 5 or 10 pieces of evidence are removed: edges, or own
+words. The fitted model then predicts the changed graph (`posterior_on`), without fitting again. All
+40 nodes are changed in one graph. Drops are those of the probability of the class that was
+predicted, in points. The row "time" has the median CPU milliseconds of `explain` for one node.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
     model: Any = clf.model_
-    for part in model.parts(task.graph, clf.nodes_.features, None)[1:]:
+    for part in model.parts(task.graph, clf.nodes_.features, None, None)[1:]:
         assert isinstance(part.fitted, HasEvidence)
         of = EvidenceOf(nodes, 0, 1, part.probabilities)
         each = part.fitted.evidence(part.near, of)
@@ -99,16 +99,18 @@ def test_terms_of_a_diffusion_are_its_logit_and_what_is_lost_without_a_neighbour
 def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     """The representer theorem, by hand: W is a combination of the rows of labelled nodes."""
     task, _ = problem("words")
-    linear, near = DiffusionClassifier().fit(task), Surroundings(task.graph, task.features)
+    linear = DiffusionClassifier().fit(task)
+    near = Surroundings(task.graph, task.features, labels=task.train)
     of = EvidenceOf(np.array([40]), 2, 0, linear.probabilities)
-    (terms,) = linear.learnt_from(near, of, task.train)
+    (terms,) = linear.evidence(near, of)
+    learnt = [value for (kind, _), value in terms.items() if kind == "labelled node"]
     rows = Diffusion().rows(near, np.append(task.train, 40)).double().numpy()
     w = linear.weights.weights["w"][0].double().numpy()
     coefficients = np.linalg.lstsq(rows[:-1].T, w[:, 2] - w[:, 0], rcond=None)[0]
     similarity = rows[:-1] @ rows[-1]
     assert similarity @ coefficients == pytest.approx(of.log_odds[0], abs=1e-4)
     expected = (similarity - similarity.mean()) * coefficients
-    np.testing.assert_allclose(list(terms.values()), expected, atol=1e-3)
+    np.testing.assert_allclose(learnt, expected, atol=1e-3)
 
 
 def test_a_saved_model_explains_the_same_given_the_graph(tmp_path: Path):

@@ -14,12 +14,13 @@ all terms alike, and a class prior adds one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.calibration.calibrator import FittedCalibrator
+from nodecopy.calibration.held_out import HeldOut
 from nodecopy.classifiers import Fitted, Placement
 from nodecopy.data.kernel_map import FittedKernelMap
 from nodecopy.data.task import FeatureMatrix
@@ -29,7 +30,6 @@ from nodecopy.nn.evidence import (
     OF_NODES,
     EvidenceOf,
     HasEvidence,
-    LearntFromLabels,
     Surroundings,
     Terms,
 )
@@ -40,8 +40,8 @@ from nodecopy.posterior import predicted_by
 _LEAST = 1e-9
 # Nodes around an explained one that count, where a model was fitted within a part of a graph.
 _AROUND = 20_000
-# Labels times nodes beyond which it is not computed what each label adds.
-_MOST_LABELS = 5e7
+# Labels, and labels times nodes, beyond which it is not computed what each label adds.
+_MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # The term of what all numeric columns add together, see `_by_column`.
 TOGETHER = -1
 
@@ -84,27 +84,20 @@ class Part(NamedTuple):
 
 @runtime_checkable
 class Pooled(Protocol):
-    """A model that pools several components."""
+    """A model that pools several components, as `FittedStack` does, which names the attributes."""
 
-    @property
-    def features(self) -> FittedKernelMap | None:
-        """What replaces numeric columns for all components."""
-        ...
-
-    @property
-    def part_nodes(self) -> NDArray[np.int64] | None:
-        """The nodes that it was fitted within; None for all."""
-        ...
-
-    @property
-    def labelled_nodes(self) -> NDArray[np.int64] | None:
-        """The nodes whose labels it learnt from; None where they are not known."""
-        ...
+    features: FittedKernelMap | None
+    held_out: HeldOut
+    part: Any
 
     def parts(
-        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+        self,
+        graph: Graph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None,
+        labels: NDArray[np.int64] | None,
     ) -> list[Part]:
-        """Return the components on a graph, ``nodes`` as in `Surroundings`."""
+        """Return the components on a graph; arguments as those of `Surroundings`."""
         ...
 
     def finish(
@@ -129,48 +122,49 @@ class Leads:
     ) -> None:
         self._model, self._graph, self._features = model, graph, features
         self._pooled = model if isinstance(model, Pooled) else None
-        self._within = None if self._pooled is None else self._pooled.part_nodes
         self._known = model.probabilities if fitted_to else None
-        self._labels = None if self._pooled is None else self._pooled.labelled_nodes
+        self._within: NDArray[np.int64] | None = None
+        self._labels = np.zeros(0, np.int64)
+        if self._pooled is not None:
+            part, held_out = self._pooled.part, self._pooled.held_out
+            self._within = None if part is None else part.nodes
+            self._labels = np.concatenate([held_out.nodes, held_out.single])
         if self._within is None:
             known = None if fitted_to else np.arange(len(model.probabilities))
-            self._parts = self._parts_on(graph, features, known)
+            self._parts = self._parts_on(graph, features, known, self._labels)
 
     def of(self, nodes: Sequence[int]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
         chosen = np.array(nodes, np.int64)
         if self._within is None:
-            return self._leads(self._parts, self._features, chosen, self._labels)
+            return self._leads(self._parts, self._features, chosen)
         near = reach(self._graph, chosen, Diffusion().coefficients, _AROUND + len(chosen)).nodes
         part = np.union1d(self._within, near)
-        features = self._features[part]
-        inside = np.searchsorted(part, self._within)
-        parts = self._parts_on(self._graph.induced(part), features, inside)
-        labels = self._labels
-        if labels is not None:
-            labels = np.searchsorted(part, labels)
-        leads = self._leads(parts, features, np.searchsorted(part, chosen), labels)
+        features, graph = self._features[part], self._graph.induced(part)
+        inside, labels, places = (
+            np.searchsorted(part, some) for some in (self._within, self._labels, chosen)
+        )
+        leads = self._leads(self._parts_on(graph, features, inside, labels), features, places)
         moved = [_renumbered(lead, part) for lead in leads]
         if self._known is not None:
             moved = list(map(_adjusted, moved, self._known[chosen]))
         return moved
 
     def _parts_on(
-        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+        self,
+        graph: Graph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None,
+        labels: NDArray[np.int64],
     ) -> list[Part]:
-        if self._pooled is not None:
-            return self._pooled.parts(graph, features, nodes)
-        return [part_of(self._model, 1.0, None, Surroundings(graph, features, nodes))]
+        if self._pooled is None:
+            return [part_of(self._model, 1.0, None, Surroundings(graph, features, nodes))]
+        few = 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / graph.num_nodes)
+        return self._pooled.parts(graph, features, nodes, labels if few else None)
 
     def _leads(
-        self,
-        parts: list[Part],
-        features: FeatureMatrix,
-        nodes: NDArray[np.int64],
-        labels: NDArray[np.int64] | None,
+        self, parts: list[Part], features: FeatureMatrix, nodes: NDArray[np.int64]
     ) -> list[Lead]:
-        if labels is not None and len(labels) * features.shape[0] > _MOST_LABELS:
-            labels = None
         each = [_calibrated(part, nodes) for part in parts]
         mixture = sum(part.weight * p for part, p in zip(parts, each, strict=True))
         assert isinstance(mixture, np.ndarray)  # a model has a component
@@ -181,20 +175,16 @@ class Leads:
         leads: dict[int, Lead] = {}
         for a, b in np.unique(order, axis=0).tolist():
             here = np.flatnonzero((order == [a, b]).all(1))
-            here_only = [p[here] for p in each]
-            evidence = _pooled_terms(parts, here_only, nodes[here], a, b, None)
-            learnt_from: list[Terms] = [{} for _ in here]
-            if labels is not None:
-                learnt_from = _pooled_terms(parts, here_only, nodes[here], a, b, labels)
-            for at, *views in zip(here.tolist(), evidence, learnt_from, strict=True):
+            views = _pooled_terms(parts, [p[here] for p in each], nodes[here], a, b)
+            for at, (terms, labels) in zip(here.tolist(), views, strict=True):
                 before, after, end = (p[at, a] - p[at, b] for p in (mixture, pooled, final))
                 scale = after / before if abs(before) > _LEAST else 1.0
-                terms, learnt = ({key: scale * v for key, v in view.items()} for view in views)
+                terms, labels = _times(scale, terms), _times(scale, labels)
                 if self._pooled is not None and self._pooled.features is not None:
                     terms = _by_column(self._pooled.features, features, int(nodes[at]), terms)
                 terms["class prior", 0] = float(end - after)
                 two = float(final[at, a]), float(final[at, b])
-                leads[at] = Lead(a, b, two, terms, learnt)
+                leads[at] = Lead(a, b, two, terms, labels)
         return [leads[at] for at in range(len(nodes))]
 
 
@@ -220,27 +210,31 @@ def _pooled_terms(
     nodes: NDArray[np.int64],
     a: int,
     b: int,
-    labels: NDArray[np.int64] | None,
-) -> list[Terms]:
-    """Return what each term of each component adds to the lead of p_mix; or each label."""
-    pooled: list[Terms] = [{} for _ in nodes]
+) -> list[tuple[Terms, Terms]]:
+    """Return what each term of each component adds to the lead of p_mix; and each label."""
+    pooled: list[tuple[Terms, Terms]] = [({}, {}) for _ in nodes]
     for part, p in zip(parts, calibrated, strict=True):
-        of = EvidenceOf(nodes, a, b, part.probabilities)
         if part.weight == 0:
             continue
+        of = EvidenceOf(nodes, a, b, part.probabilities)
         each: list[Terms] = [{} for _ in nodes]
-        if labels is None and isinstance(part.fitted, HasEvidence):
+        if isinstance(part.fitted, HasEvidence):
             each = part.fitted.evidence(part.near, of)
-        if labels is not None and isinstance(part.fitted, LearntFromLabels):
-            each = part.fitted.learnt_from(part.near, of, labels)
         gap, odds = p[:, a] - p[:, b], of.log_odds
         limit = (p[:, a] + p[:, b]) / 2
         scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
-        for total, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
-            rest = float(log_odds) - sum(terms.values())
-            for term, value in {**terms, ("not explained", 0): rest}.items():
-                total[term] = total.get(term, 0.0) + float(factor) * value
+        for totals, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
+            learnt = {key: v for key, v in terms.items() if key[0] == "labelled node"}
+            evidence = {key: v for key, v in terms.items() if key not in learnt}
+            for total, view in zip(totals, (evidence, learnt), strict=True):
+                view["not explained", 0] = log_odds - sum(view.values())
+                for term, value in view.items():
+                    total[term] = total.get(term, 0.0) + float(factor * value)
     return pooled
+
+
+def _times(scale: float, terms: Terms) -> Terms:
+    return {term: scale * value for term, value in terms.items()}
 
 
 def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, terms: Terms) -> Terms:

@@ -332,25 +332,18 @@ class FittedStack:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
 
-    @property
-    def part_nodes(self) -> NDArray[np.int64] | None:
-        """The nodes that it was fitted within; None for all."""
-        return None if self.part is None else self.part.nodes
-
-    @property
-    def labelled_nodes(self) -> NDArray[np.int64] | None:
-        """The labelled nodes that are known: none, where no label was held out."""
-        nodes = np.concatenate([self.held_out.nodes, self.held_out.single])
-        return nodes if len(nodes) else None
-
     def parts(
-        self, graph: Graph, features: FeatureMatrix, nodes: NDArray[np.int64] | None
+        self,
+        graph: Graph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None,
+        labels: NDArray[np.int64] | None,
     ) -> list[Part]:
         """Return the components on a graph, see `nodecopy.calibration.evidence`."""
         scaled: RowGraph = _scaled(graph, self.weight_unit)
         graphs = scaled, self.edges.weighted(scaled, features)
         mapped: Any = features if self.features is None else self.features.rows(features)
-        near = [Surroundings(one, mapped, nodes) for one in graphs]
+        near = [Surroundings(one, mapped, nodes, labels) for one in graphs]
         pool = zip(
             self.components,
             self.pool.weights,

@@ -90,12 +90,6 @@ class FittedNetwork:
         """Return the terms of its logits, see `HasEvidence`; none of a network with layers."""
         return self.weights.evidence(near, of)
 
-    def learnt_from(
-        self, near: Surroundings, of: EvidenceOf, labels: NDArray[np.int64]
-    ) -> list[Terms]:
-        """Return what each label adds to them."""
-        return self.weights.learnt_from(near, of, labels)
-
 
 @savable
 @dataclass(frozen=True)

@@ -56,12 +56,17 @@ class Surroundings:
         features: as the fits see them [N, D].
         nodes: where the nodes of the fits are in the graph, see `Placement`; None where it is the
             graph that they were fitted to.
+        labels: the nodes of the graph whose labels they were fitted to; None where that is unknown.
     """
 
     def __init__(
-        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+        self,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None = None,
+        labels: NDArray[np.int64] | None = None,
     ) -> None:
-        self.graph, self.features, self.nodes = graph, features, nodes
+        self.graph, self.features, self.nodes, self.labels = graph, features, nodes, labels
         self.labelled: dict[LinearEvidence, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
 
     @cached_property
@@ -116,18 +121,10 @@ class HasEvidence(Protocol):
     """A fit that can say what its log-odds are made of."""
 
     def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return terms of the log-odds at each node; what they lack of it is not explained."""
-        ...
+        """Return terms of the log-odds at each node; what they lack of it is not explained.
 
-
-@runtime_checkable
-class LearntFromLabels(Protocol):
-    """A fit that can say what each label adds to its log-odds."""
-
-    def learnt_from(
-        self, near: Surroundings, of: EvidenceOf, labels: NDArray[np.int64]
-    ) -> list[Terms]:
-        """Return terms of the log-odds at each node, one for each labelled node."""
+        Terms of labelled nodes are another division of the same log-odds.
+        """
         ...
 
 
@@ -145,11 +142,7 @@ class LinearEvidence(Protocol):
 
 
 def label_terms(
-    network: LinearEvidence,
-    w: Tensor,
-    near: Surroundings,
-    of: EvidenceOf,
-    labels: NDArray[np.int64],
+    network: LinearEvidence, w: Tensor, near: Surroundings, of: EvidenceOf
 ) -> list[Terms]:
     """Return what each label adds to the logit of a minus that of b at each node.
 
@@ -162,8 +155,10 @@ def label_terms(
         w: W [D, K].
         near: graph and features.
         of: what to explain.
-        labels: the nodes whose labels W was learnt from [L].
     """
+    labels = near.labels
+    if labels is None:
+        return [{} for _ in of.nodes]
     if network not in near.labelled:
         rows = network.rows(near, labels).double()  # Z [L, D]
         gram = rows @ rows.T

@@ -226,12 +226,6 @@ class FittedBayesianGCN:
         """Return the terms of the mean logits of all members, see `HasEvidence`."""
         return self.samples.evidence(near, of)
 
-    def learnt_from(
-        self, near: Surroundings, of: EvidenceOf, labels: NDArray[np.int64]
-    ) -> list[Terms]:
-        """Return what each label adds to them."""
-        return self.samples.learnt_from(near, of, labels)
-
     def reduced(self) -> FittedBayesianGCN:
         """Return the fit without the graphs of its members, which predictions do not need."""
         return replace(self, graphs=())

@@ -194,20 +194,11 @@ class WeightSamples:
         """
         if not isinstance(self.network, LinearEvidence):
             return [{} for _ in of.nodes]
-        return self.network.evidence(self._mean(near), near, of)
-
-    def learnt_from(
-        self, near: Surroundings, of: EvidenceOf, labels: NDArray[np.int64]
-    ) -> list[Terms]:
-        """Return what each label adds to the mean logits, see `label_terms`."""
-        if not isinstance(self.network, LinearEvidence):
-            return [{} for _ in of.nodes]
-        return label_terms(self.network, self._mean(near)["w"], near, of, labels)
-
-    def _mean(self, near: Surroundings) -> Weights:
-        """Return the mean of all draws, for the nodes of a graph."""
         placed = self.placed(near.nodes, near.graph.num_nodes)
-        return {name: w.mean(0).cpu() for name, w in placed.weights.items()}
+        mean = {name: w.mean(0).cpu() for name, w in placed.weights.items()}
+        each = self.network.evidence(mean, near, of)
+        labels = label_terms(self.network, mean["w"], near, of)
+        return [terms | learnt for terms, learnt in zip(each, labels, strict=True)]
 
     def _weights(self, members: slice, which: int, device: str) -> Weights:
         start, stop = members.start * self.stored + which, members.stop * self.stored
