@@ -13,12 +13,13 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import BayesianGCN, Graph, NodeCopyClassifier
+from nodecopy.calibration.evidence import Lead
 from nodecopy.classifiers import DiffusionClassifier
 from nodecopy.data import Task, planted_partition
 from nodecopy.errors import DatasetError, ModelError
-from nodecopy.estimator.explanation import Explanation, Row
+from nodecopy.estimator.explanation import Explanation, Names, Row
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings
+from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
 from nodecopy.presets import best
 from tests.problems import make_task, short_gcn
 
@@ -188,6 +189,18 @@ def test_numeric_columns_are_divided_among_their_names():
     points = {row.name: row.points for row in why.evidence if row.kind == "column"}
     assert set(points) == {"told", "noise", "numbers together"}
     assert abs(points["told"]) > abs(points["noise"])
+
+
+def test_neighbours_are_named_with_the_kinds_of_their_edges():
+    kinds = {
+        "cites": Graph.from_edges(3, [(0, 1)]),
+        "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
+    }
+    names = Names(["n", "<i>", "k"], None, (), None, ["a", "b"], kinds)
+    terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
+    why = names.explanation(0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
+    assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 
 
 def test_labels_of_a_tie_are_finite():

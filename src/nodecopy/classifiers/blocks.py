@@ -163,10 +163,6 @@ class FittedBlocks:
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
-    @property
-    def _affinity(self) -> Tensor:
-        return torch.as_tensor(self.affinity)[None]  # [1, K, K]
-
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.floating]:
@@ -206,8 +202,10 @@ class FittedBlocks:
             q = np.array(of.probabilities, np.float64)
             q[near.nodes[there]] = self.before[there]
         rows = near.symmetric.take_rows(of.nodes)
-        message = edge_messages(torch.from_numpy(q[rows.indices])[None], self._affinity)[0].numpy()
-        values = self.edge_weight * (message[:, of.a] - message[:, of.b])
+        around = q[rows.indices]
+        affinity = np.maximum(around @ self.affinity[[of.a, of.b]].T, _LEAST_AFFINITY)
+        values = self.edge_weight * np.log(affinity[:, 0] / affinity[:, 1])
+        values *= np.ptp(around, axis=1) >= _UNINFORMATIVE
         values = values if rows.weights is None else values * rows.weights
         delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
         each = []
@@ -218,7 +216,8 @@ class FittedBlocks:
         return each
 
     def _swept(self, adjacency: SparseOperator, q: Tensor, log_features: Tensor) -> Tensor:
-        scores = edge_evidence(adjacency, q[None], self._affinity.to(q.dtype))[0]
+        affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
+        scores = edge_evidence(adjacency, q[None], affinity[None])[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
 
 
@@ -280,15 +279,10 @@ def class_affinity(adjacency: SparseOperator, q: Tensor) -> Tensor:
 
 
 def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Tensor:
-    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]."""
-    return _times(adjacency, edge_messages(q, affinity))
-
-
-def edge_messages(q: Tensor, affinity: Tensor) -> Tensor:
-    """Return log (Ω q_i)_k [M, N, K]; those of uninformative nodes are zero."""
-    messages = (q @ affinity.mT).clamp_(min=_LEAST_AFFINITY).log_()
-    messages[_uninformative(q)] = 0.0
-    return messages
+    """Return Σ_i A_ji log (Ω q_i)_k [M, N, K]; uninformative nodes do not count."""
+    log_affinity = (q @ affinity.mT).clamp_(min=_LEAST_AFFINITY).log_()
+    log_affinity[_uninformative(q)] = 0.0
+    return _times(adjacency, log_affinity)
 
 
 def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:

@@ -74,7 +74,8 @@ class Fit:
         """What nodes, columns and classes are called."""
         state, names = self.state, None if self.nodes is None else self.nodes.names
         hubs = None if state.hubs is None else state.hubs.tolist()
-        return Names(names, state.encoder, state.columns, hubs, state.classes.tolist())
+        kinds = {} if self.nodes is None else getattr(self.nodes.graph, "kinds", {})
+        return Names(names, state.encoder, state.columns, hubs, state.classes.tolist(), kinds)
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

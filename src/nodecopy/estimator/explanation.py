@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, NamedTuple
 
 from nodecopy.calibration.evidence import TOGETHER, Lead
 from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, Kind, Terms
 
 # Rows of a kind that are named in a summary.
@@ -34,12 +35,19 @@ class Row(NamedTuple):
         name: of the column or node.
         points: what it adds to the lead, a difference of probabilities; negative if against it.
         number: of the node, or of the column of the features.
+        over: the kinds of edges to a neighbour, where there are several.
     """
 
     kind: Kind
     name: Hashable
     points: float
     number: int
+    over: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the kinds of edges."""
+        return f"{self.name} ({self.over})" if self.over else str(self.name)
 
 
 class Group(NamedTuple):
@@ -112,7 +120,7 @@ class Explanation:
         """Return a few lines."""
         lines = [f"{self.node}: {self._title()}"]
         for title, points, rows in self._lines():
-            named = ", ".join(f"{row.name} {_signed(row.points)}" for row in rows)
+            named = ", ".join(f"{row.title} {_signed(row.points)}" for row in rows)
             lines.append(f"  {title:<32}{points:>6}  {named}".rstrip())
         return "\n".join(lines)
 
@@ -149,6 +157,7 @@ class Names:
         columns: names of features that are columns as they are.
         hubs: the nodes that columns stand for, where there are no features.
         classes: the labels of the classes.
+        kinds: the edges of each kind, where there are several kinds.
     """
 
     nodes: Sequence[Hashable] | None
@@ -156,11 +165,15 @@ class Names:
     columns: Sequence[str]
     hubs: Sequence[int] | None
     classes: Sequence[Any]
+    kinds: Mapping[str, Graph] = field(default_factory=dict)
 
     def explanation(self, node: int, lead: Lead) -> Explanation:
         """Return a lead with everything named."""
         classes = self.classes[lead.a], self.classes[lead.b]
-        rows = self._rows(lead.terms), self._rows(lead.labels)
+        evidence = self._rows(lead.terms)
+        if self.kinds:
+            evidence = tuple(row._replace(over=self._over(node, row)) for row in evidence)
+        rows = evidence, self._rows(lead.labels)
         return Explanation(self._node(node), *classes, *lead.probabilities, *rows)
 
     def _rows(self, terms: Terms) -> tuple[Row, ...]:
@@ -175,6 +188,14 @@ class Names:
             held = rows.get((kind, name), Row(kind, name, 0.0, number))
             rows[kind, name] = held._replace(points=held.points + points)
         return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
+
+    def _over(self, node: int, row: Row) -> str:
+        """Return the kinds of edges that join a node and its neighbour, in either direction."""
+        if row.kind != "neighbour":
+            return ""
+        pairs = (node, row.number), (row.number, node)
+        of_kinds = self.kinds.items()
+        return ", ".join(k for k, g in of_kinds if any(v in g.neighbours(u) for u, v in pairs))
 
     def _node(self, number: int) -> Hashable:
         return number if self.nodes is None or number >= len(self.nodes) else self.nodes[number]
@@ -198,4 +219,4 @@ def _signed(points: float) -> str:
 
 
 def _marked(row: Row) -> str:
-    return f"<b>{escape(str(row.name))}</b> {_signed(row.points)}"
+    return f"<b>{escape(row.title)}</b> {_signed(row.points)}"

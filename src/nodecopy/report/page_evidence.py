@@ -32,4 +32,6 @@ def evidence_block(why: Explanation, label: int, against: int, table: TableDatas
 
 
 def _name(row: Row, table: TableDataset) -> str:
-    return table.shown(row.number) if row.kind in OF_NODES else str(row.name)
+    if row.kind in OF_NODES:
+        row = row._replace(name=table.shown(row.number))
+    return row.title
