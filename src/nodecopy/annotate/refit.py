@@ -56,7 +56,7 @@ class Fit:
         accuracy: estimated, where labels were held out.
         suspects: labels that predictions made without them contradict.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
-        explain: returns why nodes have their class, given their numbers.
+        explain: returns why nodes have their class, given their numbers; None on a large graph.
     """
 
     labels: Labels
@@ -131,7 +131,10 @@ class Refitter:
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
         suggestions = classifier.suggest(_SUGGESTIONS, exclude=labels.excluded).tolist()
-        classifier.fit_.explanations(suggestions[:1])  # computes what all explanations share
+        explain = None
+        if getattr(classifier.model_, "part", None) is None:  # else it takes seconds
+            explain = classifier.fit_.explanations
+            explain(suggestions[:1])  # computes what all explanations share
         return Fit(
             labels,
             tuple(suggestions),
@@ -139,7 +142,7 @@ class Refitter:
             classifier.posterior_.probabilities,
             classifier.estimated_accuracy() if assessed else None,
             tuple(classifier.suspect_labels()) if assessed else (),
-            explain=classifier.fit_.explanations,
+            explain=explain,
         )
 
     def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:

@@ -207,7 +207,7 @@ class Names:
             return "numbers together"
         if self.hubs is not None:
             return f"link to {self._node(self.hubs[number])}"
-        return names[number] if names else f"column {number}"
+        return names[number] if names else f"feature {number}"
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:
