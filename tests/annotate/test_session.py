@@ -130,7 +130,13 @@ def test_a_node_is_shown_with_what_is_known_of_it(tables: Tables, opened: Opened
     assert view["columns"] == [("reads", reads), ("age", age)]
     assert view["label"] == "ash"
     assert sum(view["probabilities"]) == pytest.approx(1, abs=0.001)
+    why, best = view["why"], sorted(view["probabilities"])[::-1]
+    assert why["label"] == view["probabilities"].index(best[0])
+    total = sum(points for _, points, _ in why["groups"] if points is not None)
+    assert total == pytest.approx(100 * (best[0] - best[1]), abs=0.5)
+    neighbours = {name for title, _, rows in why["groups"] if "neigh" in title for name, _ in rows}
     near = view["around"]
+    assert neighbours <= set(near["ids"][1:])
     assert near["ids"][0] == "p00"
     degree = near["offsets"][1]
     assert degree == near["degree"][0] > 0

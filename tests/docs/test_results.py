@@ -17,6 +17,7 @@ from benchmarks import (
     beyond,
     compared,
     edge_kinds,
+    explanations,
     labelling_loop,
     node_kinds,
     other_kinds,
@@ -59,6 +60,7 @@ PAGES: dict[str, Callable[[str], str]] = {
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
     "edge-kinds.md": comparison_block(edge_kinds.COMPARISON),
+    "explanations.md": block(explanations.tables, explanations.COMPARISON.rows),
     "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
     "node-kinds.md": comparison_block(node_kinds.COMPARISON),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),

@@ -94,7 +94,11 @@ def make_result(
     p = posterior.probabilities
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
     state = FittedState(np.array(names), 1, Scaling(), None, model)
-    seen: Any = SimpleNamespace(embedding=lambda seed: np.ones((num_nodes, 1), np.float32))
+    seen: Any = SimpleNamespace(
+        embedding=lambda seed: np.ones((num_nodes, 1), np.float32),
+        graph=graph,
+        features=dataset.features,
+    )
     classifier.fit_ = Fit(state, NodeNames(None, num_nodes), seen)
     drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
     classes = posterior.probabilities.argmax(1)

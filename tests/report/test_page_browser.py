@@ -143,7 +143,12 @@ def test_a_click_opens_a_node_and_its_neighbours_lead_on(page):
     page.one(ROWS).click()
     assert page.until(page.title) == SCRIPT
     panel = page.one("#panel").text
-    for part in ("Class probabilities", "Between networks", "keeps its own with probability 0.01"):
+    for part in (
+        "Class probabilities",
+        "Why",
+        "Between networks",
+        "keeps its own with probability 0.01",
+    ):
         assert part in panel
     assert len(page.all("#neighbourhood svg")) == 1
     buttons = page.all("#panel .list button")

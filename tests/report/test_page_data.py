@@ -63,6 +63,17 @@ def test_columns_links_and_donors_are_those_of_the_result(result, data):
     assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
 
 
+def test_evidence_is_that_of_the_explanations(result, data):
+    nodes = node_of(result, data)
+    assert len(data["evidence"]) == len(nodes)
+    for place, block in data["evidence"].items():
+        why = result.explanations[nodes[int(place)]]
+        assert result.class_names[block["label"]] == why.label
+        assert sum(points for _, points, _ in block["groups"]) == pytest.approx(
+            100 * why.lead, abs=0.1
+        )
+
+
 def test_counts_and_lists_are_those_of_the_result(result, data):
     labels, p = result.table.dataset.labels, result.posterior.probabilities
     assert data["classes"]["names"] == list(result.class_names)

@@ -6,7 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.estimator.assessment import SuspectLabel
+from nodecopy.estimator.explanation import Explanation
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.posterior import Posterior
 from nodecopy.run import FitSettings
@@ -56,6 +57,7 @@ class Fit:
         accuracy: estimated, where labels were held out.
         suspects: labels that predictions made without them contradict.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
+        explain: returns why nodes have their class, given their numbers; None on a large graph.
     """
 
     labels: Labels
@@ -65,6 +67,7 @@ class Fit:
     accuracy: EstimatedAccuracy | None = None
     suspects: tuple[SuspectLabel, ...] = ()
     problem: str = ""
+    explain: Callable[[Sequence[int]], list[Explanation]] | None = None
 
 
 class Refitter:
@@ -130,13 +133,20 @@ class Refitter:
             )
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
+        excluded = self._ids(labels.excluded)
+        suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
+        explain = None
+        if getattr(classifier.model_, "part", None) is None:  # else it takes seconds
+            explain = classifier.fit_.explanations
+            explain([0])  # computes what all explanations share
         return Fit(
             labels,
-            tuple(classifier.suggest(_SUGGESTIONS, exclude=self._ids(labels.excluded)).tolist()),
+            tuple(suggestions),
             classifier.classes_,
             classifier.posterior_.probabilities,
             classifier.estimated_accuracy() if assessed else None,
             tuple(classifier.suspect_labels()) if assessed else (),
+            explain=explain,
         )
 
     def _ids(self, nodes: NDArray[np.int64]) -> list[Any]:

@@ -19,6 +19,7 @@ from nodecopy.errors import InputError, NodecopyError, shown
 from nodecopy.files import regular_file
 from nodecopy.progress import progress_bar
 from nodecopy.report import report_page
+from nodecopy.report.page_evidence import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
@@ -218,6 +219,10 @@ class Session:
             by_class = np.zeros(len(place))
             by_class[fit.classes] = fit.probabilities[node]
             probabilities = by_class.round(4).tolist()
+        why = None
+        if fit is not None and fit.explain is not None:
+            (given,) = fit.explain([node])
+            why = evidence_block(given, int(given.label), int(given.against), self.table)
         nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
@@ -226,6 +231,7 @@ class Session:
             "probabilities": probabilities,
             "columns": cells,
             "moreColumns": more,
+            "why": why,
             "around": {
                 "ids": [str(self.table.ids[one]) for one in nodes],
                 "names": [self.table.shown(one) for one in nodes],

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.class_prior import class_factors, prior_shares, weighted
 from nodecopy.calibration.component import Component, ComponentFits, View, expand_kinds
+from nodecopy.calibration.evidence import Part, part_of
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pool import Pool
 from nodecopy.calibration.temperature import TemperatureScaling
@@ -36,6 +37,7 @@ from nodecopy.executors import Executor, Serial
 from nodecopy.graph import Graph, Reach, RowGraph, align_kinds, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import Surroundings
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import Progress, stages
 from nodecopy.rng import child_seed, stream
@@ -346,15 +348,43 @@ class FittedStack:
         if self.part is not None:
             nodes = self.part.nodes if at.nodes is None else at.nodes[self.part.nodes]
             at = replace(at, nodes=nodes)
+        return self._weighted(self._apply(self._graphs(graph, features), features, at))
+
+    def _graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
+        """Return a graph with weights in the unit of the fit, and with reliable edges."""
         scaled = _scaled(align_kinds(graph.built, self.edges.kinds), self.weight_unit)
-        graphs = scaled, self.edges.weighted(scaled, features)
-        return self._weighted(self._apply(graphs, features, at))
+        return scaled, self.edges.weighted(scaled, features)
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
+
+    def parts(
+        self,
+        graph: Graph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None,
+        labels: NDArray[np.int64] | None,
+    ) -> list[Part]:
+        """Return the components on a graph, see `nodecopy.calibration.evidence`."""
+        graphs = self._graphs(graph, features)
+        mapped: Any = features if self.features is None else self.features.rows(features)
+        near = {
+            view: Surroundings(view.of(graphs), mapped, nodes, labels)
+            for view in dict.fromkeys(self.edges.components)
+        }
+        views = (near[view] for view in self.edges.components)
+        pool = zip(self.components, self.pool.weights, self.pool.calibrators, views, strict=True)
+        return [part_of(*one) for one in pool]
+
+    def finish(
+        self, mixture: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return p without and with the class prior, given p_mix [n, K]."""
+        p = self.pool.calibrator.apply(mixture)
+        return p, p if self.factors is None else weighted(p, self.factors)
 
     def _apply(
         self,

@@ -38,6 +38,7 @@ from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph, RowGraph, align_kinds
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
@@ -201,6 +202,37 @@ class FittedBlocks:
         q[known] = kept
         swept: NDArray[np.floating] = self._swept(adjacency, q, log_features).numpy()
         return swept
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return x_j (W_a - W_b), and η A_ji log (Ω q_i)_a / (Ω q_i)_b of each neighbour.
+
+        Exact on the graph of the fit; the q of other nodes are taken from their predictions.
+        """
+        q = self.before
+        if near.nodes is not None:
+            there = near.nodes < near.graph.num_nodes
+            q = np.array(of.probabilities, np.float64)
+            q[near.nodes[there]] = self.before[there]
+        graphs: Sequence[Graph] = [near.symmetric]
+        if self.kinds:
+            aligned = align_kinds(near.graph.built, self.kinds)
+            graphs = [kind.without_self_loops() for kind in aligned.kinds.values()]
+        delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
+        each = [near.own_columns(node, delta) for node in of.nodes.tolist()]
+        for graph, affinity in zip(graphs, self.affinity, strict=True):
+            rows = graph.take_rows(of.nodes)
+            around = q[rows.indices]
+            likely = np.maximum(around @ affinity[[of.a, of.b]].T, _LEAST_AFFINITY)
+            values = self.edge_weight * np.log(likely[:, 0] / likely[:, 1])
+            values *= np.ptp(around, axis=1) >= _UNINFORMATIVE
+            values = values if rows.weights is None else values * rows.weights
+            for at, terms in enumerate(each):
+                part = slice(rows.indptr[at], rows.indptr[at + 1])
+                for i, value in zip(
+                    rows.indices[part].tolist(), values[part].tolist(), strict=True
+                ):
+                    terms["neighbour", i] = terms.get(("neighbour", i), 0.0) + value
+        return each
 
     def _swept(self, adjacency: Kinds, q: Tensor, log_features: Tensor) -> Tensor:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)

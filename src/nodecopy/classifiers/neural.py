@@ -12,6 +12,7 @@ from nodecopy.classifiers.base import HERE, Placement
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import RowGraph
 from nodecopy.nn.cheb import ChebNet
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
@@ -84,6 +85,10 @@ class FittedNetwork:
         weights = self.weights.placed(at.nodes, graph.num_nodes)
         bounded = self.computing.within(at.memory)
         return weights.predict_proba(graph, features, computing=bounded)[0]
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of its logits, see `HasEvidence`; none of a network with layers."""
+        return self.weights.evidence(near, of)
 
 
 @savable

@@ -25,10 +25,11 @@ from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import column_weights, inverse_document_frequency, unit_rows
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed, stream
-from nodecopy.saving import savable
+from nodecopy.saving import NOT_SAVED, savable
 from nodecopy.typed import Count, Settings
 
 # Candidates that each node is compared with: up to twice as many nodes all of them, else those of
@@ -67,9 +68,8 @@ class CopiedPlaces(Settings):
         for task, fit in zip(tasks, fits, strict=True):
             known = np.array(fit.probabilities, np.float64)
             known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
-            fitted.append(
-                FittedPlaces(self.neighbours, known, _average(weights, known, known), rarity)
-            )
+            q = _average(weights, known, known)
+            fitted.append(FittedPlaces(self.neighbours, known, q, rarity, weights))
         return fitted
 
 
@@ -83,12 +83,14 @@ class FittedPlaces:
         known: p of every node, with known labels in their place [N, K].
         probabilities: q of every node [N, K].
         rarity: weights of the columns of sparse features [D].
+        similar: s of the nodes of the fit [N, N]; a file does not hold it.
     """
 
     neighbours: int
     known: NDArray[np.float64]
     probabilities: NDArray[np.float64]
     rarity: NDArray[np.float32] | None = None
+    similar: sp.csr_array[np.float32] | None = field(default=None, metadata=NOT_SAVED)
 
     def __post_init__(self) -> None:
         """Check the shapes."""
@@ -99,13 +101,40 @@ class FittedPlaces:
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.float64]:
         """Average over the nodes of the fit that are similar to each node [N', K]."""
-        old = np.arange(len(self.known)) if at.nodes is None else at.nodes
-        there = old < graph.num_nodes
-        x, known = comparable(features, self.rarity), self.known[there]
-        weights = similarities(x[old[there]], old[there], x, self.neighbours)
+        known, old = self._known(graph.num_nodes, at.nodes)
+        x = comparable(features, self.rarity)
+        weights = similarities(x[old], old, x, self.neighbours)
         prior = np.tile(known.mean(0), (graph.num_nodes, 1))
-        prior[old[there]] = known
+        prior[old] = known
         return _average(weights, known, prior)
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return s_ij (p_ia - p_ib) of each similar node, in proportion to what they add up to."""
+        known, old = self._known(near.graph.num_nodes, near.nodes)
+        if near.nodes is None and self.similar is not None:
+            similar = self.similar[of.nodes]
+        else:
+            x = comparable(near.features, self.rarity)
+            similar = similarities(x[old], old, x, self.neighbours, of.nodes)[of.nodes]
+        p = of.probabilities[of.nodes]
+        gap = p[:, of.a] - p[:, of.b]
+        scale = np.divide(of.log_odds, gap, out=1 / p[:, of.a], where=np.abs(gap) > 1e-9)
+        each: list[Terms] = []
+        for at, factor in enumerate((scale / np.maximum(similar.sum(1), 1e-30)).tolist()):
+            part = slice(similar.indptr[at], similar.indptr[at + 1])
+            nodes, weights = similar.indices[part], similar.data[part]
+            values = factor * weights * (known[nodes, of.a] - known[nodes, of.b])
+            pairs = zip(old[nodes].tolist(), values.tolist(), strict=True)
+            each.append({("similar node", node): value for node, value in pairs})
+        return each
+
+    def _known(
+        self, num_nodes: int, nodes: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return p of the nodes of the fit that a graph has [n, K], and their numbers there."""
+        old = np.arange(len(self.known)) if nodes is None else nodes
+        there = old < num_nodes
+        return self.known[there], old[there]
 
 
 def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> FeatureMatrix:
@@ -117,7 +146,11 @@ def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> F
 
 
 def similarities(
-    known: FeatureMatrix, nodes: NDArray[np.int64], x: FeatureMatrix, neighbours: int
+    known: FeatureMatrix,
+    nodes: NDArray[np.int64],
+    x: FeatureMatrix,
+    neighbours: int,
+    rows: NDArray[np.int64] | None = None,
 ) -> sp.csr_array[np.float32]:
     """Return the cosine similarity of each node to the most similar known ones [N, n].
 
@@ -129,11 +162,13 @@ def similarities(
         nodes: which rows of x they are [n]; a node is not similar to itself.
         x: comparable rows [N, D], which may be computed when they are asked for.
         neighbours: how many similar nodes are kept, at most.
+        rows: of x that are compared, the others stay empty; None is all.
     """
+    rows_of_x = np.arange(x.shape[0]) if rows is None else np.unique(rows)
     known, index = _unit(known), np.full(x.shape[0], -1)
     index[nodes] = np.arange(len(nodes))
-    rows, columns, values = [], [], []
-    for members, candidates in _cells(known, x):
+    queries, columns, values = [], [], []
+    for members, candidates in _cells(known, x, rows_of_x):
         for start in range(0, len(members), _BLOCK):
             block = members[start : start + _BLOCK]
             cosine = _products(_unit(x[block]), known[candidates])
@@ -142,30 +177,32 @@ def similarities(
             best = np.argpartition(-cosine, count - 1, axis=1)[:, :count]
             similarity = np.take_along_axis(cosine, best, 1)
             kept = similarity > 0
-            rows.append(np.repeat(block, kept.sum(1)))
+            queries.append(np.repeat(block, kept.sum(1)))
             columns.append(candidates[best[kept]])
             values.append(similarity[kept])
     shape = x.shape[0], len(nodes)
-    entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    entries = np.concatenate(values), (np.concatenate(queries), np.concatenate(columns))
     return sp.csr_array(entries, shape=shape)
 
 
 def _cells(
-    known: FeatureMatrix, x: FeatureMatrix
+    known: FeatureMatrix, x: FeatureMatrix, rows: NDArray[np.int64]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return groups of nodes, each with the known nodes that its members are compared with."""
     n = known.shape[0]
     if n <= 2 * _CANDIDATES:
-        return [(np.arange(x.shape[0]), np.arange(n))]
+        return [(rows, np.arange(n))]
     picked = stream(0, "cells").permutation(n)[: int(np.sqrt(n))]
     centres = known[np.sort(picked)]
-    of_known, of_x = _nearest(known, centres), _nearest(x, centres)
+    of_known, of_x = _nearest(known, centres), _nearest(x[rows], centres)
     members = [np.flatnonzero(of_known == cell) for cell in range(len(picked))]
     near = np.argsort(-_products(centres, centres), axis=1, kind="stable")
     most = int(np.clip(_COMPARISONS // x.shape[0], _FEWEST, _CANDIDATES))
     groups = []
     for cell in range(len(picked)):
-        queries = np.flatnonzero(of_x == cell)
+        queries = rows[of_x == cell]
+        if not len(queries):
+            continue
         total = np.cumsum([len(members[other]) for other in near[cell]])
         several = near[cell][: int(np.searchsorted(total, most)) + 1]
         candidates = np.concatenate([members[other] for other in several])[: 2 * most]

@@ -25,6 +25,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.graph.shared import triangles
 from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.weights import MaximumPosterior
@@ -84,6 +85,10 @@ class FittedRoles:
         """Apply it to the roles of other nodes [N', K]; features play no part."""
         columns = role_columns(graph.built)
         return self.classifier.predict_proba(graph, _mapped(self.kernel, columns), at)
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the log-odds as one term: all of it is the position in the graph."""
+        return [{("position", 0): odds} for odds in of.log_odds.tolist()]
 
 
 def role_columns(graph: Graph, nodes: NDArray[np.int64] | None = None) -> NDArray[np.float32]:

@@ -24,6 +24,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
 from nodecopy.progress import Progress
 from nodecopy.rng import child_seed
@@ -110,6 +111,10 @@ class FittedStudent:
         scores = scores if graph.num_nodes > _MOST_DOUBLE else scores.double()
         probabilities: NDArray[np.floating] = softmax_(scores).numpy()
         return probabilities
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of Π X (W_a - W_b), exactly, see `HasEvidence`."""
+        return self.diffusion.evidence({"w": torch.as_tensor(self.feature_weights)}, near, of)
 
 
 def _diffused(

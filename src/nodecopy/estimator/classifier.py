@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -14,14 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
+from nodecopy.calibration.evidence import Leads
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.convert import networkx_columns, read_features
+from nodecopy.data.convert import GraphInput, networkx_columns, read_features
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
 from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.structural import ties_to
+from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
+from nodecopy.estimator.explanation import Explanation, Names
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
@@ -31,6 +35,7 @@ from nodecopy.estimator.method import (
 )
 from nodecopy.estimator.names import NodeNames, numbers_in_fit
 from nodecopy.estimator.nodes import LabelledNodes, renumbered
+from nodecopy.estimator.notebook import summary_html
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise, Scaling
 from nodecopy.executors import check_executor, opened
@@ -40,17 +45,52 @@ from nodecopy.progress import progress_bar
 from nodecopy.tables.ids import ids_from
 from nodecopy.typed import fits
 
+if TYPE_CHECKING:
+    from nodecopy.report.notebook import Report
+
 
 class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
     """Also scikit-learn's error of that name."""
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Fit:
     """A fit, the names of its nodes, and these, which a model from a file does not have."""
 
     state: FittedState
     names: NodeNames
     nodes: LabelledNodes | None = None
+
+    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why some nodes have their class, given their numbers."""
+        naming = self.naming
+        with torch_defaults():
+            leads = self._leads.of(nodes)
+        return [naming.explanation(*each) for each in zip(nodes, leads, strict=True)]
+
+    @cached_property
+    def _leads(self) -> Leads:
+        """What explanations of all nodes share."""
+        assert self.nodes is not None  # who explains has asked for them
+        return Leads(self.state.model, self.nodes.graph, self.nodes.features, fitted_to=True)
+
+    @property
+    def naming(self) -> Names:
+        """What nodes, columns and classes are called."""
+        state, names = self.state, self.names.names
+        hubs = None if state.hubs is None else state.hubs.tolist()
+        kinds = {} if self.nodes is None else self.nodes.graph.kinds
+        nodes = None if names is None else names.tolist()
+        return Names(nodes, state.encoder, state.columns, hubs, state.classes.tolist(), kinds)
+
+
+class _Other(NamedTuple):
+    """Another graph and its features, as a model sees them, and the number of each node in them."""
+
+    graph: Graph
+    features: FeatureMatrix
+    numbers: NDArray[np.int64] | None
+    given: GraphInput
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -200,21 +240,29 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the predictions of every node as a pandas DataFrame, by the name of the node.
 
         Nodes have the names of a networkx graph or DataFrame, or the ids of tables, and else their
-        numbers. The columns: predicted, confidence, entropy, and
-        ``p_…`` for every class.
+        numbers. The columns: known (None where it is not; not in a model from a file), predicted,
+        confidence, set_90 (the labels in the 90 % set, the most probable first; where labels were
+        held out), entropy, and ``p_…`` for every class.
         """
-        state, names, _ = self._fitted()
+        fit = self._fitted()
         import pandas as pd
 
-        posterior = _posterior(state)
-        p = posterior.probabilities
-        columns = {
-            "predicted": state.classes[p.argmax(1)],
-            "confidence": p.max(1),
-            "entropy": posterior.entropy,
-            **{f"p_{value}": p[:, k] for k, value in enumerate(state.classes)},
-        }
-        index = names.named(np.arange(len(p)))
+        state, posterior = fit.state, _posterior(fit.state)
+        p, classes = posterior.probabilities, state.classes.tolist()
+        columns: dict[str, Any] = {}
+        if fit.nodes is not None:
+            columns["known"] = fit.nodes.labels.values()[: len(p)]
+        columns |= {"predicted": state.classes[p.argmax(1)], "confidence": p.max(1)}
+        if Validation.of(state.model) is not None:
+            sets = _assessment(state).sets.sets(p, 0.9)
+            ranked = np.argsort(-p, axis=1, kind="stable").tolist()
+            columns["set_90"] = [
+                tuple(classes[k] for k in order if held[k])
+                for order, held in zip(ranked, sets, strict=True)
+            ]
+        columns["entropy"] = posterior.entropy
+        columns |= {f"p_{value}": p[:, k] for k, value in enumerate(classes)}
+        index = fit.names.named(np.arange(len(p)))
         return pd.DataFrame(columns, index=pd.Index(index, name="node"))
 
     def predict_set(
@@ -246,7 +294,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
         """
-        state, names, _ = self._fitted()
+        state, names = (fit := self._fitted()).state, fit.names
         suspects, classes = _assessment(state).suspects(), state.classes
         columns = (
             names.named(suspects.nodes),
@@ -279,7 +327,47 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of several kinds of nodes, the result is of the kind with classes; nodes without names are
         matched by their place among their kind.
         """
-        state, names, _ = self._fitted()
+        state, other = self._fitted().state, self._other(graph, X, numbers)
+        with torch_defaults(), opened(self.executor) as executor:
+            at = Placement(memory=self.max_memory, executor=executor)
+            posterior = predicted_by(state.model, other.graph, other.features, at)
+        posterior = posterior if other.numbers is None else posterior.take(other.numbers)
+        return _classified(posterior, other.given.kinds)
+
+    def explain(self, node: Hashable, graph: Any = None, X: Any = None) -> Explanation:
+        """Return why a node has its most probable class and not the next one, in parts that add up.
+
+        Which of its columns, neighbours and similar nodes add how much to the lead of the class,
+        and which labels it was learnt from; see `Explanation`, which a notebook shows as a table.
+
+        Args:
+            node: its name, or its number where nodes have no names.
+            graph: another graph than that of the fit, see `posterior_on`; a model from a file does
+                not hold its own, so it needs one.
+            X: features of the nodes of that graph.
+
+        >>> from nodecopy.data import planted_partition
+        >>> data = planted_partition(200, 2, seed=0)
+        >>> y = np.where(np.arange(200) < 20, data.labels, -1)
+        >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
+        >>> why = clf.explain(150)
+        >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
+        True
+        """
+        fit = self._fitted()
+        if graph is None:
+            self._nodes("explain(node) alone")
+            return fit.explanations(fit.names.numbers([node]).tolist())[0]
+        other = self._other(graph, X, None)
+        place = int(NodeNames.of(other.given).numbers([node])[0])
+        place = place if other.numbers is None else int(other.numbers[place])
+        with torch_defaults():
+            leads = Leads(fit.state.model, other.graph, other.features, fitted_to=False)
+            return fit.naming.explanation(place, leads.of([place])[0])
+
+    def _other(self, graph: Any, X: Any, numbers: NDArray[np.int64] | None) -> _Other:
+        """Read another graph and its features as the model sees them."""
+        state, names = self._fitted().state, self._fitted().names
         if has_kinds(graph, X):
             own = state.encoder if isinstance(state.encoder, KindEncoder) else None
             given, _ = read_kinds(graph, X, first=next(iter(state.kinds), None), encoder=own)
@@ -304,11 +392,19 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             new, known = np.flatnonzero(numbers < 0), len(state.model.probabilities)
             numbers[new] = known + np.arange(len(new))
             graph, features = renumbered(graph, features, numbers, known + len(new))
-        with torch_defaults(), opened(self.executor) as executor:
-            at = Placement(memory=self.max_memory, executor=executor)
-            posterior = predicted_by(state.model, graph, features, at)
-        posterior = posterior if numbers is None else posterior.take(numbers)
-        return _classified(posterior, given.kinds)
+        return _Other(graph, features, numbers, given)
+
+    def report(self, path: str | os.PathLike[str]) -> Report:
+        """Write the page of the fit, as `nodecopy fit` does; a notebook shows what is returned.
+
+        It needs the graph, which a model from a file does not hold.
+
+        Args:
+            path: of the HTML file, which is replaced if it is there.
+        """
+        from nodecopy.report.notebook import write_report
+
+        return write_report(self, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -316,10 +412,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
         error that names it, and nothing is written.
         """
-        (state, names, _), arguments = self._fitted(), self.get_params(deep=False)
+        fit, arguments = self._fitted(), self.get_params(deep=False)
         del arguments["executor"]  # belongs to the machine, not to the model
-        state = replace(state, names=saved_names(names.names))
-        write_fitted(path, state, arguments)
+        write_fitted(path, replace(fit.state, names=saved_names(fit.names.names)), arguments)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -363,7 +458,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def names_(self) -> NDArray[Any]:
         """What nodes are called, those of other kinds too: their names, or else their numbers."""
-        state, names, _ = self._fitted()
+        state, names = (fit := self._fitted()).state, fit.names
         return names.named(np.arange(len(state.model.probabilities)))
 
     @property
@@ -402,6 +497,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The graphs of its members, drawn on demand; empty for a model from a file."""
         return self._bayesian("graphs")
 
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, with a summary of the fit below it."""
+        diagram: str = super()._repr_html_inner()
+        return diagram + summary_html(self.fit_) if hasattr(self, "fit_") else diagram
+
+    def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
+        """Return what a notebook shows."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**given)
+        return bundle | {"text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn that features may be sparse."""
         tags = super().__sklearn_tags__()
@@ -438,7 +543,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
         parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(*parts, kinds=dict(nodes.kinds))
+        state = FittedState(*parts, kinds=dict(nodes.kinds), columns=nodes.columns)
         self.fit_ = Fit(state, nodes.names, nodes)
         return self
 

@@ -54,6 +54,7 @@ class LabelledNodes:
         encoder: how features were made of columns, where they were.
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
+        columns: names of features that are the columns of a DataFrame as they are.
     """
 
     graph: Graph
@@ -66,6 +67,7 @@ class LabelledNodes:
     names: NodeNames
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -93,7 +95,9 @@ class LabelledNodes:
         names = NodeNames.of(given)
         held = names.numbers(validation, "validation")
         parts = given.graph, scaled, compared, hubs, scaling, labels, held, names
-        nodes = cls(*parts, encoder=given.encoder, kinds=dict(given.kinds))
+        columns = tuple(map(str, getattr(X, "columns", ()))) if given.encoder is None else ()
+        kinds = dict(given.kinds)
+        nodes = cls(*parts, encoder=given.encoder, kinds=kinds, columns=columns)
         return nodes._with_block_weights() if normalise == "auto" else nodes
 
     def task(self, memory: int | None) -> Task:

@@ -37,6 +37,7 @@ class FittedState:
             `id_arrays` has them.
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
+        columns: names of features that are columns as they are; empty where they have none.
     """
 
     classes: NDArray[Any]
@@ -47,6 +48,7 @@ class FittedState:
     encoder: Encoder | None = None
     names: dict[str, NDArray[Any]] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
 
 @savable

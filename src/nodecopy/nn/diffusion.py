@@ -24,6 +24,7 @@ from torch.nn import functional
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
@@ -131,6 +132,32 @@ class Diffusion:
     def design(self, inputs: Diffused) -> Diffused:
         """Return Π X at the nodes of the inputs."""
         return inputs
+
+    def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
+        delta = (weights["w"][:, of.a] - weights["w"][:, of.b])[:, None].float()
+        x = near.x if self.features else Identity(near.graph.num_nodes)
+        scores = x.times(delta)[:, 0].double().numpy()
+        columns, each = delta[:, 0].double().numpy(), []
+        walks = first_edges(near.adjacency, self.coefficients, scores, of.nodes)
+        for node, (own, terms) in zip(of.nodes.tolist(), walks, strict=True):
+            if self.features:
+                terms |= near.own_columns(node, own * columns)
+            else:
+                terms["position", 0] = own * float(scores[node])
+            each.append(terms)
+        return each
+
+    def rows(self, near: Surroundings, nodes: NDArray[np.int64]) -> Tensor:
+        """Return rows of Π X, or of Π where X = I [n, D]."""
+        columns = np.zeros((near.graph.num_nodes, len(nodes)), np.float32)
+        columns[nodes, np.arange(len(nodes))] = 1.0
+        total = self.coefficients[0] * columns
+        for coefficient in self.coefficients[1:]:
+            columns = near.adjacency.T @ columns
+            total += coefficient * columns
+        walks = torch.as_tensor(total, dtype=torch.float32)
+        return (near.x.transposed_times(walks) if self.features else walks).T
 
     def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
         """Move the rows of W that belong to nodes: where X = I, a node is a feature."""

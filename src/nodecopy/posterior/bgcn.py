@@ -25,6 +25,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError, shown
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
+from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import Posterior, average
@@ -220,6 +221,10 @@ class FittedBayesianGCN:
     ) -> NDArray[np.float64]:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of the mean logits of all members, see `HasEvidence`."""
+        return self.samples.evidence(near, of)
 
     def reduced(self) -> FittedBayesianGCN:
         """Return the fit without the graphs of its members, which predictions do not need."""

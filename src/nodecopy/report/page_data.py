@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import counted
 from nodecopy.report import page_nodes
 from nodecopy.report.kinds import kind_sentences
+from nodecopy.report.page_evidence import evidence_block
 from nodecopy.report.page_held_out import held_out_sections
 from nodecopy.report.page_map import NodeMap, node_map
 from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
@@ -71,7 +72,18 @@ def page_data(
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
         "links": {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)},
+        "evidence": _evidence(result, place),
         "donors": page_nodes.donor_columns(result, nodes),
+    }
+
+
+def _evidence(result: LabelledGraph, place: NDArray[np.int64]) -> dict[str, Any]:
+    """Return why nodes have their class, by their place on the page."""
+    number = {label: k for k, label in enumerate(result.classifier.classes_.tolist())}
+    return {
+        str(place[node]): evidence_block(why, number[why.label], number[why.against], result.table)
+        for node, why in result.explanations.items()
+        if place[node] >= 0
     }
 
 
@@ -91,14 +103,14 @@ def _files(result: LabelledGraph) -> str:
 
 def _method(result: LabelledGraph) -> str:
     """Name the method, its sampled graphs, its folds and its seed."""
-    settings = result.settings
-    parts = [f"nodecopy: method {settings.method}"]
+    method, seed = result.classifier.method, result.classifier.random_state
+    parts = [f"nodecopy: method {method if isinstance(method, str) else type(method).__name__}"]
     if result.donors is not None:
         graphs, epsilon = len(result.donors.nodes), result.donors.epsilon
         parts.append(f"{counted(graphs, 'sampled graph')} with ε = {epsilon:g}")
     if result.validation is not None:
         parts.append(f"calibrated in {result.validation.folds} folds")
-    return ", ".join([*parts, f"seed {settings.random_state}"])
+    return ", ".join([*parts, f"seed {seed}"] if isinstance(seed, int) else parts)
 
 
 def _facts(result: LabelledGraph) -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment, Validation
+from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
 from nodecopy.graph_models import DonorPosterior
 from nodecopy.posterior import Posterior
@@ -28,6 +29,8 @@ from nodecopy.tables.inspection import Inspection, inspect_table
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
+# Nodes that are explained on the page of a run.
+_EXPLAINED = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,16 @@ class LabelledGraph:
     def suspect_labels(self) -> SuspectLabels | None:
         """The known labels that predictions made without them contradict, most suspect first."""
         return None if self.assessment is None else self.assessment.suspects()
+
+    @cached_property
+    def explanations(self) -> dict[int, Explanation]:
+        """Why nodes have their class: of those in the lists, and of the least certain ones."""
+        lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
+        if self.suspect_labels is not None:
+            lists.insert(1, self.suspect_labels.nodes)
+        certainty = np.argsort(self.posterior.probabilities.max(1), kind="stable")
+        nodes = list(dict.fromkeys(np.concatenate([*lists, certainty]).tolist()))[:_EXPLAINED]
+        return dict(zip(nodes, self.classifier.fit_.explanations(nodes), strict=True))
 
     @property
     def probably_wrong(self) -> int:

@@ -13,6 +13,13 @@ from numpy.typing import NDArray
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
+from nodecopy.nn.evidence import (
+    EvidenceOf,
+    LinearEvidence,
+    Surroundings,
+    Terms,
+    label_terms,
+)
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.progress import Progress
 from nodecopy.saving import savable
@@ -179,6 +186,19 @@ class WeightSamples:
                 parts.append(np.zeros_like(drawn))
             parts[-1] += drawn / np.float32(self.num_draws)
         return np.concatenate(parts)
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of the mean logits of all draws; none of a network that is not linear.
+
+        The logarithm of their mean probability is another number, unless there is one draw.
+        """
+        if not isinstance(self.network, LinearEvidence):
+            return [{} for _ in of.nodes]
+        placed = self.placed(near.nodes, near.graph.num_nodes)
+        mean = {name: w.mean(0).cpu() for name, w in placed.weights.items()}
+        each = self.network.evidence(mean, near, of)
+        labels = label_terms(self.network, mean["w"], near, of)
+        return [terms | learnt for terms, learnt in zip(each, labels, strict=True)]
 
     def _weights(self, members: slice, which: int, device: str) -> Weights:
         start, stop = members.start * self.stored + which, members.stop * self.stored

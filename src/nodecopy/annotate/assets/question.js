@@ -53,6 +53,7 @@ function showQuestion() {
   showChoices(view);
   for (const button of byId("actions").children) button.disabled = !possible(button.dataset.key);
   byId("columns").replaceChildren(...columnParts(view));
+  byId("evidence").replaceChildren(...(view?.why ? evidenceParts(view.why) : []));
   // The answer needs only what is above; the drawing may come a moment later.
   clearTimeout(drawingLater);
   drawingLater = setTimeout(showNeighbours, 0, view);

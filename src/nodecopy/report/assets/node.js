@@ -21,6 +21,7 @@ function fillPanel(panel, node) {
   panel.append(verdict(node));
   if (hasClass) {
     panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
+    panel.append(...evidenceParts(data.evidence[node] ?? null));
     panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
   }
   const around = make("div", {});
@@ -53,6 +54,28 @@ function verdict(node) {
     text.append(className(data.suspectLabels.suggested[suspect]), " was predicted.");
   }
   return text;
+}
+
+// What adds up to the lead of the class over the next one, in points of probability.
+function evidenceParts(why) {
+  const elsewhere = "Explained are nodes in lists, and the least certain; in Python, explain(node).";
+  if (why === null) return [make("p", { class: "quiet" }, elsewhere)];
+  const points = (n) => `${n < 0 ? "−" : "+"}${Math.abs(n).toFixed(1)}`;
+  const names = (rows) =>
+    rows.flatMap(([name, n], i) => [i ? ", " : "", make("bdi", {}, shown(name)), ` ${points(n)}`]);
+  const items = why.groups.map(([title, n, rows]) =>
+    make(
+      "li",
+      {},
+      make("span", {}, title, make("small", {}, ...names(rows))),
+      make("span", { class: "number" }, n === null ? "" : points(n)),
+    ),
+  );
+  return [
+    make("h3", {}, "Why ", className(why.label), " and not ", className(why.against)),
+    make("p", { class: "quiet" }, "Points of probability, which add up to the difference."),
+    make("ul", { class: "parts evidence" }, ...items),
+  ];
 }
 
 function setWords(node) {

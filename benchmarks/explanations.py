@@ -1,0 +1,176 @@
+"""Deletion curves: what predictions lose where the named evidence is removed.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.explanations [--trials 3] [--only cora]
+    python -m benchmarks.explanations --show --page docs/explanations.md
+
+The default is fitted to 20 labels per class, and 40 nodes without a label are explained, no two of
+them neighbours. From each, 1, 3, 5 or 10 pieces of evidence are removed: edges, or own
+words. The fitted model then predicts the changed graph (`posterior_on`), without fitting again. All
+40 nodes are changed in one graph. Drops are those of the probability of the class that was
+predicted, in points. The row "time" has the median CPU milliseconds of `explain` for one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.compared import Comparison, Key, Problem, Row, main, shared_rows
+from benchmarks.kinds import split_problem
+from benchmarks.markdown import markdown_rows
+from benchmarks.measure import cpu_seconds
+from nodecopy import Graph, NodeCopyClassifier
+from nodecopy.data import planted_partition
+from nodecopy.estimator.explanation import Explanation
+from nodecopy.rng import stream
+
+REMOVED = (1, 3, 5, 10)
+NODES = 40
+TIME = "time"
+
+# Kind and number of each piece of a node, in the order of removal.
+Pieces = list[tuple[str, int]]
+
+
+class Explained(NamedTuple):
+    """A fit, and explanations of some nodes."""
+
+    classifier: NodeCopyClassifier
+    nodes: list[int]
+    explanations: list[Explanation]
+
+
+@lru_cache(maxsize=1)
+def explained(problem: Problem) -> Explained:
+    """Fit, and explain nodes of which no two are neighbours."""
+    task = problem.task
+    y = np.full(task.graph.num_nodes, -1)
+    y[task.train] = problem.truth[task.train]
+    classifier = NodeCopyClassifier(random_state=0).fit(task.graph, task.features, y)
+    chosen: list[int] = []
+    taken: set[int] = set()
+    for node in stream(len(y), "explained").permutation(problem.test).tolist():
+        if len(chosen) < NODES and node not in taken:
+            chosen.append(node)
+            taken.update(task.graph.neighbours(node).tolist())
+    return Explained(classifier, chosen, classifier.fit_.explanations(chosen))
+
+
+def top(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
+    """Return the evidence for the class, the strongest first."""
+    order = sorted(why.evidence, key=lambda row: -row.points)
+    pieces = [(row.kind, row.number) for row in order if row.points > 0]
+    return [piece for piece in pieces if piece in candidates]
+
+
+def same_kinds(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
+    """Return random pieces in place of those of `top`, each of the same kind."""
+    drawn: dict[str, Pieces] = {}
+    for at in rng.permutation(len(candidates)):
+        drawn.setdefault(candidates[at][0], []).append(candidates[at])
+    return [drawn[kind].pop() for kind, _ in top(why, candidates, rng)]
+
+
+def any_piece(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
+    """Return random pieces."""
+    return [candidates[at] for at in rng.permutation(len(candidates))]
+
+
+def neighbour_list(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
+    """Return the neighbours in the order of the graph; there may be fewer than are to go."""
+    return [piece for piece in candidates if piece[0] == "neighbour"]
+
+
+WAYS: dict[str, Callable[[Explanation, Pieces, np.random.Generator], Pieces]] = {
+    "named evidence": top,
+    "random, as many edges and words": same_kinds,
+    "random": any_piece,
+    "first neighbours": neighbour_list,
+}
+
+
+def measure(problem: Problem, way: str, trial: int) -> Row:
+    """Remove more and more pieces of every node."""
+    fit, task = explained(problem), problem.task
+    if way == TIME:
+        # Other nodes than those that were explained: nothing of them is kept.
+        others = np.setdiff1d(problem.test, fit.nodes)[:NODES].tolist()
+        times = [cpu_seconds(partial(fit.classifier.explain, node)) for node in others]
+        return {"milliseconds": round(1000 * float(np.median(times)), 1)}
+    x = sp.csr_array(task.features)
+    pieces = []
+    for node, why in zip(fit.nodes, fit.explanations, strict=True):
+        candidates: Pieces = [("neighbour", i) for i in task.graph.neighbours(node).tolist()]
+        candidates += [("column", d) for d in x[[node]].indices.tolist()]
+        pieces.append(WAYS[way](why, candidates, stream(trial, "removed", way, node)))
+    before = fit.classifier.predict_proba(fit.nodes)
+    predicted = before.argmax(1)
+    drops, changed = [], []
+    for count in REMOVED:
+        removed = dict(zip(fit.nodes, (some[:count] for some in pieces), strict=True))
+        p = fit.classifier.posterior_on(*without(task.graph, x, removed)).probabilities[fit.nodes]
+        at = np.arange(len(p)), predicted
+        drops.append(round(100 * float(np.mean(before[at] - p[at])), 2))
+        changed.append(round(100 * float(np.mean(p.argmax(1) != predicted)), 1))
+    return {"drops": drops, "changed": changed}
+
+
+def without(graph: Graph, x: sp.csr_array, removed: Mapping[int, Pieces]) -> tuple:
+    """Return the graph and the features without some edges and words of some nodes."""
+    edges, features = graph.to_scipy().tolil(), x.tolil()
+    for node, pieces in removed.items():
+        for kind, number in pieces:
+            if kind == "neighbour":
+                edges[node, number] = edges[number, node] = 0
+            else:
+                features[node, number] = 0
+    kept = sp.csr_array(edges)
+    kept.eliminate_zeros()
+    left = sp.csr_array(features)
+    left.eliminate_zeros()
+    return Graph.from_scipy(kept), left
+
+
+def synthetic(homophily: float, labels: int, trial: int) -> Problem:
+    data = planted_partition(2000, 5, homophily=homophily, mean_degree=5, seed=trial)
+    return split_problem(data, labels, trial)
+
+
+COMPARISON = Comparison(
+    cases={name: partial(split_problem, name) for name in ("cora", "citeseer", "pubmed")}
+    | {f"homophily {h}": partial(synthetic, h) for h in (0.8, 0.1)},
+    methods={way: lambda _, way=way: way for way in (*WAYS, TIME)},
+    labels=(20,),
+    rows=Path("results/explanations.jsonl"),
+    measure=measure,
+)
+
+
+def tables(rows: Mapping[Key, Row]) -> str:
+    """Return the mean drops of every case, and the times."""
+    lines, times = [], []
+    for case in COMPARISON.cases:
+        held = shared_rows(COMPARISON, rows, case, 20)
+        for way in WAYS if held else ():
+            drops, changed = (
+                np.mean([row[name] for row in held[way]], 0) for name in ("drops", "changed")
+            )
+            cells = [
+                f"{drop:.1f} ({share:.0f} %)" for drop, share in zip(drops, changed, strict=True)
+            ]
+            lines.append([case, way, *cells])
+        if held:
+            times.append(f"{case} {np.mean([row['milliseconds'] for row in held[TIME]]):.0f}")
+    head = ["", "removed", *(f"{count} of a node" for count in REMOVED)]
+    return "\n\n".join(
+        [markdown_rows(head, lines), f"Median CPU milliseconds for one node: {', '.join(times)}."]
+    )
+
+
+if __name__ == "__main__":
+    main(COMPARISON, __doc__, tables)

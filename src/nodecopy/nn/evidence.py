@@ -1,0 +1,207 @@
+"""Evidence: why a fit prefers one class to another at a node, as terms that add up.
+
+A fit whose log-odds log p_ja / p_jb are a sum says what it is a sum of: own columns of the node,
+its neighbours, similar nodes, its position. Of features that diffuse, with the scores
+s = X (W_a - W_b), walks from j are divided by the first edge over which they leave it, after r
+steps of staying at j:
+
+    (Π s)_j = Σ_t c_t (Âᵗ s)_j = s_j Σ_t c_t Â_jjᵗ + Σ_i Â_ji Σ_r Â_jjʳ Σ_t c_(r+1+t) (Âᵗ s)_i
+
+so that what reaches a node over an edge is counted for that edge, exactly.
+
+The same log-odds are a sum over the labels, too: W is a sum of rows z_l of Π X at labelled nodes
+(Schölkopf, Herbrich and Smola 2001, "A generalized representer theorem"), so that each adds a
+multiple of z_j z_l.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nodecopy.data.task import FeatureMatrix
+from nodecopy.graph import Graph, RowGraph
+from nodecopy.nn.features import Features, unit_rows
+from nodecopy.nn.network import Weights
+from nodecopy.nn.propagation import whole_adjacency
+
+Kind = Literal[
+    "column",
+    "neighbour",
+    "similar node",
+    "position",
+    "class prior",
+    "not explained",
+    "labelled node",
+]
+OF_NODES: tuple[Kind, ...] = ("neighbour", "similar node", "labelled node")
+# Added to Z Zᵀ, as a share of its mean diagonal.
+_RIDGE = 1e-6
+# By kind, and number of the column or node; 0 where a kind has no numbers.
+Terms = dict[tuple[Kind, int], float]
+
+
+class Surroundings:
+    """A graph and its features, and what several fits need of them to explain nodes.
+
+    Args:
+        graph: as the fits see it.
+        features: as the fits see them [N, D].
+        nodes: where the nodes of the fits are in the graph, see `Placement`; None where it is the
+            graph that they were fitted to.
+        labels: the nodes of the graph whose labels they were fitted to; None where that is unknown.
+    """
+
+    def __init__(
+        self,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None = None,
+        labels: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.graph, self.features, self.nodes, self.labels = graph, features, nodes, labels
+        self.labelled: dict[LinearEvidence, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
+
+    @cached_property
+    def adjacency(self) -> sp.csr_array[np.float32]:
+        """Â [N, N]."""
+        indptr, columns, values = whole_adjacency(self.graph)
+        return sp.csr_array((values, columns, indptr), shape=(self.graph.num_nodes,) * 2)
+
+    @cached_property
+    def symmetric(self) -> Graph:
+        """The graph with every edge in both directions and without self-loops."""
+        return self.graph.built.symmetrise().without_self_loops()
+
+    @cached_property
+    def x(self) -> Features:
+        """X with rows of length one."""
+        return Features(self.features, torch.device("cpu"), unit=True)
+
+    def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
+        """Return what each column of a node adds, given weights of the columns [D]."""
+        row = unit_rows(self.features[np.array([node])])
+        row = sp.csr_array(row)
+        values = row.data.astype(np.float64) * weights[row.indices]
+        return {("column", int(d)): float(v) for d, v in zip(row.indices, values, strict=True)}
+
+
+class EvidenceOf(NamedTuple):
+    """What is to be explained: class a against class b, at nodes with these probabilities.
+
+    Attributes:
+        nodes: which [n].
+        a: the class that is preferred.
+        b: the class that it is compared with.
+        probabilities: of the fit that is explained, of every node [N, K].
+    """
+
+    nodes: NDArray[np.int64]
+    a: int
+    b: int
+    probabilities: NDArray[np.floating]
+
+    @property
+    def log_odds(self) -> NDArray[np.float64]:
+        """The logarithm of p_a / p_b at each of the nodes [n]."""
+        p = np.maximum(self.probabilities[self.nodes][:, [self.a, self.b]].astype(float), 1e-30)
+        result: NDArray[np.float64] = np.log(p[:, 0] / p[:, 1])
+        return result
+
+
+@runtime_checkable
+class HasEvidence(Protocol):
+    """A fit that can say what its log-odds are made of."""
+
+    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return terms of the log-odds at each node; what they lack of it is not explained.
+
+        Terms of labelled nodes are another division of the same log-odds.
+        """
+        ...
+
+
+@runtime_checkable
+class LinearEvidence(Protocol):
+    """A network whose logits are a sum over columns and edges."""
+
+    def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+        """Return the terms of the logit of a minus that of b at each node."""
+        ...
+
+    def rows(self, near: Surroundings, nodes: NDArray[np.int64]) -> Tensor:
+        """Return what W is multiplied by at some nodes, z [n, D]."""
+        ...
+
+
+def label_terms(
+    network: LinearEvidence, w: Tensor, near: Surroundings, of: EvidenceOf
+) -> list[Terms]:
+    """Return what each label adds to the logit of a minus that of b at each node.
+
+    The coefficients of the labels follow from their logits, W = Zᵀ (Z Zᵀ)⁻¹ Z W: exactly, if W is
+    the maximum of a posterior on this graph, and else what comes nearest at these nodes. Similarity
+    to a label counts as far as it is above the mean; the rest is common to all labels, and left.
+
+    Args:
+        network: linear in W.
+        w: W [D, K].
+        near: graph and features.
+        of: what to explain.
+    """
+    labels = near.labels
+    if labels is None:
+        return [{} for _ in of.nodes]
+    if network not in near.labelled:
+        rows = network.rows(near, labels).double()  # Z [L, D]
+        gram = rows @ rows.T
+        gram.diagonal().add_(_RIDGE * gram.diagonal().mean())
+        near.labelled[network] = rows, torch.linalg.pinv(gram, hermitian=True)
+    rows, inverse = near.labelled[network]
+    delta = (w[:, of.a] - w[:, of.b]).double()
+    similar = network.rows(near, of.nodes).double() @ rows.T  # [n, L]
+    similar -= similar.mean(1, keepdim=True)
+    values, nodes = (similar * (inverse @ (rows @ delta))).tolist(), labels.tolist()
+    return [
+        {("labelled node", node): value for node, value in zip(nodes, each, strict=True)}
+        for each in values
+    ]
+
+
+def first_edges(
+    adjacency: sp.csr_array[np.float32],
+    coefficients: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    nodes: NDArray[np.int64],
+) -> Iterator[tuple[float, Terms]]:
+    """Yield for each node how much of its own score counts, and what comes over each edge.
+
+    Args:
+        adjacency: Â [N, N].
+        coefficients: c [T + 1].
+        scores: s [N].
+        nodes: j.
+    """
+    hops = len(coefficients) - 1
+    rows = adjacency[nodes] if hops else sp.csr_array((len(nodes), len(scores)))
+    around, place = np.unique(rows.indices, return_inverse=True)
+    walked = np.empty((hops, len(around)))  # (Âᵗ s)_i
+    for t in range(hops):
+        scores = np.asarray(adjacency @ scores) if t else scores
+        walked[t] = scores[around]
+    for at, node in enumerate(nodes.tolist()):
+        entries = slice(rows.indptr[at], rows.indptr[at + 1])
+        others, values = rows.indices[entries], rows.data[entries].astype(np.float64)
+        stays = values[others == node].sum() ** np.arange(hops + 1)  # Â_jjʳ
+        weights = np.array([stays[: hops - t] @ coefficients[t + 1 :] for t in range(hops)])
+        terms = values * (weights @ walked[:, place[entries]]) if hops else values
+        pairs = zip(others.tolist(), terms.tolist(), strict=True)
+        over: Terms = {("neighbour", other): term for other, term in pairs if other != node}
+        yield float(coefficients @ stays), over
