@@ -19,6 +19,7 @@ from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.machine import usable_memory
 from nodecopy.progress import Progress
+from nodecopy.tables.columns import quoted
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike, is_above_ids
@@ -207,7 +208,10 @@ def _names_columns(db: Database, sources: Sequence[NodeTable]) -> bool:
     if db.options.header is not None or all(table.header for table in tables):
         return False
     db.known_ids = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
-    return any(is_above_ids(db, table) for table in tables if not table.header)
+    cells = ", ".join(quoted(cell.strip()) for table in tables for cell in table.first_row)
+    rows = db.value(f"SELECT count(*) FROM edges WHERE source IN ({cells}) OR target IN ({cells})")
+    once = rows <= len(tables)  # ids mostly occur in other rows, too
+    return once and any(is_above_ids(db, table) for table in tables if not table.header)
 
 
 def _read_columns(

@@ -48,7 +48,9 @@ def assign_kinds(
     db.run(f"CREATE TEMP TABLE of_tables AS SELECT id, min(g) AS g FROM ({rows}) GROUP BY id")
     bare = f"(SELECT DISTINCT id FROM ({IN_EDGES})) ANTI JOIN of_tables USING (id)"
     count = db.value(f"SELECT count(*) FROM {bare}")
-    apart = count and (len(names) > 1 or _has_own_column(db))
+    # What a list of features leaves out is zero: a node need not be in it.
+    tabular = not all(table.triples for table in tables)
+    apart = count and (len(names) > 1 or (tabular and _has_own_column(db)))
     if len(names) == 1 and not apart and not fitted:
         _refuse_kind(db, fitted)
         return {}, tables, notes
