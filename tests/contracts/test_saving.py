@@ -53,7 +53,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "ByLabelCount": (LabelPropagation(), DiffusionClassifier()),
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
-        "FittedBlocks": (0.5, p, p, p, w),
+        "FittedBlocks": (0.5, p, p, p[None], w),
         "ColumnEncoder": (
             {"age": "number"},
             {"age": "number"},

@@ -109,16 +109,15 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
     if "kind" in place:
         with db.collected():
             table = db.loaded[name][0]
-            if (
-                len(db.column(f"SELECT DISTINCT kind FROM {name} LIMIT {MOST_KINDS + 1}"))
-                > MOST_KINDS
-            ):
+            kinds = db.column(f"SELECT DISTINCT kind FROM {name} LIMIT {MOST_KINDS + 1}")
+            if len(kinds) > MOST_KINDS:
                 raise DatasetError(
                     f"{table.path}: more than {MOST_KINDS} kinds of edges in "
                     f"{table.column_name(place['kind'])}; {_AS_ONE}"
                 )
-            missing, hint = "kind IS NULL OR trim(kind) = ''", f"; {_AS_ONE}"
-            db.refuse(name, missing, "row", "without a kind", show=("source",), hint=hint)
+            if not all(kind and kind.strip() for kind in kinds):
+                missing, hint = "kind IS NULL OR trim(kind) = ''", f"; {_AS_ONE}"
+                db.refuse(name, missing, "row", "without a kind", show=("source",), hint=hint)
 
 
 def _read_cell(cell: str, type: str, options: TableOptions) -> str:
