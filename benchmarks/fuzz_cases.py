@@ -216,8 +216,9 @@ def own_tables(rng: random.Random, folder: Path) -> Case:
     target.write_bytes(
         damaged(rng, target.read_bytes()) if rng.random() < 0.6 else random_table(rng)
     )
-    words = [f"--{name}={path}" for name, path in files.items()]
-    for kind in ("edge", "label", "feature"):
+    names = {"features": "nodes"}
+    words = [f"--{names.get(name, name)}={path}" for name, path in files.items()]
+    for kind in ("edge", "label"):
         if rng.random() < 0.1:
             picked = rng.choices([*CELLS, "1", "2", "f1", "source"], k=rng.randrange(4))
             words.append(f"--{kind}-columns={','.join(picked)}".replace("\0", ""))
