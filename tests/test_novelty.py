@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nodecopy import NodeCopyClassifier
+from nodecopy.data import planted_partition
 from nodecopy.novelty import novelty
 
 
@@ -50,3 +52,15 @@ def test_few_labels_and_only_labels(each: int) -> None:
     none = novelty(seen, labels, np.full((300, 2), 0.5))
     assert np.isfinite(none).all()
     assert none.max() < 0.5
+
+
+def test_a_fit_names_nodes_of_an_unseen_class() -> None:
+    data = planted_partition(600, 3, seed=1)
+    known = np.concatenate([np.flatnonzero(data.labels == k)[:15] for k in (0, 1)])
+    y = np.full(600, -1)
+    y[known] = data.labels[known]
+    clf = NodeCopyClassifier("fast", random_state=0).fit(data.graph, data.features, y)
+    none, unseen = clf.novelty(), data.labels == 2
+    assert none[unseen].mean() > none[~unseen].mean() + 0.2
+    np.testing.assert_array_equal(clf.novelty([5, 3]), none[[5, 3]])
+    np.testing.assert_array_equal(clf.to_frame()["none_of_these"], none)

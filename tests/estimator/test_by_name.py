@@ -64,7 +64,7 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     clf = fitted(table)
     frame = clf.to_frame()
     assert frame.index.tolist() == IDS
-    columns = ["known", "predicted", "confidence", "set_90", "entropy", "p_blue", "p_red"]
+    columns = ["known", "predicted", "confidence", "set_90", "none_of_these", "entropy", "p_blue", "p_red"]
     assert frame.columns.tolist() == columns
     assert frame.loc[list(LABELS), "known"].tolist() == list(LABELS.values())
     assert frame["known"].isna().sum() == len(IDS) - len(LABELS)
@@ -72,7 +72,7 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     np.testing.assert_array_equal(frame[["p_blue", "p_red"]], clf.predict_proba())
     clf.save(tmp_path / "model.nodecopy")
     loaded = NodeCopyClassifier.load(tmp_path / "model.nodecopy")
-    pd.testing.assert_frame_equal(loaded.to_frame(), frame.drop(columns="known"))
+    pd.testing.assert_frame_equal(loaded.to_frame(), frame.drop(columns=["known", "none_of_these"]))
     assert loaded.predict(["tim", "ann"]).tolist() == ["blue", "red"]
 
 

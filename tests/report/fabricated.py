@@ -98,6 +98,7 @@ def make_result(
         embedding=lambda seed: np.ones((num_nodes, 1), np.float32),
         graph=graph,
         features=dataset.features,
+        novelty=lambda posterior: np.linspace(0, 1, num_nodes),
     )
     classifier.fit_ = Fit(state, NodeNames(None, num_nodes), seen)
     drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)

@@ -60,6 +60,10 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
         *(float, None),
         "How often the label is in a node's set of classes. (default: 0.9)",
     ),
+    "abstain": (
+        *(float, None),
+        "Leave predictions empty from this probability of none of the classes on.",
+    ),
     "max_memory": (
         *(str, None),
         "Refuse what needs more memory, e.g. 8G. (default: half of what there is)",

@@ -74,6 +74,12 @@ class Fit:
         assert self.nodes is not None  # who explains has asked for them
         return Leads(self.state.model, self.nodes.graph, self.nodes.features, fitted_to=True)
 
+    @cached_property
+    def novelty(self) -> NDArray[np.float64]:
+        """The probability of every node to belong to none of the classes [n]."""
+        assert self.nodes is not None  # who asks has asked for them
+        return self.nodes.novelty(_posterior(self.state))
+
     @property
     def naming(self) -> Names:
         """What nodes, columns and classes are called."""
@@ -242,7 +248,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Nodes have the names of a networkx graph or DataFrame, or the ids of tables, and else their
         numbers. The columns: known (None where it is not; not in a model from a file), predicted,
         confidence, set_90 (the labels in the 90 % set, the most probable first; where labels were
-        held out), entropy, and ``p_…`` for every class.
+        held out), none_of_these (`novelty`; not in a model from a file), entropy, and ``p_…`` for
+        every class.
         """
         fit = self._fitted()
         import pandas as pd
@@ -260,6 +267,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 tuple(classes[k] for k in order if held[k])
                 for order, held in zip(ranked, sets, strict=True)
             ]
+        if fit.nodes is not None:
+            columns["none_of_these"] = fit.novelty
         columns["entropy"] = posterior.entropy
         columns |= {f"p_{value}": p[:, k] for k, value in enumerate(classes)}
         index = fit.names.named(np.arange(len(p)))
@@ -276,6 +285,17 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         fit = self._fitted()
         return _assessment(fit.state).sets.sets(_some(fit, nodes).probabilities, coverage)
+
+    def novelty(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Return the probability of every node, or of some, to belong to none of the classes.
+
+        From how similar a node is to labelled ones, compared with all others
+        (`nodecopy.novelty`); zero for labelled nodes. It needs the graph, which a model from a file
+        does not hold. Probabilities of the classes do not take it into account.
+        """
+        self._nodes("novelty")
+        fit = self._fitted()
+        return fit.novelty if nodes is None else fit.novelty[fit.names.numbers(nodes)]
 
     def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the share of nodes without a label that is predicted correctly, estimated.

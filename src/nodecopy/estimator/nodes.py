@@ -31,6 +31,7 @@ from nodecopy.errors import DatasetError, ModelError, shown
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
+from nodecopy.novelty import novelty
 from nodecopy.posterior import Posterior
 
 # Of more nodes, only those that are compared are embedded.
@@ -137,6 +138,14 @@ class LabelledNodes:
         if seed not in self._embeddings:
             self._embeddings[seed] = embedding(self.graph, self.compared, seed)
         return self._embeddings[seed]
+
+    def novelty(self, posterior: Posterior) -> NDArray[np.float64]:
+        """Return how probable it is that nodes belong to none of the classes; see `novelty`."""
+        count = len(posterior.probabilities)
+        seen = self.embedding(0)
+        if seen is None:
+            seen = embedding(self.graph, self.compared, 0, np.arange(count))
+        return novelty(seen[:count], self.labels.numbers[:count], posterior.probabilities)
 
     def suggest(
         self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()

@@ -110,6 +110,7 @@ def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, A
         "fromGraph": packed(posterior.graph_information * own, np.float32),
         "fromWeights": packed(posterior.weight_information * own, np.float32),
         "fromModel": packed(posterior.model_information * own, np.float32),
+        "none": packed((result.novelty[at] * own * 1000).round(), np.uint16),  # thousandths
         "degree": packed(result.table.dataset.graph.degrees[nodes], np.int32),
         "sets": None if result.sets is None else _bits(result.sets[at]),
     }

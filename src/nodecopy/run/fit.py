@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -94,7 +94,14 @@ class LabelledGraph:
     @cached_property
     def predictions(self) -> Predictions:
         """What is written to the table of predictions."""
-        return Predictions.of(self.table, self.posterior, self.sets, self.settings.coverage)
+        settings = self.settings
+        predictions = Predictions.of(self.table, self.posterior, self.sets, settings.coverage)
+        return replace(predictions, novelty=self.novelty, abstain=settings.abstain)
+
+    @property
+    def novelty(self) -> NDArray[np.float64]:
+        """How probable it is that each of these nodes belongs to none of the classes [n]."""
+        return self.classifier.novelty()
 
     @cached_property
     def assessment(self) -> Assessment | None:

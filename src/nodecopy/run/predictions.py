@@ -26,6 +26,7 @@ from nodecopy.run.table_file import BLOCK_ROWS, Columns, write_table
 from nodecopy.tables import TableDataset
 
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
+NONE = "none_of_these"
 _PROBABILITY, _SET = "p_", "set_"
 _FORMATS = (".csv", ".parquet")
 _ROUNDING = 0.01
@@ -45,6 +46,8 @@ class Predictions:
         coverage: that the sets were made for.
         posterior: the uncertainty of the nodes; None where predictions were read from a file.
         names: what people call the nodes [N]; None without such a column, or from a file.
+        novelty: how probable none of the classes is [N]; None where it is not known.
+        abstain: from which novelty on nothing is predicted; None always predicts.
     """
 
     ids: Any
@@ -55,6 +58,8 @@ class Predictions:
     coverage: float | None = None
     posterior: Posterior | None = None
     names: NDArray[np.object_] | None = None
+    novelty: NDArray[np.float64] | None = None
+    abstain: float | None = None
 
     @classmethod
     def of(
@@ -83,17 +88,25 @@ class Predictions:
             ID: self.ids[nodes],
             **({} if self.names is None else {NAME: self.names[nodes]}),
             KNOWN: names[self.known[nodes]],
-            PREDICTED: names[p.argmax(1)],
+            PREDICTED: names[np.where(self._abstains(nodes), -1, p.argmax(1))],
             CONFIDENCE: p.max(1),
         }
         if self.sets is not None:
             name = f"{_SET}{100 * (self.coverage or 0):.10g}"
             columns[name] = set_texts(self.sets[nodes], p, self.class_names)
+        if self.novelty is not None:
+            columns[NONE] = self.novelty[nodes]
         columns["entropy"] = posterior.entropy
         columns["disagreement"] = posterior.mutual_information
         return columns | {
             f"{_PROBABILITY}{name}": p[:, k] for k, name in enumerate(self.class_names)
         }
+
+    def _abstains(self, nodes: slice) -> NDArray[np.bool_] | bool:
+        """Tell for which nodes nothing is predicted, as they are likely of no known class."""
+        if self.novelty is None or self.abstain is None:
+            return False
+        return self.novelty[nodes] >= self.abstain
 
 
 def check_predictions_file(path: str) -> Path:

@@ -25,7 +25,7 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
-from nodecopy.typed import Count, Limits, check_value
+from nodecopy.typed import Count, Limits, Probability, check_value
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
@@ -65,6 +65,8 @@ class FitSettings(TableOptions):
         baselines: whether to compare with simple methods on the held-out labels.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
+        abstain: leave the prediction of a node empty if it belongs to none of the classes with at
+            least this probability; None always predicts.
         max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
@@ -89,6 +91,7 @@ class FitSettings(TableOptions):
     suspects: _Number = 100
     baselines: bool = True
     coverage: float = 0.9
+    abstain: Probability | None = None
     graph: str | None = None
     dataset: str | None = None
     labels_per_class: Count | None = None
