@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks import (
     attacks,
     beyond,
     compared,
+    debian_tables,
     edge_kinds,
     explanations,
     labelling_loop,
@@ -25,6 +27,7 @@ from benchmarks import (
     random_labels,
     suspect_edges,
     trust,
+    unseen_classes,
     weights,
     wrong_graphs,
 )
@@ -52,6 +55,7 @@ def comparison_block(comparison: Comparison) -> Callable[[str], str]:
     return block(lambda rows: compared.tables(comparison, rows), comparison.rows)
 
 
+DEBIAN = debian_tables.comparison(Path())
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 
 PAGES: dict[str, Callable[[str], str]] = {
@@ -66,7 +70,10 @@ PAGES: dict[str, Callable[[str], str]] = {
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
     "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),
-    "trust.md": block(trust.tables, trust.ROWS),
+    "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
+    "trust.md": lambda page: block(unseen_classes.tables, unseen_classes.COMPARISON.rows, "unseen")(
+        block(trust.tables, trust.ROWS)(page)
+    ),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": lambda page: ATTACKS(comparison_block(wrong_graphs.COMPARISON)(page)),
 }
