@@ -16,7 +16,6 @@ from benchmarks import (
     attacks,
     beyond,
     compared,
-    labelling_loop,
     other_kinds,
     paper_tables,
     random_labels,
@@ -56,7 +55,6 @@ PAGES: dict[str, Callable[[str], str]] = {
     "beyond.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
-    "guide/label.md": block(labelling_loop.tables, labelling_loop.COMPARISON.rows),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
     "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),

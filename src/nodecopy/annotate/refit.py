@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
+from nodecopy.data.label_values import EncodedLabels
 from nodecopy.estimator.assessment import SuspectLabel
-from nodecopy.estimator.scaling import scaling_of
-from nodecopy.posterior import Posterior
+from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.run import FitSettings
 from nodecopy.tables import TableDataset
 
@@ -31,11 +31,13 @@ class Labels:
         version: later ones have larger numbers.
         classes: class of each node, -1 where unknown [N].
         excluded: nodes that are not to be suggested.
+        suggested: labelled nodes that were.
     """
 
     version: int
     classes: NDArray[np.int64]
     excluded: NDArray[np.int64]
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def known(self) -> NDArray[np.int64]:
@@ -122,9 +124,10 @@ class Refitter:
     def _refit(self, labels: Labels) -> Fit:
         classifier = self._classifier
         if self._fitted is None:
-            classifier.fit(self._table, y=labels.classes)
+            classifier.fit(self._table, y=labels.classes, suggested=labels.suggested)
         elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
-            classifier.add_labels({int(n): int(labels.classes[n]) for n in changed})
+            new = {int(n): int(labels.classes[n]) for n in changed}
+            classifier.add_labels(new, suggested=labels.suggested)
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
         return Fit(
@@ -137,20 +140,13 @@ class Refitter:
         )
 
     def _first_suggestions(self, labels: Labels) -> tuple[int, ...]:
-        """Suggest typical and diverse nodes while nothing can be fitted: all are in doubt."""
-        graph, features = self._table.dataset.graph, self._table.dataset.features
-        n = graph.num_nodes
-        doubt = Posterior(np.full((n, 2), 0.5), np.ones(n), np.zeros(n), np.zeros(n), 1, 1)
-        allowed = np.ones(n, bool)
-        allowed[labels.excluded] = False
-        return tuple(
-            next_labels(
-                graph,
-                scaling_of(features, self._settings.normalise).apply(graph, features),
-                doubt,
-                labels.known,
-                _SUGGESTIONS,
-                allowed=allowed,
-                seed=self._settings.random_state,
-            ).nodes.tolist()
-        )
+        """Suggest typical and diverse nodes while nothing can be fitted."""
+        known = EncodedLabels(labels.classes, np.unique(labels.classes[labels.known]))
+        nodes = replace(self._unlabelled, labels=known)
+        seed = self._settings.random_state
+        return tuple(nodes.suggest(None, _SUGGESTIONS, seed, labels.excluded).nodes.tolist())
+
+    @cached_property
+    def _unlabelled(self) -> LabelledNodes:
+        given = self._table, None, None, (), self._settings.normalise
+        return LabelledNodes.read(*given, labelled=False)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.active import NextLabels, embedding, next_labels
+from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -49,6 +49,7 @@ class LabelledNodes:
         held: labelled nodes that are held out for early stopping.
         names: of the nodes, where they have others than their numbers [N].
         encoder: how features were made of columns, where they were.
+        suggested: labelled nodes that `suggest` chose, which are harder than others.
     """
 
     graph: Graph
@@ -60,28 +61,39 @@ class LabelledNodes:
     held: NDArray[np.int64]
     names: Sequence[Hashable] | None = None
     encoder: ColumnEncoder | None = None
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls, graph: Any, X: Any, y: Any, validation: ArrayLike, normalise: Normalise
+        cls,
+        graph: Any,
+        X: Any,
+        y: Any,
+        validation: ArrayLike,
+        normalise: Normalise,
+        suggested: ArrayLike = (),
+        labelled: bool = True,
     ) -> LabelledNodes:
-        """Read the arguments of `NodeCopyClassifier.fit`."""
+        """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
         y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "__len__") else y
         rows = None if y is None or names_rows(y) else len(y)
         given = read_features(graph, X, rows)
-        labels, features, hubs = _labels(given, y), given.features, None
+        n, features, hubs = given.graph.num_nodes, given.features, None
+        none = EncodedLabels(np.full(n, -1, np.int64), np.zeros(0, np.int64))
+        labels = _labels(given, y) if labelled else none
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)
         compared = features if scaling.shift is None else scaled
-        held = node_numbers(validation, given.graph.num_nodes, "validation")
+        held = node_numbers(validation, n, "validation")
+        chosen = node_numbers(suggested, n, "suggested")
         parts = given.graph, scaled, compared, hubs, scaling, labels, held, given.names
-        nodes = cls(*parts, encoder=given.encoder)
-        return nodes._with_block_weights() if normalise == "auto" else nodes
+        nodes = cls(*parts, encoder=given.encoder, suggested=chosen)
+        return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
 
     def task(self, memory: int | None) -> Task:
         """Return what a method learns from; ``memory`` bounds what is computed at a time."""
@@ -91,7 +103,7 @@ class LabelledNodes:
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
         return replace(task, memory=memory)
 
-    def with_labels(self, more: Mapping[int, Any]) -> LabelledNodes:
+    def with_labels(self, more: Mapping[int, Any], suggested: ArrayLike = ()) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
@@ -99,7 +111,9 @@ class LabelledNodes:
         labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
-        relabelled = replace(self, labels=encode_labels(labels))
+        chosen = node_numbers(suggested, self.graph.num_nodes, "suggested")
+        chosen = np.union1d(self.suggested, chosen)
+        relabelled = replace(self, labels=encode_labels(labels), suggested=chosen)
         return relabelled._with_block_weights() if self.scaling.blocks else relabelled
 
     def _with_block_weights(self) -> LabelledNodes:
@@ -122,21 +136,33 @@ class LabelledNodes:
         return self._embeddings[seed]
 
     def suggest(
-        self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()
+        self, posterior: Posterior | None, count: int, seed: int, excluded: ArrayLike = ()
     ) -> NextLabels:
-        """Return the nodes most worth labelling, the best first; see `next_labels`."""
-        allowed = np.ones(self.graph.num_nodes, bool)
-        allowed[node_numbers(excluded, self.graph.num_nodes, "exclude")] = False
+        """Return the nodes most worth labelling, the best first; see `next_labels`.
+
+        Before there are two labels per class, classes may be missing, and entropies mean little.
+        """
+        known = np.flatnonzero(self.labels.numbers >= 0)
+        allowed = self._allowed(excluded)
         return next_labels(
             self.graph,
             self.compared,
-            posterior,
-            np.flatnonzero(self.labels.numbers >= 0),
+            posterior if len(known) >= 2 * len(self.labels.classes) else None,
+            known,
             int(count),
             allowed=allowed,
             seed=seed,
             seen=self.embedding(seed),
         )
+
+    def draw(self, count: int, seed: int, excluded: ArrayLike = ()) -> NDArray[np.int64]:
+        """Return nodes drawn at random among those without a label; see `random_nodes`."""
+        return random_nodes(self._allowed(excluded) & (self.labels.numbers < 0), int(count), seed)
+
+    def _allowed(self, excluded: ArrayLike) -> NDArray[np.bool_]:
+        allowed = np.ones(self.graph.num_nodes, bool)
+        allowed[node_numbers(excluded, self.graph.num_nodes, "exclude")] = False
+        return allowed
 
 
 def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.int64]:

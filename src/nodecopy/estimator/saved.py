@@ -32,6 +32,7 @@ class FittedState:
         hubs: the nodes that the columns stand for, where no features were given [D].
         model: the fitted model.
         encoder: how features were made of columns, where they were.
+        suggested: labelled nodes that `suggest` chose; None if there are none.
     """
 
     classes: NDArray[Any]
@@ -40,6 +41,7 @@ class FittedState:
     hubs: NDArray[np.int64] | None
     model: Fitted
     encoder: ColumnEncoder | None = None
+    suggested: NDArray[np.int64] | None = None
 
 
 @savable

@@ -91,9 +91,7 @@ class LabelledGraph:
     @cached_property
     def assessment(self) -> Assessment | None:
         """What held-out labels tell about the predictions; None where none were held out."""
-        if self.validation is None:
-            return None
-        return Assessment(self.validation, self.posterior.probabilities)
+        return None if self.validation is None else self.classifier.assessment()
 
     @cached_property
     def accuracy(self) -> EstimatedAccuracy | None:
@@ -173,7 +171,7 @@ def label_table(
 ) -> LabelledGraph:
     """Do the job on what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    fitted = classifier.fit(table)
+    fitted = classifier.fit(table, suggested=table.suggested)
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
-from nodecopy.tables.labels import load_labels, number_labels
+from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
@@ -40,6 +40,7 @@ class TableDataset:
         repeated_edges: weight of an edge with several rows, see `TableOptions`.
         encoder: how features were made of the columns of nodes; None without them.
         names: what people call each node, empty where unknown [N]; None without such a column.
+        suggested: labelled nodes that were suggested, not drawn or chosen by the user.
     """
 
     dataset: NodeDataset
@@ -49,10 +50,17 @@ class TableDataset:
     repeated_edges: RepeatedEdges = "largest"
     encoder: ColumnEncoder | None = None
     names: NDArray[np.object_] | None = None
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def shown(self, node: int) -> str:
         """Return the name of a node, or its id where it has none."""
         return str((self.names is not None and self.names[node]) or self.ids[node])
+
+    def with_labels(self, known: Labelling) -> TableDataset:
+        """Return the same nodes with other labels."""
+        dataset = self.dataset.with_labels(known.labels, known.class_names)
+        notes = (*self.notes, *known.notes)
+        return replace(self, dataset=dataset, notes=notes, suggested=known.suggested)
 
 
 def read_tables(
@@ -160,6 +168,7 @@ def read_tables(
         settings.repeated_edges,
         None if columns is None else encoder,
         names,
+        known.suggested,
     )
 
 

@@ -156,14 +156,14 @@ def open_graph(
         dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
         ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
-        known = read_label_table(labels, ids, **options)
-        dataset = dataset.with_labels(known.labels, known.class_names)
         of_labels = tuple(f"{file}: " for file in manifest.label_files)
-        notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
+        notes = [note for note in notes if not note.startswith(of_labels)]
     file = folder / ENCODER
     encoder = load(file, ColumnEncoder) if file.exists() else None
     shown = strings_from(arrays, "name") if "name_text" in arrays else None
-    return TableDataset(dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown)
+    parts = dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown
+    table = TableDataset(*parts)
+    return table if labels is None else table.with_labels(read_label_table(labels, ids, **options))
 
 
 def file_digest(file: Path) -> str:

@@ -8,6 +8,7 @@ const ACTIONS = [
   ["y", "Confirm", () => confirmLabel()],
   ["/", "Search", () => openSearch()],
 ];
+const KEYS = "123456789abdefghijklmopqrtvwxz"; // of the classes: letters that no action has
 const current = { id: null, why: "", view: null };
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
@@ -65,7 +66,7 @@ function knownWords(view) {
   if (view === null) return [];
   if (view.label === null) return ["It has no label."];
   const k = state.classes.indexOf(view.label);
-  return ["Its label is ", className(k), ". Press a number to change it, y to confirm it."];
+  return ["Its label is ", className(k), ". Press the key of another class to change it, y to confirm it."];
 }
 
 function showChoices(view) {
@@ -75,7 +76,7 @@ function showChoices(view) {
     const button = make(
       "button",
       { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
-      k < 9 ? make("kbd", {}, String(k + 1)) : make("span", {}),
+      k < KEYS.length ? make("kbd", {}, KEYS[k]) : make("span", {}),
       className(k),
       make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
       make("span", { class: "number" }, p === undefined ? "" : percent(p)),
@@ -84,6 +85,7 @@ function showChoices(view) {
     button.addEventListener("click", () => choose(k));
     return make("li", {}, button);
   });
+  byId("choices").className = rows.length > 9 ? "many" : "";
   byId("choices").replaceChildren(...rows);
 }
 
@@ -134,7 +136,8 @@ function choose(k) {
   const { id, view } = current;
   if (view === null || k >= state.classes.length) return;
   const label = state.classes[k];
-  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${label}`);
+  const words = view.label === null || view.label === label ? label : `${view.label} → ${label}`;
+  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${words}`);
 }
 
 function putAside(what) {
