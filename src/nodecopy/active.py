@@ -141,6 +141,7 @@ def embedding(
     arrays = ties.astype(np.float32, copy=False), graph.indices, indptr
     walk = sp.csr_array(arrays, shape=(graph.num_nodes,) * 2)
     scale = (1 / (graph.strengths() + 1)).astype(np.float32)[:, None]
+    share = (walk.T @ scale + scale) / graph.num_nodes  # the mean of P X is shareᵀ X
     rows, last = (slice(None), walk) if nodes is None else (nodes, walk[nodes])
     directions = np.eye(X.shape[1], dtype=np.float32)
     if X.shape[1] > _DIRECTIONS:
@@ -154,8 +155,7 @@ def embedding(
         moved = np.asarray(walk @ columns)  # and below: P times columns
         moved += columns
         moved *= scale
-        seen[:, block] = (last @ moved + moved[rows]) * scale[rows]
-    seen -= seen.mean(0)
+        seen[:, block] = (last @ moved + moved[rows]) * scale[rows] - share.T @ moved
     length = np.linalg.norm(seen, axis=1, keepdims=True)
     return np.divide(seen, length, out=np.zeros_like(seen), where=length > 0)
 

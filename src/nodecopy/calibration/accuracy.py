@@ -119,7 +119,7 @@ def forecast(accuracy: float, labels: int, more: int, level: float = 0.8) -> tup
 
     >>> low, high = forecast(0.8, labels=100, more=20)
     >>> f"{100 * low:+.1f} to {100 * high:+.1f} points"
-    '-0.3 to +2.4 points'
+    '-0.3 to +2.3 points'
     """
     from scipy.special import ndtri
 
