@@ -7,11 +7,12 @@ d_i = 1 - c_i where the prediction of label i was correct, and -c_i where it was
     v = (Σ_i (d_i - mean(d))² + ¼) / n²,   b ~ N(0, 0.15²),   mean(d) ~ N(b, v)
     a = c̄ + E(b | d) ± t √(var(b | d) + 0.04²)
 
-with t a quantile of Student's distribution for n - 1 degrees of freedom. So labels need not be
-spread over easy and hard nodes as the other nodes are, as long as confidence is off by as much on
-both. The ¼ is one label more, so that v is not 0 where every label was predicted; the prior keeps
-few labels from overruling the confidence; 4 points are what n labels cannot show: held-out fits saw
-fewer labels than the final one, and share most of them.
+with t a quantile of Student's distribution for n - 1 degrees of freedom; the interval is never
+wider than without any label. So labels need not be spread over easy and hard nodes as the other
+nodes are, as long as confidence is off by as much on both. The ¼ is one label more, so that v is
+not 0 where every label was predicted; the prior keeps few labels from overruling the confidence; 4
+points are what n labels cannot show: held-out fits saw fewer labels than the final one, and share
+most of them.
 
 The only label of a class cannot be held out, so nothing is known of how well nodes of that class
 are classified, and the model may never predict it. If such classes are as large as others, they
@@ -81,7 +82,7 @@ def estimate_accuracy(
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
     >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
     >>> round(estimate.accuracy, 3), round(estimate.low, 2), round(estimate.high, 2)
-    (0.771, 0.17, 1.0)
+    (0.771, 0.47, 1.0)
     """
     if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
@@ -133,13 +134,15 @@ def _correction(
     held_out: NDArray[np.floating], truth: NDArray[np.int64], level: float
 ) -> tuple[float, float]:
     """Return E(b | d), and half the width of the interval."""
-    from scipy.special import stdtrit
+    from scipy.special import ndtri, stdtrit
 
     n = len(truth)
+    before = float(ndtri((1 + level) / 2) * np.hypot(_PRIOR, _REMAINING))
     if n == 0:
-        return 0.0, 1.0
+        return 0.0, before
     d = (held_out.argmax(1) == truth) - held_out.max(1)
     noise = (((d - d.mean()) ** 2).sum() + 0.25) / n**2
     weight = _PRIOR**2 / (_PRIOR**2 + noise)
     quantile = stdtrit(max(n - 1, 1), (1 + level) / 2)
-    return weight * float(d.mean()), float(quantile * np.sqrt(weight * noise + _REMAINING**2))
+    half = float(quantile * np.sqrt(weight * noise + _REMAINING**2))
+    return weight * float(d.mean()), min(half, before)
