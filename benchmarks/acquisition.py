@@ -189,13 +189,19 @@ def accuracies(rows: Mapping[Key, Row]) -> str:
         curves = _curves(rows, case, RULES)
         for rule, values in curves.items():
             gain = values - curves[RANDOM]
-            cells = [f"{mean:.1f}" for mean in values.mean(0)]
-            if rule != RANDOM:
-                errors = zip(cells, gain.mean(0), standard_error(gain), strict=True)
-                cells = [f"{cell} ({g:+.1f} ± {e:.1f})" for cell, g, e in errors]
+            cells = _with_gains(values, gain)
+            if rule == RANDOM:
+                cells = [f"{mean:.1f}" for mean in values.mean(0)]
             lines.append([f"{case}, {len(values)} repeats", rule, *(cells[n] for n in at)])
     heads = [f"{stage} per class" for stage in SHOWN]
     return markdown_rows(["accuracy, %", "rule", *heads], lines)
+
+
+def _with_gains(values: np.ndarray, gains: np.ndarray) -> list[str]:
+    """Return the mean at each stage, with its gain and, of several repeats, the error of that."""
+    errors = [f" ± {e:.1f}" if np.isfinite(e) else "" for e in standard_error(gains)]
+    cells = zip(values.mean(0), gains.mean(0), errors, strict=True)
+    return [f"{mean:.1f} ({gain:+.1f}{error})" for mean, gain, error in cells]
 
 
 def estimates(rows: Mapping[Key, Row]) -> Iterator[str]:
@@ -238,8 +244,7 @@ def wrong_answers(rows: Mapping[Key, Row]) -> Iterator[str]:
         gain = curves[ASKED] - curves[NOISY]
         again = [row["again"] for key, row in rows.items() if (key[0], key[3]) == (case, ASKED)]
         looked, wrong = np.sum(again, 0)
-        errors = zip(curves[ASKED].mean(0), gain.mean(0), standard_error(gain), strict=True)
-        cells = [f"{mean:.1f} ({g:+.1f} ± {e:.1f})" for mean, g, e in errors]
+        cells = _with_gains(curves[ASKED], gain)
         share = f"{wrong} of {looked}"
         lines.append([f"{case}, {len(gain)} repeats", *(cells[n] for n in at), share])
     heads = [f"{stage} per class" for stage in SHOWN]

@@ -91,7 +91,10 @@ class LabelledGraph:
     @cached_property
     def assessment(self) -> Assessment | None:
         """What held-out labels tell about the predictions; None where none were held out."""
-        return None if self.validation is None else self.classifier.assessment()
+        if self.validation is None:
+            return None
+        p = self.posterior.probabilities
+        return Assessment(self.validation, p, self.table.suggested)
 
     @cached_property
     def accuracy(self) -> EstimatedAccuracy | None:
