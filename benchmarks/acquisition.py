@@ -127,7 +127,7 @@ class Session:
         suspects = [s.node for s in self.classifier.suspect_labels() if s.probability >= LIKELY]
         suspects = [node for node in suspects if node not in self.looked][:most]
         for node in suspects:
-            self.wrong_among += self.given[node] != self.problem.truth[node]
+            self.wrong_among += int(self.given[node] != self.problem.truth[node])
             self.given[node] = self._answer(node)
             self.looked.add(node)
         return len(suspects)
