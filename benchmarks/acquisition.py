@@ -119,17 +119,18 @@ class Session:
 
     def _answer(self, node: int) -> int:
         right = int(self.problem.truth[node])
-        if self.rule not in (NOISY, ASKED) or self.rng.random() >= WRONG:
+        rng = stream(self.trial, "answer", node, int(node in self.looked))  # the same in both rules
+        if self.rule not in (NOISY, ASKED) or rng.random() >= WRONG:
             return right
-        return int((right + self.rng.integers(1, self.classes)) % self.classes)
+        return int((right + rng.integers(1, self.classes)) % self.classes)
 
     def _look_again(self, most: int) -> int:
         suspects = [s.node for s in self.classifier.suspect_labels() if s.probability >= LIKELY]
         suspects = [node for node in suspects if node not in self.looked][:most]
         for node in suspects:
             self.wrong_among += int(self.given[node] != self.problem.truth[node])
-            self.given[node] = self._answer(node)
             self.looked.add(node)
+            self.given[node] = self._answer(node)
         return len(suspects)
 
 
