@@ -1,23 +1,29 @@
-"""Which nodes to label next: learning curves of our rule and of random choice.
+"""Labelling from nothing, simulated: which nodes to ask about, and what is known meanwhile.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.acquisition [--trials 4] [--only cora] [--labels 5]
+    OMP_NUM_THREADS=1 python -m benchmarks.acquisition [--trials 10] [--only cora]
     python -m benchmarks.acquisition --show --page docs/acquisition.md \
         --figure docs/images/acquisition.svg
 
-Two or five random labels of each class to begin with; in every round either rule chooses K more
-nodes among those that are not set aside for testing, the default is fitted again, and its accuracy
-on the test nodes is noted. Both rules begin with the same labels and test nodes, so differences are
-paired.
+No node has a label at first. Every rule chooses nodes among those that are not set aside for
+testing, until there are 2, 3, 5, 7, 10, 14 and 20 labels per class in all, of whatever class; the
+default is fitted again at each of these stages. *random*, *entropy* (the most uncertain nodes,
+after a random first stage) and *PageRank* (the largest first) are what others do; *suggested* are
+the nodes of `suggest`, and *with audit* is the labelling page: one in four is drawn at random. Two
+more rules do the same with a person whose answers are wrong in 20 % of the cases, also when asked
+again: *wrong* never asks again, *wrong, asked again* spends up to a fifth of the answers on labels
+that are more likely wrong than right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks.compared import (
     Comparison,
@@ -32,153 +38,236 @@ from benchmarks.compared import (
 )
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.active import next_labels
-from nodecopy.calibration import StackedClassifier
+from nodecopy.calibration import forecast
 from nodecopy.data import Task, load_dataset
+from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREY, draw
-from nodecopy.posterior import Posterior
-from nodecopy.presets import best
-from nodecopy.rng import child_seed, stream
+from nodecopy.rng import stream
 
-ROUNDS, TESTED = 3, 1000
-DATASETS = ("cora", "citeseer")
+STAGES, SHOWN, TESTED = (2, 3, 5, 7, 10, 14, 20), (2, 5, 10, 20), 1000
+AUDIT, AGAIN, WRONG, LIKELY = 4, 5, 0.2, 0.5
+DATASETS = ("cora", "citeseer", "pubmed")
 MADE = ("homophily 0.7", "power-law degrees", "units of all sizes")
-RANDOM, OURS = "random", "nodecopy"
+RANDOM, SUGGESTED, AUDITED = "random", "suggested", "with audit"
+NOISY, ASKED = "wrong", "wrong, asked again"
+RULES = (RANDOM, "entropy", "PageRank", SUGGESTED, AUDITED)
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A rule, and what is fitted after each round."""
+@dataclass
+class Session:
+    """A simulated session: what was answered so far."""
 
+    problem: Problem
     rule: str
-    model: StackedClassifier
-    rounds: int = ROUNDS
+    trial: int
 
-    def measure(self, problem: Problem, trial: int) -> Row:
-        """Return accuracies before the first round and after each, and how sure the chosen are."""
-        task, truth = problem.task, problem.truth
-        labelled, accuracies, sure = task.train, [], []
-        for step in range(self.rounds + 1):
-            posterior = self._fit(task, truth, labelled, child_seed(trial, "fit", step))
-            p = posterior.probabilities
-            right = p[problem.test].argmax(1) == truth[problem.test]
-            accuracies.append(round(float(right.mean()), 5))
-            if step < self.rounds:
-                allowed = np.ones(len(truth), bool)
-                allowed[problem.test], allowed[labelled] = False, False
-                rng = stream(trial, "choice", step)
-                more = chosen(self.rule, task, posterior, labelled, allowed & (truth >= 0), rng)
-                sure.append(round(float(p[more].max(1).mean()), 4))
-                labelled = np.concatenate([labelled, more])
-        return {"accuracy": accuracies, "confidence": sure, "classes": task.num_classes}
+    def __post_init__(self) -> None:
+        task, truth = self.problem.task, self.problem.truth
+        self.classifier = NodeCopyClassifier(random_state=self.trial, progress=False)
+        self.given: dict[int, int] = {}
+        self.suggested: list[int] = []
+        self.looked, self.wrong_among = set(), 0
+        self.rng = stream(self.trial, "session", self.rule)
+        self.never = np.union1d(self.problem.test, np.flatnonzero(truth < 0))
+        self.classes = int(truth.max()) + 1
+        self.rank = page_rank(task.graph) if self.rule == "PageRank" else None
 
-    def _fit(self, task: Task, truth: np.ndarray, labelled: np.ndarray, seed: int) -> Posterior:
-        shown = Task.of(
-            task.graph, task.features, truth, np.sort(labelled), num_classes=task.num_classes
-        )
-        return self.model.fit(shown, seed).posterior
+    def row(self) -> Row:
+        """Label to the last stage; return what was true and what was estimated at each."""
+        row: Row = {"counts": [], "accuracy": [], "rest": [], "estimate": []}
+        task, truth, answers = self.problem.task, self.problem.truth, 0
+        for stage in STAGES:
+            more, self.asked = stage * self.classes - answers, []
+            if self.rule == ASKED and answers:
+                more -= self._look_again(more // AGAIN)
+            for node in self._choose(more):
+                self.given[node] = self._answer(node)
+            answers = stage * self.classes
+            y = np.full(len(truth), -1)
+            y[list(self.given)] = list(self.given.values())
+            self.classifier.fit(task.graph, task.features, y, suggested=self.suggested)
+            right = self.classifier.predict() == truth
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # shares of classes that differ
+                estimate = self.classifier.estimated_accuracy()
+            row["counts"].append(len(self.given))
+            row["accuracy"].append(round(float(right[self.problem.test].mean()), 4))
+            row["rest"].append(round(float(right[(y < 0) & (truth >= 0)].mean()), 4))
+            values = estimate.accuracy, estimate.low, estimate.high
+            row["estimate"].append([round(value, 4) for value in values])
+        return row | {"again": [len(self.looked), self.wrong_among]}
+
+    def _choose(self, count: int) -> list[int]:
+        taken = np.union1d(self.never, list(self.given)).astype(np.int64)
+        free = np.setdiff1d(np.arange(len(self.problem.truth)), taken)
+        if self.rule == RANDOM or (self.rule == "entropy" and not self.given):
+            return self.rng.choice(free, count, replace=False).tolist()
+        if self.rule in ("entropy", "PageRank"):
+            score = self.classifier.posterior_.entropy if self.rank is None else self.rank
+            return free[np.argsort(-score[free], kind="stable")[:count]].tolist()
+        task, drawn = self.problem.task, []
+        given = () if self.given else (task.graph, task.features)
+        if self.rule != SUGGESTED:
+            target = (len(self.given) + count) // AUDIT
+            audit = target - (len(self.given) - len(self.suggested))
+            drawn = self.classifier.suggest(audit, *given, exclude=taken, random=True).tolist()
+        taken = np.union1d(taken, drawn).astype(np.int64)
+        best = self.classifier.suggest(count - len(drawn), *given, exclude=taken).tolist()
+        self.suggested += best
+        return [*drawn, *best]
+
+    def _answer(self, node: int) -> int:
+        right = int(self.problem.truth[node])
+        rng = stream(self.trial, "answer", node, int(node in self.looked))  # the same in both rules
+        if self.rule not in (NOISY, ASKED) or rng.random() >= WRONG:
+            return right
+        return int((right + rng.integers(1, self.classes)) % self.classes)
+
+    def _look_again(self, most: int) -> int:
+        suspects = [s.node for s in self.classifier.suspect_labels() if s.probability >= LIKELY]
+        suspects = [node for node in suspects if node not in self.looked][:most]
+        for node in suspects:
+            self.wrong_among += int(self.given[node] != self.problem.truth[node])
+            self.looked.add(node)
+            self.given[node] = self._answer(node)
+        return len(suspects)
 
 
-def chosen(
-    rule: str,
-    task: Task,
-    posterior: Posterior,
-    labelled: np.ndarray,
-    allowed: np.ndarray,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Return the K nodes that a rule chooses."""
-    count = task.num_classes
-    if rule == RANDOM:
-        return rng.choice(np.flatnonzero(allowed), count, replace=False)
-    found = next_labels(task.graph, task.features, posterior, labelled, count, allowed=allowed)
-    return found.nodes
+def page_rank(graph: Graph) -> np.ndarray:
+    """Return PageRank with damping 0.85 after 50 iterations [N]."""
+    n = graph.num_nodes
+    walk = sp.csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(n, n))
+    rank = np.full(n, 1 / n)
+    for _ in range(50):
+        rank = 0.15 / n + 0.85 * (walk.T @ (rank / np.maximum(graph.degrees, 1)))
+    return rank
 
 
-def dataset_problem(name: str, start: int, trial: int) -> Problem:
-    """Return a dataset with random labels of each class and random test nodes."""
-    data, rng = load_dataset(name), stream(trial, "labels", name, start)
-    known = rng.permutation(np.flatnonzero(data.labels >= 0))
-    test, pool = known[:TESTED], known[TESTED:]
-    parts = [pool[data.labels[pool] == k][:start] for k in range(data.num_classes)]
-    train = np.sort(np.concatenate(parts))
-    task = Task.of(data.graph, data.features, data.labels, train, num_classes=data.num_classes)
+def dataset_problem(name: str, _: int, trial: int) -> Problem:
+    """Return a dataset without labels, and random test nodes."""
+    data, rng = load_dataset(name), stream(trial, "tested", name)
+    test = rng.permutation(np.flatnonzero(data.labels >= 0))[:TESTED]
+    task = Task.of(data.graph, data.features, data.labels, [0], num_classes=data.num_classes)
     return Problem(task, data.labels, np.sort(test))
 
 
-def made_problem(name: str, start: int, trial: int) -> Problem:
+def made_problem(name: str, _: int, trial: int) -> Problem:
     """Return a synthetic graph; half of its test nodes are tested, so some can be chosen."""
-    problem = as_problem(name, start, trial)
+    problem = as_problem(name, 2, trial)
     half = stream(trial, "tested").permutation(problem.test)[: len(problem.test) // 2]
     return Problem(problem.task, problem.truth, np.sort(half))
 
 
 COMPARISON = Comparison(
     cases={
-        **{name: partial(made_problem, name) for name in MADE},
         **{name: partial(dataset_problem, name) for name in DATASETS},
+        **{name: partial(made_problem, name) for name in MADE},
     },
-    methods={rule: partial(lambda rule, _: Curve(rule, best()), rule) for rule in (RANDOM, OURS)},
-    labels=(5, 2),
+    methods={rule: partial(lambda rule, _: rule, rule) for rule in (*RULES, NOISY, ASKED)},
+    labels=(0,),
     rows=Path("results", "acquisition.jsonl"),
-    measure=lambda problem, method, trial: method.measure(problem, trial),
+    measure=lambda problem, rule, trial: Session(problem, rule, trial).row(),
 )
-
-Curves = dict[str, np.ndarray]
-
-
-def curves_of(rows: Mapping[Key, Row], case: str, start: int) -> Curves:
-    """Return the curves of each rule in the trials that all rules have, in per cent [n, rounds]."""
-    shared = shared_rows(COMPARISON, rows, case, start)
-    return {rule: 100 * np.array([r["accuracy"] for r in some]) for rule, some in shared.items()}
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return a line for each graph and number of labels to begin with: our rule minus random."""
-    lines = [
-        _line(rows, case, start, curves)
-        for start in sorted({key[1] for key in rows})
-        for case in COMPARISON.cases
-        if OURS in (curves := curves_of(rows, case, start))
-    ]
-    heads = ["accuracy, %", "repeats", "at the start"]
-    heads += [f"+ {step + 1} per class" for step in range(ROUNDS)]
-    return markdown_rows([*heads, "confidence of the chosen"], lines)
+    """Return tables of accuracy, of the estimates on the way, and of wrong answers."""
+    return "\n\n".join([accuracies(rows), *estimates(rows), *wrong_answers(rows)])
 
 
-def _line(rows: Mapping[Key, Row], case: str, start: int, curves: Curves) -> list[str]:
-    ours = curves[OURS]
-    gain = ours - curves[RANDOM]
-    first, *cells = (
-        f"{mean:.1f} ({g:+.1f} ± {e:.1f})"
-        for mean, g, e in zip(ours.mean(0), gain.mean(0), standard_error(gain), strict=True)
-    )
-    sure = [
-        np.mean([r["confidence"] for k, r in rows.items() if (*k[:2], k[3]) == (case, start, rule)])
-        for rule in (OURS, RANDOM)
-    ]
-    shares = " and ".join(f"{100 * one:.0f} %" for one in sure)
-    return [f"{case}, {start} labels", f"{len(ours)}", first.split()[0], *cells, shares]
+def _curves(rows: Mapping[Key, Row], case: str, rules: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Return accuracies in the trials that all of these rules have, in per cent [n, stages]."""
+    some = {key: row for key, row in rows.items() if key[3] in rules}
+    shared = shared_rows(COMPARISON, some, case, 0)
+    return {rule: 100 * np.array([r["accuracy"] for r in many]) for rule, many in shared.items()}
+
+
+def accuracies(rows: Mapping[Key, Row]) -> str:
+    """Return a line for each graph and rule, with gains over random choice."""
+    at, lines = [STAGES.index(stage) for stage in SHOWN], []
+    for case in COMPARISON.cases:
+        curves = _curves(rows, case, RULES)
+        for rule, values in curves.items():
+            gain = values - curves[RANDOM]
+            cells = _with_gains(values, gain)
+            if rule == RANDOM:
+                cells = [f"{mean:.1f}" for mean in values.mean(0)]
+            lines.append([f"{case}, {len(values)} repeats", rule, *(cells[n] for n in at)])
+    heads = [f"{stage} per class" for stage in SHOWN]
+    return markdown_rows(["accuracy, %", "rule", *heads], lines)
+
+
+def _with_gains(values: np.ndarray, gains: np.ndarray) -> list[str]:
+    """Return the mean at each stage, with its gain and, of several repeats, the error of that."""
+    errors = [f" ± {e:.1f}" if np.isfinite(e) else "" for e in standard_error(gains)]
+    cells = zip(values.mean(0), gains.mean(0), errors, strict=True)
+    return [f"{mean:.1f} ({gain:+.1f}{error})" for mean, gain, error in cells]
+
+
+def estimates(rows: Mapping[Key, Row]) -> Iterator[str]:
+    """Yield a table: bias and coverage of the estimate, and coverage of the forecast."""
+    lines = []
+    for rule in (RANDOM, AUDITED):
+        some = [row for key, row in rows.items() if key[3] == rule]
+        if not some:
+            continue
+        values, rest = (np.array([row[name] for row in some]) for name in ("estimate", "rest"))
+        bias = 100 * (values[..., 0] - rest).mean(0)
+        holds = 100 * ((values[..., 1] <= rest) & (rest <= values[..., 2])).mean(0)
+        width = 100 * (values[..., 2] - values[..., 1]).mean(0)
+        cells = [f"{b:+.1f}, {h:.0f}, {w:.0f}" for b, h, w in zip(bias, holds, width, strict=True)]
+        lines.append([f"{rule}, {len(some)} sessions", *cells])
+    audited = [row for key, row in rows.items() if key[3] == AUDITED]
+    if audited:
+        held = 100 * np.array([_forecasts_hold(row) for row in audited]).mean(0)
+        lines.append(["forecast to the next stage holds", *(f"{one:.0f}" for one in held), ""])
+    yield markdown_rows(["bias, interval holds, its width", *map(str, STAGES)], lines)
+
+
+def _forecasts_hold(row: Row) -> list[bool]:
+    gains = np.diff(row["rest"])
+    held = []
+    for now, gain in enumerate(gains):
+        count, after = row["counts"][now : now + 2]
+        low, high = forecast(row["estimate"][now][0], count, after - count)
+        held.append(low <= gain <= high)
+    return held
+
+
+def wrong_answers(rows: Mapping[Key, Row]) -> Iterator[str]:
+    """Yield a table of accuracy with wrong answers, and of what was asked again."""
+    at, lines = [STAGES.index(stage) for stage in SHOWN], []
+    for case in COMPARISON.cases:
+        curves = _curves(rows, case, (NOISY, ASKED))
+        if ASKED not in curves or NOISY not in curves:
+            continue
+        gain = curves[ASKED] - curves[NOISY]
+        again = [row["again"] for key, row in rows.items() if (key[0], key[3]) == (case, ASKED)]
+        looked, wrong = np.sum(again, 0)
+        cells = _with_gains(curves[ASKED], gain)
+        share = f"{wrong} of {looked}"
+        lines.append([f"{case}, {len(gain)} repeats", *(cells[n] for n in at), share])
+    heads = [f"{stage} per class" for stage in SHOWN]
+    if lines:
+        yield markdown_rows(["asked again, accuracy, %", *heads, "wrong of those asked"], lines)
 
 
 def figure(rows: Mapping[Key, Row]) -> bytes:
-    """Draw the mean curves with a band of one standard error; a line of panels for each start."""
-    colours = {RANDOM: GREY, OURS: BLUE}
-    starts, cases = sorted({key[1] for key in rows}), list(COMPARISON.cases)
+    """Draw the mean curves of random choice and of the page, with a band of one standard error."""
+    colours = {RANDOM: GREY, AUDITED: BLUE}
+    cases = [case for case in COMPARISON.cases if _curves(rows, case, tuple(colours))]
 
     def paint(drawing) -> None:
-        drawing.set_size_inches(2.1 * len(cases), 2.1 * len(starts) + 0.3)
-        axes = drawing.subplots(len(starts), len(cases), squeeze=False)
-        for line, start in zip(axes, starts, strict=True):
-            for ax, case in zip(line, cases, strict=True):
-                for rule, values in curves_of(rows, case, start).items():
-                    x = start + np.arange(values.shape[1])
-                    draw_curve(ax, x, list(values.T), color=colours[rule], label=rule)
-                ax.set_title(case)
-            line[0].set_ylabel("accuracy, %")
-        for ax in axes[-1]:
+        drawing.set_size_inches(2.1 * len(cases), 2.4)
+        axes = drawing.subplots(1, len(cases), squeeze=False)[0]
+        for ax, case in zip(axes, cases, strict=True):
+            for rule, values in _curves(rows, case, tuple(colours)).items():
+                draw_curve(ax, STAGES, list(values.T), color=colours[rule], label=rule)
+            ax.set_title(case)
             ax.set_xlabel("labels per class")
-        legend_above(drawing, axes[0][0])
+        axes[0].set_ylabel("accuracy, %")
+        legend_above(drawing, axes[0])
 
     return draw("acquisition", "Learning curves", "", paint).svg
 

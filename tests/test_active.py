@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from nodecopy import active as acquisition
 from nodecopy.active import embedding, next_labels
+from nodecopy.data import planted_partition
+from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
 
@@ -50,6 +52,7 @@ def test_choices_match_the_formula_written_out():
     A = graph.to_scipy().toarray().astype(float) + np.eye(40)
     A /= A.sum(1, keepdims=True)
     Z = A @ A @ X
+    Z -= Z.mean(0)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
     S = np.maximum(Z @ Z.T, 0) ** 4
     M = np.minimum(H[:, None], H) * S
@@ -73,6 +76,7 @@ def test_the_embedding_keeps_angles_where_it_can_hold_them_all(weighted):
     A = graph.to_scipy().toarray().astype(float) + np.eye(40)
     A /= A.sum(1, keepdims=True)
     Z = A @ A @ X
+    Z -= Z.mean(0)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
     for features in (X, X.astype(np.float32), sp.csr_array(X)):
         seen = embedding(graph, features, 0)
@@ -146,3 +150,14 @@ def test_where_most_nodes_are_certain_the_sample_finds_the_others(monkeypatch):
     assert set(result.nodes.tolist()) <= set(doubtful.tolist())
     # All the doubt there is, and no more, can be spoken for.
     assert result.gain.sum() <= entropy.sum() * 1.001
+
+
+def test_first_labels_are_deterministic_and_cover_all_groups() -> None:
+    data = planted_partition(300, 5, seed=1)
+    clf = NodeCopyClassifier(random_state=0)
+    first = clf.suggest(10, data.graph, data.features)
+    assert clf.suggest(15, data.graph, data.features)[:10].tolist() == first.tolist()
+    assert len(set(data.labels[first])) == 5
+    drawn = clf.suggest(200, data.graph, data.features, exclude=first, random=True)
+    assert len(set(drawn)) == 200
+    assert not set(drawn) & set(first)

@@ -43,7 +43,7 @@ class NextLabels:
 def next_labels(
     graph: Graph,
     features: FeatureMatrix,
-    posterior: Posterior,
+    posterior: Posterior | None,
     labelled: ArrayLike,
     count: int,
     *,
@@ -71,7 +71,9 @@ def next_labels(
     Args:
         graph: the observed graph.
         features: X [N, D].
-        posterior: of every node, or of the first ones, where others have no class.
+        posterior: of every node, or of the first ones, where others have no class; None where
+            nothing was fitted yet, and all nodes are in doubt alike: the choice is then one of
+            coverage.
         labelled: the nodes whose label is known.
         count: how many to choose; fewer come back if there are fewer candidates.
         allowed: a mask of these nodes, those that may be chosen; None allows all.
@@ -80,12 +82,12 @@ def next_labels(
             it for the nodes that are compared.
     """
     known = np.asarray(labelled, np.int64)
-    free = (
-        np.ones(len(posterior.probabilities), bool) if allowed is None else np.array(allowed, bool)
-    )
+    size = graph.num_nodes if posterior is None else len(posterior.entropy)
+    free = np.ones(size, bool) if allowed is None else np.array(allowed, bool)
     free[known] = False
     rng = stream(seed, "acquisition")
-    entropy = np.maximum(posterior.entropy, _LEAST).astype(np.float32)
+    doubt = np.ones(len(free)) if posterior is None else posterior.entropy
+    entropy = np.maximum(doubt, _LEAST).astype(np.float32)
     points, weight = _points(entropy, rng)
     candidates = _doubtful(np.flatnonzero(free), entropy, rng)
     rows = np.unique(np.concatenate([points, candidates, known]))
@@ -106,15 +108,30 @@ def next_labels(
     return NextLabels(candidates[chosen], np.array(gains))
 
 
+def random_nodes(allowed: ArrayLike, count: int, seed: int) -> NDArray[np.int64]:
+    """Return nodes drawn uniformly among the allowed, without repetition.
+
+    They are the first ones of a random order that depends on the seed alone. So when those drawn
+    before are not allowed any more, for they have a label now, the next ones are drawn.
+
+    >>> first = random_nodes([True] * 5, 2, seed=0)
+    >>> random_nodes([node not in first for node in range(5)], 3, seed=0).tolist()
+    [0, 2, 3]
+    """
+    free = np.asarray(allowed, bool)
+    order = stream(seed, "acquisition", "random").permutation(len(free))
+    return order[free[order]][:count]
+
+
 def embedding(
     graph: Graph, features: FeatureMatrix, seed: int, nodes: NDArray[np.int64] | None = None
 ) -> NDArray[np.float32]:
     """Return what the networks see of some nodes, or of all, in few numbers of unit length [n, 64].
 
-    That is P²X, with P a step of a random walk on the graph with self-loops. Of more than 64
-    features, 64 directions are kept: the leading ones of PX at a sample of nodes (Halko, Martinsson
-    and Tropp 2011, "Finding structure with randomness"). Few columns of all nodes are held at a
-    time, in single precision.
+    That is P²X less its mean, with P a step of a random walk on the graph with self-loops. Of more
+    than 64 features, 64 directions are kept: the leading ones of PX at a sample of nodes (Halko,
+    Martinsson and Tropp 2011, "Finding structure with randomness"). Few columns of all nodes are
+    held at a time, in single precision.
     """
     X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
     largest = max(float(X.max()), -float(X.min()))
@@ -126,6 +143,7 @@ def embedding(
     arrays = ties.astype(np.float32, copy=False), graph.indices, indptr
     walk = sp.csr_array(arrays, shape=(graph.num_nodes,) * 2)
     scale = (1 / (graph.strengths() + 1)).astype(np.float32)[:, None]
+    share = (walk.T @ scale + scale) / graph.num_nodes  # the mean of P X is shareᵀ X
     rows, last = (slice(None), walk) if nodes is None else (nodes, walk[nodes])
     directions = np.eye(X.shape[1], dtype=np.float32)
     if X.shape[1] > _DIRECTIONS:
@@ -139,7 +157,7 @@ def embedding(
         moved = np.asarray(walk @ columns)  # and below: P times columns
         moved += columns
         moved *= scale
-        seen[:, block] = (last @ moved + moved[rows]) * scale[rows]
+        seen[:, block] = (last @ moved + moved[rows]) * scale[rows] - share.T @ moved
     length = np.linalg.norm(seen, axis=1, keepdims=True)
     return np.divide(seen, length, out=np.zeros_like(seen), where=length > 0)
 

@@ -91,7 +91,7 @@ class Screen(Page):
         """Label the node as it is in truth."""
         self.until(self.node)
         label = truth[self.node()]
-        return {self.answer(str(self.classes().index(label) + 1)): label}
+        return {self.answer(self.run("KEYS")[self.classes().index(label)]): label}
 
     def check_quiet(self) -> None:
         """Check that no script failed, and that none ran that came as a name."""
@@ -153,6 +153,50 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         assert program.wait(LIMIT) == 0  # the results are there already
     rows = read_csv(run / "predictions.csv")
     assert {row["id"]: row["known"] for row in rows if row["known"]} == given == kept(run)
+
+
+def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_path: Path) -> None:
+    data = planted_partition(150, 3, seed=0)
+    write_csv(tmp_path / "edges.csv", "source,target", data.graph.edges().tolist())
+    rows = [[n, k, f"a longer text about node {n}", n % 7] for n, k in enumerate(data.labels)]
+    write_csv(tmp_path / "nodes.csv", "id,group,about,week", rows)
+    names = [f"Diabetes Mellitus, Type {n}" for n in range(1, 26)]
+    truth = {str(n): names[(9 + n) % 25] for n in range(150)}
+    run, given = tmp_path / "run", {}
+    files = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "nodes")]
+    with serving(*files, f"--out={run}", "--method=fast") as (url, program):
+        screen.visit(url)
+        assert screen.classes() == []
+        first = screen.node()
+        screen.name_class(names[0], run)
+        given[first] = names[0]
+        screen.run("Promise.all(arguments[0].map((name) => post('class', { name })))", names[1:])
+        screen.until(lambda: len(screen.classes()) == 25)
+        given |= screen.label(dict.fromkeys(truth, "Diabetes Mellitus, Type 25"))
+        for _ in range(4):
+            given |= screen.label(truth)
+        size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        screen.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        bottom = "document.querySelector(arguments[0]).getBoundingClientRect().bottom"
+        assert screen.run(bottom, "#columns") < screen.run(bottom, "#choices") < 900
+        order = "[...document.querySelectorAll('#choices .name')].map((e) => e.textContent)"
+        assert screen.run(order) == screen.classes()
+        screen.visit(url)
+        given |= screen.label(truth)
+        screen.check_quiet()
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(LIMIT)
+    assert kept(run) == given
+    chosen = [row["chosen"] for row in read_csv(run / "labels.csv")]
+    assert chosen[:4] == ["suggested"] * 3 + ["random"]
+    with serving(str(run)) as (url, program):
+        screen.visit(url)
+        screen.errors()
+        given |= screen.label(truth)
+        assert kept(run) == given
+        screen.until(lambda: "points" in screen.text("#facts"))
+        assert "rests on 1 label " in screen.text("#facts")
+        screen.check_quiet()
 
 
 HOSTILE = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.calibration import Temperature, estimate_accuracy
+from nodecopy.calibration import Temperature, estimate_accuracy, forecast
 from nodecopy.data import Task, planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.presets import fast
@@ -94,3 +94,30 @@ def test_bad_input_is_refused() -> None:
         estimate_accuracy(p, np.array([0, 1]), p, level=95)
     with pytest.raises(ModelError, match="there are no nodes"):
         estimate_accuracy(p, np.array([0, 1]), p[:0])
+
+
+def test_labels_of_hard_nodes_do_not_bias_the_estimate() -> None:
+    biases, held = {"all": [], "representative": []}, []
+    for draw in range(200):
+        rng = stream(1, "hard", draw)
+        confidence, hard = rng.uniform(0.5, 1.0, 600), rng.random(600) < 0.2
+        right = rng.random(600) < confidence - 0.3 * hard
+        p, y = np.stack([confidence, 1 - confidence], 1), (~right).astype(np.int64)
+        suggested, random = np.flatnonzero(hard)[:60], np.flatnonzero(rng.random(600) < 0.05)
+        known = np.union1d(suggested, random)
+        rest = np.setdiff1d(np.arange(600), known)
+        truth = right[rest].mean()
+        given = p[known], y[known], p[rest]
+        one = estimate_accuracy(*given, representative=np.isin(known, random))
+        biases["all"].append(estimate_accuracy(*given).accuracy - truth)
+        biases["representative"].append(one.accuracy - truth)
+        held.append(one.low <= truth <= one.high)
+        assert one.num_labels == len(random)
+    assert np.mean(biases["all"]) < -0.08
+    assert abs(np.mean(biases["representative"])) < 0.03
+    assert np.mean(held) > 0.9
+
+
+def test_a_forecast_is_wider_the_more_labels_it_is_for() -> None:
+    near, far = forecast(0.8, 100, 20), forecast(0.8, 100, 100)
+    assert far[0] < near[0] < 0 < near[1] < far[1] < 0.2

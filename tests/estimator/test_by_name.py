@@ -141,6 +141,17 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
         clf.save(tmp_path / "model")
         assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
         assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
+        clf.add_labels({"joe": "blue"}, suggested=["joe"])
+        assert clf.names_[clf.nodes_.suggested].tolist() == ["joe"]
+
+
+def test_names_are_suggested_before_any_label(table):
+    graph = nx.Graph(EDGES)
+    nx.set_node_attributes(graph, dict(zip(IDS, NUMBERS[:, 0].tolist(), strict=True)), "x")
+    for given in ((table,), (graph,), (graph, pd.DataFrame(NUMBERS, index=IDS))):
+        for random in (False, True):
+            clf = NodeCopyClassifier(random_state=0)
+            assert set(clf.suggest(9, *given, exclude=["eve"], random=random)) == {*IDS} - {"eve"}
 
 
 def test_integers_that_are_names_are_not_places():

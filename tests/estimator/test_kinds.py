@@ -47,6 +47,15 @@ def test_only_the_kind_with_labels_is_predicted() -> None:
         clf.predict([CUSTOMERS])
 
 
+def test_before_any_label_the_first_kind_is_suggested() -> None:
+    given = {("customers", "buys", "shops"): BOUGHT}, {"customers": AGES, "shops": KIND_OF_SHOP}
+    for clf, at in ((NodeCopyClassifier(random_state=0), given), (by_kind(), ())):
+        for random in (False, True):
+            known = 0 if at else (Y >= 0).sum()
+            nodes = clf.suggest(CUSTOMERS + SHOPS, *at, random=random)
+            assert sorted(nodes) == list(range(known, CUSTOMERS))
+
+
 def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
     expected = by_kind().predict_proba()
     data = pytest.importorskip("torch_geometric.data").HeteroData()
@@ -62,6 +71,7 @@ def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
     }
     labels = {f"c{n}": label for n, label in enumerate(Y) if label >= 0}
     named = fitted(graph, frames, labels)
+    assert NodeCopyClassifier().suggest(99, data).max() == CUSTOMERS - 1
     for clf in (fitted(data), fitted(data, y={"customers": Y}), named):
         np.testing.assert_allclose(clf.predict_proba(), expected, atol=1e-6)
     assert named.predict(["c9", "c8"]).tolist() == [1, 0]

@@ -344,7 +344,7 @@ def test_named_columns_go_all_the_way(ran, capsys):
 
 
 def test_an_interrupt_of_the_fit_writes_nothing(here, capsys, monkeypatch):
-    def interrupted(*args: object) -> None:
+    def interrupted(*args: object, **more: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(NodeCopyClassifier, "fit", interrupted)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from nodecopy.errors import FormatError, InputError, NodecopyError, RunError, shown
 from nodecopy.files import regular_file, replacing
 from nodecopy.report.page_nodes import natural
+from nodecopy.tables.labels import CHOSEN, SUGGESTED
 
 # After so many answers a skipped node may be suggested again.
 SKIPPED_FOR = 50
@@ -42,6 +43,7 @@ CREATE TABLE IF NOT EXISTS answers (
     undone INTEGER,
     time TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
 );
+CREATE TABLE IF NOT EXISTS chosen (node TEXT PRIMARY KEY, how TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS estimates (labels INTEGER, accuracy REAL, low REAL, high REAL);
 CREATE TABLE IF NOT EXISTS labels_csv (id INTEGER PRIMARY KEY, digest TEXT, answer INTEGER);
 COMMIT;
@@ -89,6 +91,7 @@ class Answers:
 
     Attributes:
         labels: label by id.
+        chosen: how a node was chosen that the page asked about, by id: "suggested" or "random".
         classes: names of the classes, in the order in which they were first named.
         problem: why labels.csv does not hold the labels; empty if it does.
     """
@@ -121,12 +124,14 @@ class Answers:
             self.problem = f"{error}. Answers are kept, and written to {self.file.name} once it can"
         return self.labels != before
 
-    def label(self, node: str, label: str) -> None:
-        """Give a node a label, a new one or another one."""
+    def label(self, node: str, label: str, chosen: str | None = None) -> None:
+        """Give a node a label, a new one or another one; ``chosen`` says why it was asked about."""
         if label not in self.classes:
             raise InputError(f"unknown class {shown(label)}; add it first")
         previous = self.labels.get(node)
         if previous != label:
+            if chosen is not None and previous is None:
+                self._note_chosen([(node, chosen)])
             self._add([("label", node, label, previous, None)])
             self.sync()
 
@@ -155,11 +160,12 @@ class Answers:
         self.sync()
         return answer.node
 
-    def add_given(self, labels: Mapping[str, str]) -> None:
+    def add_given(self, labels: Mapping[str, str], suggested: Iterable[str] = ()) -> None:
         """Take over labels of another file, but for nodes that there was an answer to before."""
         answered = {one.node for one in self._answers}
         new = {node: label for node, label in labels.items() if node not in answered}
         self._name_classes(new.values())
+        self._note_chosen((node, SUGGESTED) for node in suggested if node in new)
         self._add(("given", node, label, None, None) for node, label in new.items())
 
     def add_class(self, name: str) -> str:
@@ -187,6 +193,12 @@ class Answers:
     def set_aside(self, action: str) -> set[str]:
         """Return the nodes with a standing answer of a kind."""
         return {str(one.node) for one in self._standing() if one.action == action}
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many answers stand, how many changed a label, and how many confirmed one."""
+        standing = self._standing()
+        changed = [one for one in standing if one.action == "label" and one.previous is not None]
+        return len(standing), len(changed), len(self.confirmed())
 
     def confirmed(self) -> dict[str, str | None]:
         """Return the labels that were confirmed, by id."""
@@ -219,6 +231,7 @@ class Answers:
             columns = ", ".join(Answer._fields)
             rows = self._db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
             self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
+            self.chosen = dict(self._db.execute("SELECT node, how FROM chosen").fetchall())
             written = self._db.execute("SELECT digest, answer FROM labels_csv").fetchone()
         except sqlite3.Error as error:
             if "locked" in str(error):
@@ -259,6 +272,12 @@ class Answers:
             )
         for answer in answers:
             self._take(answer)
+
+    def _note_chosen(self, rows: Iterable[tuple[str, str]]) -> None:
+        new = dict(rows)
+        with self._writing():
+            self._db.executemany("INSERT OR REPLACE INTO chosen VALUES (?, ?)", new.items())
+        self.chosen |= new
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -306,8 +325,10 @@ class Answers:
 
     def _export(self) -> None:
         """Write labels.csv in one step."""
-        rows = [("id", "label"), *self.labels.items()]
-        text = "".join(f"{_cell(id)},{_cell(label)}\n" for id, label in rows)
+        rows = [("id", "label", CHOSEN)]
+        rows += [(id, label, self.chosen.get(id, "")) for id, label in self.labels.items()]
+        width = 3 if any(row[2] for row in rows[1:]) else 2
+        text = "".join(",".join(map(_cell, row[:width])) + "\n" for row in rows)
         content = text.encode("utf-8-sig" if self._mark else "utf-8")
         with replacing(os.path.realpath(self.file)) as temporary, temporary.open("wb") as file:
             file.write(content)

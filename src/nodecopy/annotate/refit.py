@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.active import next_labels
 from nodecopy.calibration import EstimatedAccuracy
+from nodecopy.data.label_values import EncodedLabels
 from nodecopy.estimator.assessment import SuspectLabel
 from nodecopy.estimator.explanation import Explanation
-from nodecopy.estimator.scaling import scaling_of
-from nodecopy.posterior import Posterior
+from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.run import FitSettings
 from nodecopy.tables import TableDataset
 
@@ -33,11 +33,13 @@ class Labels:
         version: later ones have larger numbers.
         classes: class of each node that may have one, -1 where unknown [n].
         excluded: nodes that are not to be suggested.
+        suggested: labelled nodes that were.
     """
 
     version: int
     classes: NDArray[np.int64]
     excluded: NDArray[np.int64]
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def known(self) -> NDArray[np.int64]:
@@ -124,13 +126,12 @@ class Refitter:
         return Fit(labels, self._first_suggestions(labels), problem=problem)
 
     def _refit(self, labels: Labels) -> Fit:
-        classifier = self._classifier
+        classifier, suggested = self._classifier, self._ids(labels.suggested)
         if self._fitted is None:
-            classifier.fit(self._table, y=labels.classes)
+            classifier.fit(self._table, y=labels.classes, suggested=suggested)
         elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
-            classifier.add_labels(
-                dict(zip(self._ids(changed), labels.classes[changed].tolist(), strict=True))
-            )
+            new = dict(zip(self._ids(changed), labels.classes[changed].tolist(), strict=True))
+            classifier.add_labels(new, suggested=suggested)
         self._fitted = labels.classes
         assessed = classifier.held_out_ is not None
         excluded = self._ids(labels.excluded)
@@ -153,19 +154,15 @@ class Refitter:
         return list(self._table.ids[nodes].tolist())
 
     def _first_suggestions(self, labels: Labels) -> tuple[Any, ...]:
-        """Suggest typical and diverse nodes while nothing can be fitted: all are in doubt."""
-        graph, features = self._table.dataset.graph, self._table.dataset.features
-        n = self._table.num_classified
-        doubt = Posterior(np.full((n, 2), 0.5), np.ones(n), np.zeros(n), np.zeros(n), 1, 1)
-        allowed = np.ones(n, bool)
-        allowed[labels.excluded] = False
-        chosen = next_labels(
-            graph,
-            scaling_of(features, self._settings.normalise).apply(graph, features),
-            doubt,
-            labels.known,
-            _SUGGESTIONS,
-            allowed=allowed,
-            seed=self._settings.random_state,
-        )
-        return tuple(self._ids(chosen.nodes))
+        """Suggest typical and diverse nodes while nothing can be fitted."""
+        others = len(self._table.ids) - len(labels.classes)  # nodes of other kinds
+        numbers = np.pad(labels.classes, (0, others), constant_values=-1)
+        known = EncodedLabels(numbers, np.unique(labels.classes[labels.known]))
+        nodes = replace(self._unlabelled, labels=known)
+        excluded, seed = self._ids(labels.excluded), self._settings.random_state
+        return tuple(self._ids(nodes.suggest(None, _SUGGESTIONS, seed, excluded).nodes))
+
+    @cached_property
+    def _unlabelled(self) -> LabelledNodes:
+        given = self._table, None, None, (), self._settings.normalise
+        return LabelledNodes.read(*given, labelled=False)

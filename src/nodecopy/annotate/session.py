@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.active import random_nodes
 from nodecopy.annotate.answers import Answers, Estimate
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
+from nodecopy.calibration import forecast
 from nodecopy.errors import InputError, NodecopyError, shown
 from nodecopy.files import regular_file
 from nodecopy.progress import progress_bar
@@ -25,8 +27,14 @@ from nodecopy.run.fit import label_table
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
 from nodecopy.run.source import read_source
 from nodecopy.tables import Labelling, TableDataset, read_label_table
+from nodecopy.tables.labels import SUGGESTED
 
-_AHEAD = 3  # suggestions that are sent to the page
+RANDOM, AGAIN = "random", "again"
+_AHEAD = 3  # questions that are sent to the page
+# Every fourth question is about a random node, and every fifth answer may be one to look at again.
+_AUDIT, _AGAIN = 4, 5
+_LIKELY = 0.5  # probability of a wrong label from which it is asked about again
+_MORE = 20  # labels that the forecast is for
 _MATCHES = 20
 _SUSPECTS = 20
 
@@ -71,7 +79,8 @@ class Session:
             kind = next(iter(read_source(settings).kinds), None)
         bare = replace(settings, labels=None, label_columns=None, label_kind=kind, max_memory=most)
         self.table = table = read_source(bare)
-        given, kind = _given_labels(settings, table, own), next(iter(table.kinds), None)
+        given, suggested = _given_labels(settings, table, own)
+        kind = next(iter(table.kinds), None)
         self.settings = settings = replace(
             settings, labels=str(own), label_columns=None, label_kind=kind
         )
@@ -80,6 +89,9 @@ class Session:
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
         self._fit: Fit | None = None
+        self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
+        n = len(self._ids)
+        self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
@@ -87,7 +99,7 @@ class Session:
         try:
             for name in classes:
                 self.add_class(name)
-            self.answers.add_given(given)
+            self.answers.add_given(given, suggested)
             self.answers.sync()
             if self.answers.problem:
                 raise InputError(self.answers.problem)
@@ -125,7 +137,7 @@ class Session:
             held = self.answers.labels.get(id)
             if held not in (seen, label):
                 raise InputError(f"{shown(id)} was labelled {shown(held)} meanwhile; look again")
-            self.answers.label(id, label)
+            self.answers.label(id, label, self._asked.get(id))
             self._changed(refit=held != label)
 
     def put_aside(self, id: str, action: str) -> None:
@@ -163,13 +175,39 @@ class Session:
                 self.stamp += 1
 
     def next_nodes(self, count: int = _AHEAD) -> list[str]:
-        """Return the nodes to ask about next, the best first."""
+        """Return the nodes to ask about next."""
+        return list(self._questions(count))
+
+    def _questions(self, count: int = _AHEAD) -> dict[str, str]:
+        """Return the nodes to ask about next, and why: "suggested", "random" or "again"."""
         with self._lock:
             if self._fit is None:
-                return []
-            aside = self.answers.excluded() | self.answers.labels.keys()
-            ids = map(str, self._fit.suggestions)
-            return [id for id in ids if id not in aside][:count]
+                return {}
+            answers = self.answers
+            aside = answers.excluded() | answers.labels.keys()
+            suspects = (row[0] for row in self._suspect_rows() if row[4] >= _LIKELY)
+            drawn, best = (
+                filter(lambda id: id not in aside, map(str, ids))
+                for ids in (self._order, self._fit.suggestions)
+            )
+            chosen = [answers.chosen[id] for id in answers.labels if id in answers.chosen]
+            asked, random, answered = len(chosen), chosen.count(RANDOM), answers.counts()[0]
+            result: dict[str, str] = {}
+            while len(result) < count:
+                id: str | None = None
+                why = AGAIN
+                if (answered + len(result) + 1) % _AGAIN == 0:
+                    id = next(suspects, None)
+                if id is None and random < (asked + 1) // _AUDIT:
+                    id, why, random = next(drawn, None), RANDOM, random + 1
+                if id is None:
+                    id, why = next(best, None), SUGGESTED
+                if id is None:
+                    break
+                asked += why != AGAIN
+                result.setdefault(id, why)
+            self._asked |= result
+            return result
 
     def search(self, text: str) -> list[tuple[str, str]]:
         """Return ids and names that contain a text, whatever its case; first those it begins."""
@@ -185,8 +223,10 @@ class Session:
     def state(self) -> dict[str, Any]:
         """Return everything that the page shows beside the node in question."""
         with self._lock:
-            answers, fit = self.answers, self._fit
+            answers, fit, questions = self.answers, self._fit, self._questions()
             labels = list(answers.labels.values())
+            accuracy = None if fit is None else fit.accuracy
+            _, changed, confirmed = answers.counts()
             return {
                 "stamp": self.stamp,
                 "classes": answers.classes,
@@ -194,12 +234,19 @@ class Session:
                 "labels": len(labels),
                 "nodes": len(self._number),
                 "cannotTell": len(answers.set_aside("cannot tell")),
-                "next": self.next_nodes(),
+                "next": list(questions),
+                "why": list(questions.values()),
                 "fitted": fit is not None and fit.probabilities is not None,
                 "version": self._version,
                 "fittedVersion": -1 if fit is None else fit.labels.version,
                 "busy": self._refitter.busy,
                 "history": answers.estimates,
+                "restsOn": None if accuracy is None else accuracy.num_labels,
+                "suggested": [*answers.chosen.values()].count(SUGGESTED),
+                "forecast": None
+                if fit is None or accuracy is None
+                else [_MORE, *forecast(accuracy.accuracy, len(fit.labels.known), _MORE)],
+                "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or (fit.problem if fit else ""),
                 "finish": self._finish,
@@ -254,7 +301,7 @@ class Session:
             return self._finish["message"]
 
     def _write_results(self, progress: bool) -> None:
-        self._set_finish("writing", "Fitting once more, and writing the folder …")
+        self._set_finish("writing", "Fitting once more …")
         try:
             with self._lock:
                 self.refresh()
@@ -263,6 +310,7 @@ class Session:
                 version, table = self._version, self._labelled_table()
             result = label_table(self.settings, table, progress)
             with progress_bar("writing", progress) as report:
+                self._set_finish("writing", "Writing the folder …")
                 page = report_page(result)
                 write_folder(result, self.folder, page, self._exchanging(), report)
         except NodecopyError as error:
@@ -274,11 +322,9 @@ class Session:
 
     def _labelled_table(self) -> TableDataset:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
-        read = self._read_table(self.answers.file)
-        labels = np.full(len(self.table.ids), -1)
-        labels[: len(self._ids)] = read.labels
-        dataset = self.table.dataset.with_labels(labels, read.class_names)
-        return replace(self.table, dataset=dataset, notes=(*self.table.notes, *read.notes))
+        read, others = self._read_table(self.answers.file), len(self.table.ids) - len(self._ids)
+        labels = np.pad(read.labels, (0, others), constant_values=-1)
+        return self.table.with_labels(replace(read, labels=labels))
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
@@ -319,8 +365,10 @@ class Session:
         classes = np.full(len(self._number), -1, np.int64)
         for id, name in self.answers.labels.items():
             classes[self._number[id]] = place[name]
-        excluded = [self._number[id] for id in self.answers.excluded()]
-        self._refitter.ask(Labels(self._version, classes, np.array(excluded, np.int64)))
+        suggested = [id for id, why in self.answers.chosen.items() if why == SUGGESTED]
+        parts = ([self._number[id] for id in ids] for ids in (self.answers.excluded(), suggested))
+        excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
+        self._refitter.ask(Labels(self._version, classes, excluded, chosen))
 
     def _publish(self, fit: Fit) -> None:
         """Take a new fit."""
@@ -344,15 +392,21 @@ class Session:
         return rows[:_SUSPECTS]
 
 
-def _given_labels(settings: FitSettings, table: TableDataset, own: Path) -> dict[str, str]:
-    """Return labels of another file than the folder's own, or of the graph or split, by id."""
+def _given_labels(
+    settings: FitSettings, table: TableDataset, own: Path
+) -> tuple[dict[str, str], list[str]]:
+    """Return labels by id, of another file than the folder's own, or of the graph or split.
+
+    Also the ids of those that were suggested.
+    """
     if settings.labels is None:
-        return _by_id(table.dataset, table)
+        return _by_id(table.dataset, table), []
     one = settings.labels if isinstance(settings.labels, str) else None
     if one is not None and os.path.realpath(one) == os.path.realpath(own):
-        return {}
+        return {}, []
     ids = table.ids[: table.num_classified]
-    return _by_id(read_label_table(settings.labels, ids, **settings.reading), table)
+    read = read_label_table(settings.labels, ids, **settings.reading)
+    return _by_id(read, table), [str(id) for id in ids[read.suggested]]
 
 
 def _by_id(labelled: Any, table: TableDataset) -> dict[str, str]:

@@ -6,7 +6,7 @@ classifiers), ``component`` and ``stacked`` (several classifiers as one). What h
 say besides: ``sets``, ``accuracy``, ``label_errors``; and a ``class_prior`` that is known.
 """
 
-from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy
+from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy, forecast
 from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
 from nodecopy.calibration.class_prior import ClassPrior
 from nodecopy.calibration.component import Component, View
@@ -43,6 +43,7 @@ __all__ = [
     "estimate_accuracy",
     "fit_pool",
     "fit_sets",
+    "forecast",
     "stratified_folds",
     "suspect_labels",
 ]

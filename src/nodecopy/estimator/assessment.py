@@ -98,27 +98,38 @@ class Assessment:
     Attributes:
         validation: what was predicted for them.
         probabilities: final predictions of every node [N, K].
+        suggested: nodes whose label does not represent others, as `suggest` chose them; or None.
     """
 
     validation: Validation
     probabilities: NDArray[np.float64]
+    suggested: NDArray[np.int64] | None = None
 
     @cached_property
     def sets(self) -> PredictionSets:
         """What sets of any coverage follow from, for these nodes and for those of another graph."""
-        return fit_sets(*self._held, self._others)
+        predicted, truth = self._held
+        some = self._representative
+        return fit_sets(predicted[some], truth[some], self._others)
 
     def accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the estimated accuracy on the nodes without a label, and its interval."""
-        return estimate_accuracy(*self._held, self._others, level)
+        return estimate_accuracy(*self._held, self._others, level, self._representative)
 
     def share_warnings(self, names: Sequence[Any] | NDArray[Any]) -> list[str]:
         """Return `class_share_warnings` of held-out labels and nodes without a label."""
-        return class_share_warnings(self.validation.truth, self._others.argmax(1), names)
+        known = self.validation.truth[self._representative]
+        return class_share_warnings(known, self._others.argmax(1), names)
 
     def suspects(self) -> SuspectLabels:
         """Return the given labels that are contradicted, the most suspect first."""
         return suspect_labels(self.validation.nodes, *self._held[::-1])
+
+    @property
+    def _representative(self) -> NDArray[np.bool_]:
+        """Which held-out labels were not suggested [n]."""
+        chosen = () if self.suggested is None else self.suggested
+        return ~np.isin(self.validation.nodes, chosen)
 
     @property
     def _held(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

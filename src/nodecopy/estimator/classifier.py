@@ -162,7 +162,15 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_memory = max_memory
         self.executor = executor
 
-    def fit(self, graph: Any, X: Any = None, y: Any = None, *, validation: ArrayLike = ()) -> Self:
+    def fit(
+        self,
+        graph: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        validation: ArrayLike = (),
+        suggested: ArrayLike = (),
+    ) -> Self:
         """Learn from the labelled nodes; forgets any earlier fit.
 
         Args:
@@ -180,6 +188,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ``train_mask``, which it must have; or from a dataset.
             validation: labelled nodes to hold out for early stopping, where the method uses it:
                 their names or numbers, or a mask [N]. They are not trained on.
+            suggested: labelled nodes that `suggest` chose, as above. They are harder than others;
+                sets and the estimated accuracy rest on the other labels.
 
         Nodes go in and come out by their names, where there are names: those of a networkx graph,
         the ids of tables, or the strings of the index of X; else by their numbers. Where no name is
@@ -189,9 +199,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown.
         """
         self._check_arguments()
-        return self._fit(LabelledNodes.read(graph, X, y, validation, self.normalise))
+        given = graph, X, y, validation, self.normalise, suggested
+        return self._fit(LabelledNodes.read(*given))
 
-    def add_labels(self, labels: Mapping[Any, Any]) -> Self:
+    def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
 
         The result is that of a new `fit` with all labels. A node that has a label gets the new one;
@@ -200,19 +211,30 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             labels: by node: its name where there are names, else its number, from 0 in the order of
                 the graph's nodes.
+            suggested: those of them that `suggest` chose, see `fit`; not those it drew at random.
 
         >>> from nodecopy.data import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
         >>> y = np.where(np.arange(200) < 4, data.labels, -1)
         >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
         >>> for _ in range(2):
-        ...     clf = clf.add_labels({node: data.labels[node] for node in clf.suggest(2)})
+        ...     asked, drawn = clf.suggest(1), clf.suggest(1, random=True)
+        ...     answers = {node: data.labels[node] for node in [*asked, *drawn]}
+        ...     clf = clf.add_labels(answers, suggested=asked)
         >>> len(clf.held_out_.nodes)
         8
         """
-        return self._fit(self._nodes("add_labels").with_labels(labels))
+        return self._fit(self._nodes("add_labels").with_labels(labels, suggested))
 
-    def suggest(self, n: int = 1, *, exclude: ArrayLike = ()) -> NDArray[Any]:
+    def suggest(
+        self,
+        n: int = 1,
+        graph: Any = None,
+        X: Any = None,
+        *,
+        exclude: ArrayLike = (),
+        random: bool = False,
+    ) -> NDArray[Any]:
         """Return the n nodes that are most worth labelling next, the best first.
 
         They are similar to many nodes whose label is uncertain, and dissimilar to each other:
@@ -220,11 +242,26 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             n: how many.
+            graph: where no node has a label yet, the graph, as in `fit`; None is that of the fit.
+            X: its features. Of several kinds of nodes, {kind: X}, the first is to be labelled, or
+                the one that has ``y`` in a HeteroData.
             exclude: nodes that are not to be suggested: their names or numbers, or a mask [N].
+            random: draw the nodes at random instead: the estimated accuracy rests on such labels.
+
+        >>> from nodecopy.data import planted_partition
+        >>> data = planted_partition(200, 2, seed=0)
+        >>> NodeCopyClassifier(random_state=0).suggest(3, data.graph, data.features).shape
+        (3,)
         """
-        nodes, state = self._nodes("suggest"), self.random_state
+        state, posterior = self.random_state, None
         seed = int(state) if isinstance(state, (int, np.integer)) else 0
-        return nodes.names.named(nodes.suggest(self.posterior_, n, seed, exclude).nodes)
+        if graph is None:
+            nodes, posterior = self._nodes("suggest"), self.posterior_
+        else:
+            nodes = LabelledNodes.read(graph, X, None, (), self.normalise, labelled=False)
+        if random:
+            return nodes.names.named(nodes.draw(n, seed, exclude))
+        return nodes.names.named(nodes.suggest(posterior, n, seed, exclude).nodes)
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -563,7 +600,12 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
         width = int(nodes.features.shape[1])
         parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(*parts, kinds=dict(nodes.kinds), columns=nodes.columns)
+        state = FittedState(
+            *parts,
+            kinds=dict(nodes.kinds),
+            columns=nodes.columns,
+            suggested=nodes.suggested if len(nodes.suggested) else None,
+        )
         self.fit_ = Fit(state, nodes.names, nodes)
         return self
 
@@ -615,7 +657,7 @@ def _assessment(state: FittedState) -> Assessment:
             "this needs known labels that were held out, and none were: fit with "
             "calibrate=True (--calibrate), and with two labels at least of some class"
         )
-    return Assessment(validation, _posterior(state).probabilities)
+    return Assessment(validation, _posterior(state).probabilities, state.suggested)
 
 
 def _structural(state: FittedState, graph: Graph, numbers: NDArray[np.int64] | None) -> Any:

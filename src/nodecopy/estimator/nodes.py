@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.active import NextLabels, embedding, next_labels
+from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -56,6 +56,7 @@ class LabelledNodes:
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
         columns: names of features that are the columns of a DataFrame as they are.
+        suggested: labelled nodes that `suggest` chose, which are harder than others.
     """
 
     graph: Graph
@@ -69,21 +70,32 @@ class LabelledNodes:
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     # By seed; independent of the labels, so nodes with other labels share it.
     _embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
     @classmethod
     def read(
-        cls, graph: Any, X: Any, y: Any, validation: ArrayLike, normalise: Normalise
+        cls,
+        graph: Any,
+        X: Any,
+        y: Any,
+        validation: ArrayLike,
+        normalise: Normalise,
+        suggested: ArrayLike = (),
+        labelled: bool = True,
     ) -> LabelledNodes:
-        """Read the arguments of `NodeCopyClassifier.fit`."""
+        """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
         y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "__len__") else y
         if has_kinds(graph, X):
-            given, y = read_kinds(graph, X, y)
+            first = None if labelled else _kind_to_label(graph, X)
+            given, y = read_kinds(graph, X, y, first=first)
         else:
             rows = None if y is None or names_rows(y) else len(y)
             given = read_features(graph, X, rows)
-        labels, hubs = _labels(given, y), None
+        none = np.full(given.graph.num_nodes, -1, np.int64)
+        labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
+        hubs = None
         if given.features is None:
             given = _with_attributes(graph, given, labels)
         features = given.features
@@ -97,9 +109,14 @@ class LabelledNodes:
         held = names.numbers(validation, "validation")
         parts = given.graph, scaled, compared, hubs, scaling, labels, held, names
         columns = tuple(map(str, getattr(X, "columns", ()))) if given.encoder is None else ()
-        kinds = dict(given.kinds)
-        nodes = cls(*parts, encoder=given.encoder, kinds=kinds, columns=columns)
-        return nodes._with_block_weights() if normalise == "auto" else nodes
+        nodes = cls(
+            *parts,
+            encoder=given.encoder,
+            kinds=dict(given.kinds),
+            columns=columns,
+            suggested=names.numbers(suggested, "suggested"),
+        )
+        return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
 
     def task(self, memory: int | None) -> Task:
         """Return what a method learns from; ``memory`` bounds what is computed at a time."""
@@ -109,7 +126,7 @@ class LabelledNodes:
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
         return replace(task, memory=memory, kinds=tuple(self.kinds.values()))
 
-    def with_labels(self, more: Mapping[Any, Any]) -> LabelledNodes:
+    def with_labels(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
         if not isinstance(more, Mapping):
             raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
@@ -117,7 +134,8 @@ class LabelledNodes:
         labels = self.labels.values()
         for node, label in zip(nodes.tolist(), more.values(), strict=True):
             labels[node] = label if is_known(label) else None
-        relabelled = replace(self, labels=encode_labels(labels))
+        chosen = np.union1d(self.suggested, self.names.numbers(suggested, "suggested"))
+        relabelled = replace(self, labels=encode_labels(labels), suggested=chosen)
         return relabelled._with_block_weights() if self.scaling.blocks else relabelled
 
     def _with_block_weights(self) -> LabelledNodes:
@@ -148,28 +166,41 @@ class LabelledNodes:
         return novelty(seen[:count], self.labels.numbers[:count], posterior.probabilities)
 
     def suggest(
-        self, posterior: Posterior, count: int, seed: int, excluded: ArrayLike = ()
+        self, posterior: Posterior | None, count: int, seed: int, excluded: ArrayLike = ()
     ) -> NextLabels:
         """Return the nodes most worth labelling, the best first; see `next_labels`.
 
+        Before there are two labels per class, classes may be missing, and entropies mean little.
+
         Args:
-            posterior: of the nodes that classes belong to.
+            posterior: of the nodes that classes belong to; None before anything was fitted.
             count: how many nodes to return.
             seed: of samples.
             excluded: nodes that are not to be suggested.
         """
-        allowed = np.ones(len(posterior.probabilities), bool)
-        allowed[self.names.numbers(excluded, "exclude")] = False
+        known = np.flatnonzero(self.labels.numbers >= 0)
+        allowed = self._allowed(excluded)
         return next_labels(
             self.graph,
             self.compared,
-            posterior,
-            np.flatnonzero(self.labels.numbers >= 0),
+            posterior if len(known) >= 2 * len(self.labels.classes) else None,
+            known,
             int(count),
             allowed=allowed,
             seed=seed,
             seen=self.embedding(seed),
         )
+
+    def draw(self, count: int, seed: int, excluded: ArrayLike = ()) -> NDArray[np.int64]:
+        """Return nodes drawn at random among those without a label; see `random_nodes`."""
+        allowed = self._allowed(excluded)
+        allowed &= self.labels.numbers[: len(allowed)] < 0
+        return random_nodes(allowed, int(count), seed)
+
+    def _allowed(self, excluded: ArrayLike) -> NDArray[np.bool_]:
+        allowed = np.ones(self.names.count, bool)
+        allowed[self.names.numbers(excluded, "exclude")] = False
+        return allowed
 
 
 def renumbered(
@@ -185,6 +216,13 @@ def renumbered(
     return renumbered_graph(graph, numbers, size), moved
 
 
+def _kind_to_label(graph: Any, X: Any) -> str | None:
+    """Return the kind of nodes that is to get labels: that with ``y``, or the first one of X."""
+    typed = list(getattr(graph, "node_types", ()))  # of a HeteroData
+    having = [kind for kind in typed if hasattr(graph[kind], "y")]
+    return next(iter([*having, *(X or typed)]), None)
+
+
 def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> GraphInput:
     """Return a networkx graph with the attributes of its nodes as features, if they have any.
 
@@ -196,7 +234,7 @@ def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> Gr
     known = labels.numbers >= 0
     for name, values in columns.values.items():
         pairs = set(zip(values[known].tolist(), labels.numbers[known].tolist(), strict=True))
-        if len(pairs) == len({value for value, _ in pairs}) == len(labels.classes):
+        if 0 < len(pairs) == len({value for value, _ in pairs}) == len(labels.classes):
             text = f"the attribute {name!r} of the nodes says the same as the labels: left out"
             warnings.warn(f"{text}; X= takes features as they are", stacklevel=4)
             columns = columns.without({name})

@@ -32,7 +32,7 @@ def summary_html(fit: Fit) -> str:
     more = [f"and {len(classes) - _NAMED:,} more"] if len(classes) > _NAMED else []
     rows.append((f"{len(classes):,} classes", ", ".join([*named, *more])))
     if (validation := Validation.of(state.model)) is not None:
-        estimate = Assessment(validation, p).accuracy()
+        estimate = Assessment(validation, p, state.suggested).accuracy()
         interval = f"95% interval {estimate.low:.0%} to {estimate.high:.0%}"
         rows.append(("estimated accuracy", f"{estimate.accuracy:.0%} ({interval})"))
     cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)

@@ -38,6 +38,7 @@ class FittedState:
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
         columns: names of features that are columns as they are; empty where they have none.
+        suggested: labelled nodes that `suggest` chose; None if there are none.
     """
 
     classes: NDArray[Any]
@@ -49,6 +50,7 @@ class FittedState:
     names: dict[str, NDArray[Any]] = field(default_factory=dict)
     kinds: dict[str, int] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    suggested: NDArray[np.int64] | None = None
 
 
 @savable

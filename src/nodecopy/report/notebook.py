@@ -65,4 +65,5 @@ def _table(classifier: NodeCopyClassifier) -> TableDataset:
         () if nodes.hubs is None else (NO_FEATURES,),
         encoder=nodes.encoder,
         kinds=dict(nodes.kinds),
+        suggested=nodes.suggested,
     )

@@ -108,7 +108,8 @@ class LabelledGraph:
         """What held-out labels tell about the predictions; None where none were held out."""
         if self.validation is None:
             return None
-        return Assessment(self.validation, self.posterior.probabilities)
+        p = self.posterior.probabilities
+        return Assessment(self.validation, p, self.table.suggested)
 
     @cached_property
     def accuracy(self) -> EstimatedAccuracy | None:
@@ -198,7 +199,7 @@ def label_table(
 ) -> LabelledGraph:
     """Do the job on what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    fitted = classifier.fit(table)
+    fitted = classifier.fit(table, suggested=table.ids[table.suggested])
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
     with progress_bar("choosing nodes and edges to look at", progress) as report:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,5 +73,4 @@ def _built_in_table(settings: FitSettings) -> TableDataset:
     if settings.labels is None:
         return table
     given = read_label_table(settings.labels, table.ids, label_columns=settings.label_columns)
-    dataset = dataset.with_labels(given.labels, given.class_names)
-    return replace(table, dataset=dataset, notes=(note, *given.notes))
+    return table.with_labels(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike, is_above_ids
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.tables.kinds import assign_kinds, with_kind
-from nodecopy.tables.labels import load_labels, number_labels
+from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.tables.options import RepeatedEdges, TableOptions
 
@@ -47,6 +47,7 @@ class TableDataset:
         names: what people call each node, empty where unknown [N]; None without such a column.
         kinds: how many nodes each kind has, in the order of the nodes; classes belong to the first.
             Empty where there is one kind.
+        suggested: labelled nodes that were suggested, not drawn or chosen by the user.
     """
 
     dataset: NodeDataset
@@ -57,6 +58,7 @@ class TableDataset:
     encoder: Encoder | None = None
     names: NDArray[np.object_] | None = None
     kinds: NodeKinds = field(default_factory=dict)
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def num_classified(self) -> int:
@@ -66,6 +68,12 @@ class TableDataset:
     def shown(self, node: int) -> str:
         """Return the name of a node, or its id where it has none."""
         return str((self.names is not None and self.names[node]) or self.ids[node])
+
+    def with_labels(self, known: Labelling) -> TableDataset:
+        """Return the same nodes with other labels."""
+        dataset = self.dataset.with_labels(known.labels, known.class_names)
+        notes = (*self.notes, *known.notes)
+        return replace(self, dataset=dataset, notes=notes, suggested=known.suggested)
 
 
 def read_tables(
@@ -185,6 +193,7 @@ def read_tables(
         encoder if columns else None,
         names,
         sizes,
+        known.suggested,
     )
 
 

@@ -2,7 +2,8 @@
 
 There may be several tables, such as the known labels and a list of nodes to label that was filled
 in: what one leaves open another may say, and what two say must agree. Classes are numbered in
-order: by value where all are integers, else as strings.
+order: by value where all are integers, else as strings. A column ``chosen``, as the labelling page
+writes it, says which nodes were "suggested".
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from nodecopy.tables.ids import Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
 NO_CLASSES = ("unknown",)
+CHOSEN, SUGGESTED = "chosen", "suggested"
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
 _NUMBER = "TRY_CAST(label AS DOUBLE)"
@@ -31,11 +33,19 @@ _NUMBER = "TRY_CAST(label AS DOUBLE)"
 
 @dataclass(frozen=True)
 class Labelling:
-    """The class of each node, -1 where unknown [N]; the names of the classes [K]; notes."""
+    """Labels of nodes.
+
+    Attributes:
+        labels: the class of each node, -1 where unknown [N].
+        class_names: [K].
+        notes: what was assumed.
+        suggested: the labelled nodes that were suggested.
+    """
 
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:
@@ -53,6 +63,8 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
                 chosen = None
             place, name = assign(table, LABELS, chosen), f"labels{number}"
             columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
+            if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
+                columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
             db.load(name, table, columns)
             db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
@@ -62,7 +74,8 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     names = [name for name in db.loaded if name.startswith("labels")]
     if not names:
         return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
-    db.run(f"CREATE TEMP VIEW labels AS {' UNION ALL '.join(f'FROM {name}' for name in names)}")
+    tables = " UNION ALL BY NAME ".join(f"FROM {name}" for name in names)
+    db.run(f"CREATE TEMP VIEW labels AS SELECT * FROM ({tables})")
     db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
     files = [db.loaded[name][0].path for name in names]
     numbers, known, rows = db.rows(
@@ -84,11 +97,15 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     named = ", ".join(file.name for file in files)
     classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
     matched = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    suggested = np.zeros(0, np.int64)
+    if CHOSEN in db.types("labels"):
+        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
+        suggested = db.arrays(asked)["i"].astype(np.int64)
     result = np.full(num_nodes, -1, np.int64)
     result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
     notes += _misspelt(classes, np.bincount(matched["k"], minlength=len(classes)))
-    return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes))
+    return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes), suggested)
 
 
 def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
@@ -106,7 +123,7 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
         result = number_labels(db, len(ids))
         db.raise_problems()
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
-        return Labelling(result.labels, result.class_names, (*notes, *result.notes))
+        return replace(result, notes=(*notes, *result.notes))
 
 
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.kinds import Encoder, KindEncoder, num_classified
+from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
@@ -166,16 +166,8 @@ def open_graph(
         dataset = NodeDataset.trusted(manifest.name, graph, features, arrays["labels"], classes)
         ids, notes = ids_from(arrays), manifest.notes
     if labels is not None:
-        known = read_label_table(labels, ids, **options)
-        first = num_classified(manifest.node_kinds, len(ids))
-        if np.any(known.labels[first:] >= 0):
-            raise DatasetError(
-                f"{folder}: labels must be of {next(iter(manifest.node_kinds))!r}, as it was "
-                "imported; nodecopy import --label-kind NAME for another kind of nodes"
-            )
-        dataset = dataset.with_labels(known.labels, known.class_names)
         of_labels = tuple(f"{file}: " for file in manifest.label_files)
-        notes = [*(note for note in notes if not note.startswith(of_labels)), *known.notes]
+        notes = [note for note in notes if not note.startswith(of_labels)]
     file = folder / ENCODER
     encoder: Encoder | None = None
     if file.exists():
@@ -183,7 +175,16 @@ def open_graph(
         encoder = load(file, KindEncoder) if several else load(file, ColumnEncoder)
     shown = strings_from(arrays, "name") if "name_text" in arrays else None
     read = dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown
-    return TableDataset(*read, manifest.node_kinds)
+    table = TableDataset(*read, manifest.node_kinds)
+    if labels is None:
+        return table
+    known = read_label_table(labels, ids, **options)
+    if np.any(known.labels[table.num_classified :] >= 0):
+        raise DatasetError(
+            f"{folder}: labels must be of {next(iter(manifest.node_kinds))!r}, as it was "
+            "imported; nodecopy import --label-kind NAME for another kind of nodes"
+        )
+    return table.with_labels(known)
 
 
 def file_digest(file: Path) -> str:

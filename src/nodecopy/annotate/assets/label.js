@@ -1,8 +1,13 @@
 // What the page and the server say to each other, and the keys.
 
-const SUGGESTED = "This label would help most.";
+const WHY = {
+  suggested: "This label would help most.",
+  random: "This node was drawn at random: the estimated accuracy rests on such answers.",
+  again: "Its label may be wrong. Press y to confirm it, or the key of another class.",
+};
+const whyNext = () => WHY[state.why[0]] ?? "";
 const EVERY = 500; // milliseconds between looks at the server
-let state = { stamp: -1, classes: [], next: [], suspects: [], history: [], finish: {} };
+let state = { stamp: -1, classes: [], next: [], why: [], suspects: [], history: [], finish: {} };
 let sending = false;
 const waiting = []; // answers whose fit has not arrived: [version, time of the key]
 
@@ -40,7 +45,7 @@ async function send(path, body, words) {
     const answer = await post(path, body);
     takeState(answer.state);
     if (body.do === "label") waiting.push([state.version, pressed]);
-    const why = answer.ask ? "You took its answer back." : SUGGESTED;
+    const why = answer.ask ? "You took its answer back." : whyNext();
     takeView(answer.view, why);
     say(words);
     byId("node").focus({ preventScroll: true });
@@ -138,15 +143,15 @@ async function look() {
 async function update() {
   const { id, why, view } = current;
   if (id === null) {
-    if (state.next.length) await ask(state.next[0], SUGGESTED, true);
+    if (state.next.length) await ask(state.next[0], whyNext(), true);
     else takeView(null, "");
     return;
   }
   const fresh = await get(`node?id=${encodeURIComponent(id)}`);
   if (sending || current.id !== id) return;
-  if (why === SUGGESTED && fresh.label !== view.label) {
+  if (Object.values(WHY).includes(why) && fresh.label !== view.label) {
     say(`${shortened(view.name, 40)} was labelled meanwhile: ${fresh.label}`);
-    if (state.next.length) await ask(state.next[0], SUGGESTED, true);
+    if (state.next.length) await ask(state.next[0], whyNext(), true);
     else takeView(null, "");
     return;
   }
@@ -157,7 +162,7 @@ function onKey(event) {
   const typing = document.querySelector("dialog[open]") || event.target.closest?.("input, select");
   if (typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
   const act = ACTIONS.find(([key]) => key === event.key.toLowerCase())?.[2];
-  if (/^[1-9]$/.test(event.key)) choose(choicesFor(current.view)[Number(event.key) - 1]);
+  if (event.key.length === 1 && KEYS.includes(event.key)) choose(choicesFor(current.view)[KEYS.indexOf(event.key)]);
   else if (act) act();
   else return;
   event.preventDefault();

@@ -8,6 +8,8 @@ function showProgress() {
   showBalance();
   showSuspects();
   byId("finish").disabled = state.finish.state === "writing";
+  byId("writing").hidden = state.finish.state !== "writing";
+  byId("fitting").hidden = !isBehind();
   const done = state.finish.state === "written";
   const link = make("a", { href: "report", target: "_blank", rel: "noopener" }, "Open the report");
   byId("finished").replaceChildren(shown(state.finish.message), ...(done ? [" ", link] : []));
@@ -27,8 +29,9 @@ function showFacts() {
     [
       "Estimated accuracy",
       last ? wholePercent(last[1]) : "–",
-      last ? `95% interval ${span(last[2], last[3])}` : "takes two labels of some class",
+      last ? `95% interval ${span(last[2], last[3])}. ${restsOn()}` : "takes two labels of some class",
     ],
+    ...(state.forecast ? [forecastFact(...state.forecast)] : []),
   ];
   const cells = facts.map(([name, value, remark]) =>
     make(
@@ -40,6 +43,18 @@ function showFacts() {
     ),
   );
   byId("facts").replaceChildren(...cells);
+}
+
+function restsOn() {
+  if (!state.suggested) return "It rests on all labels.";
+  const some = counted(state.restsOn ?? 0, "label");
+  return `It rests on ${some} of random nodes or your own, not on those that were suggested, which are harder.`;
+}
+
+function forecastFact(more, low, high) {
+  const points = (gain) => `${gain < 0 ? "−" : "+"}${Math.abs(Math.round(100 * gain))}`;
+  const words = `of accuracy, in 80 of 100 cases, going by learning curves of other graphs`;
+  return [`${more} more labels`, `${points(low)} to ${points(high)} points`, words];
 }
 
 // Every estimate so far, the latest first.
@@ -66,8 +81,10 @@ function showBalance() {
 }
 
 function showSuspects() {
+  const [changed, confirmed] = state.lookedAgain;
+  const again = changed + confirmed ? ` Looked at again: ${changed} changed, ${confirmed} confirmed.` : "";
   if (state.suspects.length === 0) {
-    byId("suspects").replaceChildren(make("p", { class: "quiet" }, "No label is in doubt."));
+    byId("suspects").replaceChildren(make("p", { class: "quiet" }, `No label is in doubt.${again}`));
     return;
   }
   const items = state.suspects.map(([id, name, given, suggested, probability]) => {
@@ -83,5 +100,8 @@ function showSuspects() {
     button.addEventListener("click", () => ask(id, why));
     return make("li", {}, button);
   });
-  byId("suspects").replaceChildren(make("ul", { class: "list" }, ...items));
+  byId("suspects").replaceChildren(
+    ...(again ? [make("p", { class: "quiet" }, again)] : []),
+    make("ul", { class: "list" }, ...items),
+  );
 }

@@ -8,8 +8,8 @@ const ACTIONS = [
   ["y", "Confirm", () => confirmLabel()],
   ["/", "Search", () => openSearch()],
 ];
+const KEYS = "123456789abdefghijklmopqrtvwxz"; // of the classes: letters that no action has
 const current = { id: null, why: "", view: null };
-const KEYS = 9; // of the first classes, 1 to 9
 const LONG = 30; // letters of a value from which it gets a separate line
 let drawingLater = 0;
 
@@ -69,14 +69,14 @@ function knownWords(view) {
   if (view === null) return [];
   if (view.label === null) return ["It has no label."];
   const k = state.classes.indexOf(view.label);
-  return ["Its label is ", className(k), ". Press a number to change it, y to confirm it."];
+  return ["Its label is ", className(k), ". Press the key of another class to change it, y to confirm it."];
 }
 
 // In one order for all nodes as long as each class has a key; of more, the most probable first.
 function choicesFor(view) {
   const order = state.classes.map((_, k) => k);
   const p = view?.probabilities;
-  return p && order.length > KEYS ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
+  return p && order.length > KEYS.length ? order.sort((a, b) => p[b] - p[a] || a - b) : order;
 }
 
 function showChoices(view) {
@@ -86,7 +86,7 @@ function showChoices(view) {
     const button = make(
       "button",
       { type: "button", "aria-pressed": String(view?.label === state.classes[k]) },
-      at < KEYS ? make("kbd", {}, String(at + 1)) : make("span", {}),
+      at < KEYS.length ? make("kbd", {}, KEYS[at]) : make("span", {}),
       className(k),
       make("span", { class: "track", "aria-hidden": "true" }, make("i", { style })),
       make("span", { class: "number" }, p === undefined ? "" : percent(p)),
@@ -95,6 +95,7 @@ function showChoices(view) {
     button.addEventListener("click", () => choose(k));
     return make("li", {}, button);
   });
+  byId("choices").className = rows.length > KEYS.length ? "many scrolled" : rows.length > 9 ? "many" : "";
   byId("choices").replaceChildren(...rows);
 }
 
@@ -145,7 +146,8 @@ function choose(k) {
   const { id, view } = current;
   if (view === null || !(k < state.classes.length)) return;
   const label = state.classes[k];
-  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${label}`);
+  const words = view.label === null || view.label === label ? label : `${view.label} → ${label}`;
+  send("answer", { do: "label", id, label, seen: view.label }, `${shortened(view.name, 40)}: ${words}`);
 }
 
 function putAside(what) {

@@ -1,0 +1,65 @@
+"""What the page asks about: from nothing, some nodes at random, suspect labels again."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+
+from nodecopy.annotate import Session
+from nodecopy.annotate.refit import Fit
+from nodecopy.estimator.assessment import SuspectLabel
+from tests.annotate.conftest import CLASSES, Tables
+from tests.csv_files import read_csv
+from tests.waiting import wait_until
+
+
+def answer(session: Session, truth: dict[str, str]) -> str:
+    """Answer the next question when the fit knows of all earlier ones; return its node."""
+    assert wait_until(lambda: session.next_nodes() and not session.state()["busy"])
+    (id,) = session.next_nodes(1)
+    session.label(id, session.add_class(truth[id]), None)
+    return id
+
+
+def test_labelling_starts_from_nothing_and_one_in_four_is_random(
+    tables: Tables, opened: Callable[..., Session]
+) -> None:
+    session = opened(tables.settings())
+    assert session.state()["labels"] == 0
+    ids = [answer(session, tables.truth) for _ in range(6)]
+    session.close()
+    session = opened()  # what was chosen how is kept, and goes on as before
+    ids += [answer(session, tables.truth) for _ in range(6)]
+    chosen = {row["id"]: row["chosen"] for row in read_csv(tables.run / "labels.csv")}
+    assert list(chosen) == ids
+    assert Counter(chosen.values()) == {"suggested": 9, "random": 3}
+    assert [chosen[id] for id in ids][3::4] == ["random"] * 3
+    assert set(tables.labels().values()) == set(CLASSES)
+    assert wait_until(lambda: session.state()["restsOn"] == 3 and not session.state()["busy"])
+    session.finish()
+    session.close()
+    figures = json.loads((tables.run / "summary.json").read_text())
+    assert figures["estimated_accuracy"]["num_labels"] == 3
+    assert opened().state()["suggested"] == 9
+
+
+def test_a_suspect_label_is_asked_about_again_as_a_fifth_question(
+    tables: Tables, opened: Callable[..., Session]
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    for _ in range(4):
+        answer(session, tables.truth)
+    assert wait_until(lambda: not session.state()["busy"])
+    doubted = next(iter(session.answers.labels))
+    given = CLASSES.index(session.answers.labels[doubted])
+    fit = session._fit
+    assert fit is not None
+    suspect = SuspectLabel(doubted, given, (given + 1) % 3, 0.9)
+    session._publish(Fit(fit.labels, fit.suggestions, suspects=(suspect,)))
+    state = session.state()
+    assert (state["next"][0], state["why"][0]) == (doubted, "again")
+    session.put_aside(doubted, "confirm")
+    state = session.state()
+    assert "again" not in state["why"]
+    assert state["lookedAgain"] == [0, 1]
