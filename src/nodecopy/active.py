@@ -124,14 +124,19 @@ def random_nodes(allowed: ArrayLike, count: int, seed: int) -> NDArray[np.int64]
 
 
 def embedding(
-    graph: Graph, features: FeatureMatrix, seed: int, nodes: NDArray[np.int64] | None = None
+    graph: Graph,
+    features: FeatureMatrix,
+    seed: int,
+    nodes: NDArray[np.int64] | None = None,
+    *,
+    centred: bool = True,
 ) -> NDArray[np.float32]:
     """Return what the networks see of some nodes, or of all, in few numbers of unit length [n, 64].
 
-    That is P²X less its mean, with P a step of a random walk on the graph with self-loops. Of more
-    than 64 features, 64 directions are kept: the leading ones of PX at a sample of nodes (Halko,
-    Martinsson and Tropp 2011, "Finding structure with randomness"). Few columns of all nodes are
-    held at a time, in single precision.
+    That is P²X, less its mean if centred, with P a step of a random walk on the graph with
+    self-loops. Of more than 64 features, 64 directions are kept: the leading ones of PX at a sample
+    of nodes (Halko, Martinsson and Tropp 2011, "Finding structure with randomness"). Few columns of
+    all nodes are held at a time, in single precision.
     """
     X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
     largest = max(float(X.max()), -float(X.min()))
@@ -157,7 +162,9 @@ def embedding(
         moved = np.asarray(walk @ columns)  # and below: P times columns
         moved += columns
         moved *= scale
-        seen[:, block] = (last @ moved + moved[rows]) * scale[rows] - share.T @ moved
+        seen[:, block] = (last @ moved + moved[rows]) * scale[rows]
+        if centred:
+            seen[:, block] -= share.T @ moved
     length = np.linalg.norm(seen, axis=1, keepdims=True)
     return np.divide(seen, length, out=np.zeros_like(seen), where=length > 0)
 

@@ -42,7 +42,7 @@ def novelty(
     It is zero for labelled nodes.
 
     Args:
-        seen: the `nodecopy.active.embedding` of the nodes [N, 64].
+        seen: the `nodecopy.active.embedding` of the nodes, not centred [N, 64].
         labels: class numbers, -1 where unknown [N].
         probabilities: of the classes [N, K].
         seed: of the nodes that others are compared with.

@@ -160,10 +160,8 @@ class LabelledNodes:
     def novelty(self, posterior: Posterior) -> NDArray[np.float64]:
         """Return how probable it is that nodes belong to none of the classes; see `novelty`."""
         count = len(posterior.probabilities)
-        seen = self.embedding(0)
-        if seen is None:
-            seen = embedding(self.graph, self.compared, 0, np.arange(count))
-        return novelty(seen[:count], self.labels.numbers[:count], posterior.probabilities)
+        seen = embedding(self.graph, self.compared, 0, np.arange(count), centred=False)
+        return novelty(seen, self.labels.numbers[:count], posterior.probabilities)
 
     def suggest(
         self, posterior: Posterior | None, count: int, seed: int, excluded: ArrayLike = ()

@@ -21,6 +21,10 @@ function fillPanel(panel, node) {
   panel.append(verdict(node));
   if (hasClass) {
     panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
+    if (nodes.none[node] >= 50) {
+      const none = percent(nodes.none[node] / 1000);
+      panel.append(make("p", { class: "quiet" }, `With a probability of ${none} it belongs to none of the classes.`));
+    }
     panel.append(...evidenceParts(data.evidence[node] ?? null));
     panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
   }

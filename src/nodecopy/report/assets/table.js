@@ -23,13 +23,6 @@ const COLUMNS = [
   inDoubt("fromModel", "Between methods", "6.5rem"),
   inDoubt("fromGraph", "Between networks", "6.5rem"),
   inDoubt("fromWeights", "Within a network", "6.5rem"),
-  {
-    key: "none",
-    title: "None of these",
-    width: "6.5rem",
-    number: true,
-    cell: (i) => percent(nodes.none[i] / 1000),
-  },
   inWhole("degree", "Degree", "5rem"),
   inWhole("setSize", "Set size", "5rem"),
 ].filter(({ key }) => !/^(from|set)/.test(key) || matters(key));
