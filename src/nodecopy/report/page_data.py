@@ -153,9 +153,9 @@ def _summary(result: LabelledGraph) -> list[str]:
             f"About {estimate.accuracy:.0%} of the predictions can be expected to be right (95% "
             f"interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
             f"{counted(len(validation.nodes), 'held-out label')}, of which "
-            f"{validation.scores.accuracy:.0%} were predicted, and from the confidence of the "
-            "predictions. It holds for nodes like the labelled ones, and if the known labels are "
-            "right."
+            f"{validation.scores.accuracy:.0%} were predicted correctly, and from the confidence "
+            "of the predictions. It holds for nodes like the labelled ones, and if the known "
+            "labels are right."
         )
     return [
         f"{counted(known, 'node')} of {len(labels):,} came with a label. From these, the other "
