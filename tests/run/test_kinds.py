@@ -64,7 +64,7 @@ def test_only_customers_are_predicted_suggested_and_counted(shop: Path, capsys) 
 def test_a_model_needs_no_option_for_tables_that_have_grown(shop: Path) -> None:
     assert cli.main(["fit", *TABLES, "--labels=labels.csv", "--method=fast", "--out=run"]) == 0
     with Path("purchases.csv").open("a") as file:
-        file.write("c99,s0\nc99,s77\nc0,s77\n")
+        file.write("c99,s0\nc99,s77\nc0,s77\nc99,in no table\n")
     Path("people.csv").write_text(Path("customers.csv").read_text() + "c99,41\n")
     with Path("shops.csv").open("a") as file:
         file.write("s77,Shop 77,cake\n")

@@ -81,17 +81,21 @@ class KindEncoder:
         """Return the features of every node [N, D]; those of its kind have rows of unit length."""
         from sklearn.preprocessing import normalize
 
-        blocks: list[Any] = []
-        for kind, encoder in self.encoders.items():
-            own = columns.get(kind)
-            if encoder is None:
-                blocks.append(sp.csr_array((kinds.get(kind, 0), 0), dtype=np.float32))
+        widths = [0 if own is None else sum(own.widths) for own in self.encoders.values()]
+        begin = dict(zip(self.encoders, np.cumsum([0, *widths]).tolist(), strict=False))
+        rows: list[Any] = []
+        for kind, count in kinds.items():
+            encoder, own = self.encoders.get(kind), columns.get(kind)
+            if encoder is None:  # without columns, or unknown to the model
+                rows.append(sp.csr_array((count, sum(widths)), dtype=np.float32))
                 continue
             if own is None:
                 raise DatasetError(f"the columns of {kind!r} are missing: the model needs them")
             features = sp.csr_array(encoder.apply(own))
-            blocks.append(normalize(features) if len(encoder.widths) == 1 else features)
-        return sp.csr_array(sp.block_diag(blocks), dtype=np.float32)
+            features = normalize(features) if len(encoder.widths) == 1 else features
+            parts = features.data, features.indices + begin[kind], features.indptr
+            rows.append(sp.csr_array(parts, shape=(count, sum(widths))))
+        return sp.csr_array(sp.vstack(rows), dtype=np.float32)
 
     @property
     def kinds(self) -> dict[str, Kind]:
