@@ -88,6 +88,7 @@ def main(
     description: str,
     tables: Callable[[Mapping[Key, Row]], str],
     figure: Callable[[Mapping[Key, Row]], bytes] | None = None,
+    block: str = "results",
 ) -> None:
     """Compute the rows that are asked for and missing; publish the tables and the figure."""
     parser = arguments(comparison, description)
@@ -95,7 +96,7 @@ def main(
         parser.add_argument("--figure", type=Path, help="draw the curves into this SVG file")
     chosen = parser.parse_args()
     rows = compute(comparison, chosen)
-    publish(tables(rows), chosen.page)
+    publish(tables(rows), chosen.page, block)
     if figure is not None and chosen.figure:
         chosen.figure.write_bytes(figure(rows))
 

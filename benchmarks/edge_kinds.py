@@ -1,7 +1,7 @@
 """Several kinds of edges, and edges with a direction: the default beside every single reading.
 
     OMP_NUM_THREADS=1 python -m benchmarks.edge_kinds [--trials 10] [--only citations]
-    python -m benchmarks.edge_kinds --show --page docs/edge-kinds.md
+    python -m benchmarks.edge_kinds --show --page docs/kinds.md
     python -m benchmarks.edge_kinds reading      # the time to read 5 million edges with kinds
 
 1,200 nodes of 5 classes, 8 words each as in benchmarks/kinds.py. In a kind that agrees, most edges

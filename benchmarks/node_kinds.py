@@ -1,7 +1,7 @@
 """Two kinds of nodes, customers and shops: the default beside every single reading.
 
     OMP_NUM_THREADS=1 python -m benchmarks.node_kinds [--trials 10] [--only many]
-    python -m benchmarks.node_kinds --show --page docs/node-kinds.md
+    python -m benchmarks.node_kinds --show --page docs/kinds.md
 
 600 customers of 4 classes with three numbers each buy at shops of 8 types, which each class likes
 more or less; a shop has a category, its type in 7 of 10 cases, and a text of 10 words, of which 3
@@ -107,6 +107,7 @@ class Projection:
         return GivenProbabilities(np.concatenate([p, others]))
 
 
+BLOCK = "nodes"
 COMPARISON = Comparison(
     cases={name: partial(problem, name) for name in CASES},
     methods={
@@ -121,4 +122,4 @@ COMPARISON = Comparison(
 
 
 if __name__ == "__main__":
-    main(COMPARISON, __doc__, partial(tables, COMPARISON))
+    main(COMPARISON, __doc__, partial(tables, COMPARISON), block=BLOCK)

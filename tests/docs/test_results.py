@@ -50,11 +50,12 @@ def block(tables: Callable[[dict], str], rows: Path, name: str = "results") -> C
     return lambda page: replace_block(page, tables(compared.read_rows(ROOT / rows)), name)
 
 
-def comparison_block(comparison: Comparison) -> Callable[[str], str]:
-    return block(lambda rows: compared.tables(comparison, rows), comparison.rows)
+def comparison_block(comparison: Comparison, name: str = "results") -> Callable[[str], str]:
+    return block(lambda rows: compared.tables(comparison, rows), comparison.rows, name)
 
 
 DEBIAN = debian_tables.comparison(Path())
+NODES = comparison_block(node_kinds.COMPARISON, node_kinds.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 
 PAGES: dict[str, Callable[[str], str]] = {
@@ -62,9 +63,8 @@ PAGES: dict[str, Callable[[str], str]] = {
     "beyond.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
-    "edge-kinds.md": comparison_block(edge_kinds.COMPARISON),
     "explanations.md": block(explanations.tables, explanations.COMPARISON.rows),
-    "node-kinds.md": comparison_block(node_kinds.COMPARISON),
+    "kinds.md": lambda page: NODES(comparison_block(edge_kinds.COMPARISON)(page)),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
     "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),
