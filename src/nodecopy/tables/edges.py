@@ -24,7 +24,7 @@ from nodecopy.tables.columns import (
 )
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, open_table, paths_of
-from nodecopy.tables.ids import IN_EDGES
+from nodecopy.tables.ids import IN_EDGES, number_values
 from nodecopy.tables.options import NO_KIND, RepeatedEdges
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
@@ -121,14 +121,11 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
 
 def fetch_edges(db: Database) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    kinds: list[str] = []
+    kinds: tuple[str, ...] = ()
     of_kind, joined = "", ""
     if "kind" in db.types("edges"):
-        number = "CAST(row_number() OVER (ORDER BY kind) - 1 AS USMALLINT) AS number"
-        different = "(SELECT DISTINCT kind FROM edges)"
-        db.run(f"CREATE TEMP TABLE kinds AS SELECT kind, {number} FROM {different}")
-        kinds = db.column("SELECT kind FROM kinds ORDER BY number")
-        of_kind, joined = ", kinds.number", " JOIN kinds USING (kind)"
+        kinds = tuple(map(str, number_values(db, "kinds", "kind", "number", "edges")))
+        of_kind, joined = ", CAST(kinds.number AS USMALLINT) AS number", " JOIN kinds USING (kind)"
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
         f"SELECT s.i AS s, t.i AS t{weight}{of_kind} FROM edges JOIN nodes AS s "
@@ -138,7 +135,7 @@ def fetch_edges(db: Database) -> EdgeRows:
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
     pairs = np.stack([rows["s"], rows["t"]], axis=1)
-    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), tuple(kinds))
+    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), kinds)
 
 
 def build_graph(
