@@ -33,7 +33,7 @@ NOT_SAVED = {"saved": False}
 _ENTRY, _VERSION = "nodecopy", 5
 _LARGEST = float(np.finfo(np.float32).max)
 # What a file that holds something else than it should may raise.
-_DAMAGE = (
+DAMAGE = (
     ValueError,
     TypeError,
     LookupError,
@@ -103,7 +103,7 @@ def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
         value = _decode(content["value"], arrays)
         if not isinstance(value, kind):
             raise FormatError(f"it holds a {type(value).__name__}, not a {kind.__name__}")
-    except (OSError, SafetensorError, *_DAMAGE) as error:
+    except (OSError, SafetensorError, *DAMAGE) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise FormatError(f"cannot read {path}: {reason}") from error
     return value

@@ -24,22 +24,13 @@ from nodecopy.calibration.held_out import HeldOut
 from nodecopy.classifiers import Fitted, Placement
 from nodecopy.data.kernel_map import FittedKernelMap
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.graph import Graph, reach
-from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.evidence import (
-    OF_NODES,
-    EvidenceOf,
-    HasEvidence,
-    Surroundings,
-    Terms,
-)
+from nodecopy.graph import Graph
+from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
 from nodecopy.nn.features import unit_rows
 from nodecopy.posterior import predicted_by
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
-# Nodes around an explained one that count, where a model was fitted within a part of a graph.
-_AROUND = 20_000
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # The term of what all numeric columns add together, see `_by_column`.
@@ -120,51 +111,22 @@ class Leads:
     def __init__(
         self, model: Fitted, graph: Graph, features: FeatureMatrix, *, fitted_to: bool
     ) -> None:
-        self._model, self._graph, self._features = model, graph, features
+        self._features = features
         self._pooled = model if isinstance(model, Pooled) else None
-        self._known = model.probabilities if fitted_to else None
-        self._within: NDArray[np.int64] | None = None
-        self._labels = np.zeros(0, np.int64)
-        if self._pooled is not None:
-            part, held_out = self._pooled.part, self._pooled.held_out
-            self._within = None if part is None else part.nodes
-            self._labels = np.concatenate([held_out.nodes, held_out.single])
-        if self._within is None:
-            known = None if fitted_to else np.arange(len(model.probabilities))
-            self._parts = self._parts_on(graph, features, known, self._labels)
-
-    def of(self, nodes: Sequence[int]) -> list[Lead]:
-        """Return the leads of some nodes; those of a pair of classes cost little more than one."""
-        chosen = np.array(nodes, np.int64)
-        if self._within is None:
-            return self._leads(self._parts, self._features, chosen)
-        near = reach(self._graph, chosen, Diffusion().coefficients, _AROUND + len(chosen)).nodes
-        part = np.union1d(self._within, near)
-        features, graph = self._features[part], self._graph.induced(part)
-        inside, labels, places = (
-            np.searchsorted(part, some) for some in (self._within, self._labels, chosen)
-        )
-        leads = self._leads(self._parts_on(graph, features, inside, labels), features, places)
-        moved = [_renumbered(lead, part) for lead in leads]
-        if self._known is not None:
-            moved = list(map(_adjusted, moved, self._known[chosen]))
-        return moved
-
-    def _parts_on(
-        self,
-        graph: Graph,
-        features: FeatureMatrix,
-        nodes: NDArray[np.int64] | None,
-        labels: NDArray[np.int64],
-    ) -> list[Part]:
+        known = None if fitted_to else np.arange(len(model.probabilities))
         if self._pooled is None:
-            return [part_of(self._model, 1.0, None, Surroundings(graph, features, nodes))]
+            self._parts = [part_of(model, 1.0, None, Surroundings(graph, features, known))]
+            return
+        if self._pooled.part is not None:
+            known = self._pooled.part.nodes
+        held_out = self._pooled.held_out
+        labels = np.concatenate([held_out.nodes, held_out.single])
         few = 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / graph.num_nodes)
-        return self._pooled.parts(graph, features, nodes, labels if few else None)
+        self._parts = self._pooled.parts(graph, features, known, labels if few else None)
 
-    def _leads(
-        self, parts: list[Part], features: FeatureMatrix, nodes: NDArray[np.int64]
-    ) -> list[Lead]:
+    def of(self, numbers: Sequence[int]) -> list[Lead]:
+        """Return the leads of some nodes; those of a pair of classes cost little more than one."""
+        nodes, parts = np.array(numbers, np.int64), self._parts
         each = [_calibrated(part, nodes) for part in parts]
         mixture = sum(part.weight * p for part, p in zip(parts, each, strict=True))
         assert isinstance(mixture, np.ndarray)  # a model has a component
@@ -181,7 +143,7 @@ class Leads:
                 scale = after / before if abs(before) > _LEAST else 1.0
                 terms, labels = _times(scale, terms), _times(scale, labels)
                 if self._pooled is not None and self._pooled.features is not None:
-                    terms = _by_column(self._pooled.features, features, int(nodes[at]), terms)
+                    terms = _by_column(self._pooled.features, self._features, int(nodes[at]), terms)
                 terms["class prior", 0] = float(end - after)
                 two = float(final[at, a]), float(final[at, b])
                 leads[at] = Lead(a, b, two, terms, labels)
@@ -253,23 +215,3 @@ def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, term
     parts = values.sum() - without
     split: Terms = {("column", d): float(value) for d, value in enumerate(parts)}
     return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
-
-
-def _adjusted(lead: Lead, p: NDArray[np.float64]) -> Lead:
-    """Return a lead with the probabilities of the whole graph; the difference is not explained."""
-    two = float(p[lead.a]), float(p[lead.b])
-    rest = (two[0] - two[1]) - (lead.probabilities[0] - lead.probabilities[1])
-    terms = lead.terms | {("not explained", 0): lead.terms["not explained", 0] + rest}
-    return lead._replace(probabilities=two, terms=terms)
-
-
-def _renumbered(lead: Lead, nodes: NDArray[np.int64]) -> Lead:
-    """Return a lead with nodes of a part under their numbers in the whole graph."""
-
-    def moved(terms: Terms) -> Terms:
-        return {
-            (kind, int(nodes[number]) if kind in OF_NODES else number): value
-            for (kind, number), value in terms.items()
-        }
-
-    return lead._replace(terms=moved(lead.terms), labels=moved(lead.labels))

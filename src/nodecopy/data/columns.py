@@ -95,7 +95,7 @@ class NodeColumns:
             if reason:
                 reasons[column] = reason
         names = [column for column, look in looks.items() if look.may_be_name]
-        called = [column for column in names if _plain(column).endswith(_NAMES)]
+        called = [column for column in names if plain_name(column).endswith(_NAMES)]
         distinct = [c for c in names if kinds[c] == "text" and looks[c].is_name]
         if "name" not in kinds.values() and names and (called or distinct):
             name = (called or distinct)[0]
@@ -248,5 +248,6 @@ class _Look(NamedTuple):
         return self.distinct == self.known and self.words <= _SENTENCE
 
 
-def _plain(column: str) -> str:
+def plain_name(column: str) -> str:
+    """Return the name of a column without case, spaces and punctuation."""
     return "".join(filter(str.isalnum, column.casefold()))

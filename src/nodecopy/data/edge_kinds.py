@@ -42,10 +42,8 @@ def graph_of_edge_types(
         repeated: Duplicates = "merge" if given is None else "sum"
         graph = Graph.from_edges(num_nodes, index.T, given, directed=True, duplicates=repeated)
         back = graph.transpose().digest()
-        if back == graph.digest():
-            kinds[name] = graph.symmetrise()
-        elif graph.digest() not in reverse:
-            kinds[name] = graph
+        if graph.digest() not in reverse:
+            kinds[name] = graph.symmetrise() if back == graph.digest() else graph
             reverse.add(back)
     return join_kinds(kinds)
 

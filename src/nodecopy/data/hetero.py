@@ -68,8 +68,8 @@ def read_kinds(
     """
     data = graph if hasattr(graph, "edge_types") else None
     if data is not None:
-        X = X or {kind: getattr(data[kind], "x", None) for kind in data.node_types}
-        sizes = {kind: int(data[kind].num_nodes) for kind in data.node_types}
+        X = X or {kind: data[kind].x for kind in data.node_types if "x" in data[kind]}
+        X = {kind: data[kind].num_nodes for kind in data.node_types} | dict(X)
         graph = data.edge_index_dict
     if not isinstance(X, Mapping):
         raise GraphError(
@@ -77,12 +77,10 @@ def read_kinds(
         )
     columns = {kind: _columns(kind, x, encoder) for kind, x in X.items()}
     names = None
-    if not _has_typed_edges(graph):
-        whole = read_graph(graph)
-        sizes = {kind: 0 if own is None else len(own.absent) for kind, own in columns.items()}
+    typed = _has_typed_edges(graph)
+    sizes = _sizes(graph if typed else {}, X, columns)
+    if not typed:
         names = [name for x in X.values() for name in _index(x)]
-    elif data is None:
-        sizes = _sizes(graph, X, columns)
     if first is None:
         first, y = _labelled(data, sizes, names, y)
     order = [first, *(kind for kind in sizes if kind != first)]
@@ -90,10 +88,10 @@ def read_kinds(
         given = spans(sizes)
         names = [name for kind in order for name in names[given[kind]]]
     sizes = {kind: sizes[kind] for kind in order}
-    if _has_typed_edges(graph):
+    if names is None:
         joined = _joined(graph, sizes)
     else:
-        assert names is not None
+        whole = read_graph(graph)
         places = node_places("X", list(whole.names or ()), len(names), names)
         joined = renumbered_graph(whole.graph, places, len(names))
     ordered = {kind: columns.get(kind) for kind in order}
@@ -137,7 +135,7 @@ def _sizes(
         if not isinstance(key, tuple) or len(key) not in (2, 3):
             raise GraphError(f"edges between kinds of nodes are {_EDGES}; got the key {key!r}")
         for kind, ends in zip((key[0], key[-1]), to_matrix(index), strict=True):
-            if columns.get(kind) is None and kind not in sizes:
+            if kind not in sizes:
                 sizes[kind] = int(ends.max(initial=-1)) + 1
     return sizes
 
@@ -162,12 +160,11 @@ def _joined(edges: Mapping[Any, Any], sizes: NodeKinds) -> Graph:
                 )
         moved = ends.astype(np.int64) + np.array([[start[key[0]]], [start[key[-1]]]])
         if key[0] != key[-1]:
-            moved = np.unique(np.hstack([moved, moved[::-1]]), axis=1)
-        if not any(np.array_equal(moved, other) for other in kinds.values()):
-            kinds[" ".join(map(str, key))] = moved
+            moved = np.hstack([moved, moved[::-1]])
+        kinds[" ".join(map(str, key))] = moved
     graph = graph_of_edge_types(kinds, sum(sizes.values()))
-    one = len(graph.kinds) == 1 and not any(kind.directed for kind in graph.kinds.values())
-    return next(iter(graph.kinds.values())) if one else graph
+    first, *others = graph.kinds.values()
+    return graph if others or first.directed else first
 
 
 def _labelled(

@@ -131,9 +131,7 @@ class KindEncoder:
         """Tell whether a feature means the same to both; two fits seldom agree."""
         theirs: dict[str, ColumnEncoder | None] = getattr(other, "encoders", {})
         return self.encoders.keys() == theirs.keys() and all(
-            own is theirs[kind]
-            if own is None or theirs[kind] is None
-            else own.agrees_with(theirs[kind])
+            theirs[kind] is None if own is None else own.agrees_with(theirs[kind])
             for kind, own in self.encoders.items()
         )
 

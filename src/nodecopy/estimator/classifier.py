@@ -37,7 +37,7 @@ from nodecopy.estimator.names import NodeNames, numbers_in_fit
 from nodecopy.estimator.nodes import LabelledNodes, renumbered
 from nodecopy.estimator.notebook import summary_html
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
-from nodecopy.estimator.scaling import Normalise, Scaling
+from nodecopy.estimator.scaling import Normalise
 from nodecopy.executors import check_executor, opened
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
@@ -503,11 +503,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().state.model
 
     @property
-    def scaling_(self) -> Scaling:
-        """How features are scaled."""
-        return self._fitted().state.scaling
-
-    @property
     def encoder_(self) -> Encoder | None:
         """How features were made of the columns of a table or DataFrame; None for a matrix."""
         return self._fitted().state.encoder
@@ -522,11 +517,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def kinds_(self) -> dict[str, int]:
         """How many nodes of each kind were fitted to, that with classes first; {} for one kind."""
         return self._fitted().state.kinds
-
-    @property
-    def hubs_(self) -> NDArray[np.int64] | None:
-        """The node of each column of `structural_features` [D]; None where features were given."""
-        return self._fitted().state.hubs
 
     @property
     def nodes_(self) -> LabelledNodes:

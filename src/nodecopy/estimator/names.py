@@ -51,21 +51,21 @@ class NodeNames:
         if values is None or values.dtype.kind == "b" or not values.size:
             return node_numbers(nodes, self.count, what)
         values = values.tolist() if hasattr(nodes, "dtype") else list(nodes)
-        places = [self._number.get(name, -1) for name in values]
+        places = self.places(values)
         if -1 in places and _integers(values) and not _integers(self._number):
             return node_numbers(nodes, self.count, what)
         for name, place in zip(values, places, strict=True):
             if not 0 <= place < self.count:
                 raise ModelError(self._unknown(name, place))
-        return np.array(places, np.int64)
+        return places
 
     def named(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
         """Return the names of nodes, or their numbers."""
         return numbers if self.names is None else self.names[numbers]
 
-    def places(self, names: NDArray[Any]) -> NDArray[np.int64]:
+    def places(self, names: Iterable[Hashable]) -> NDArray[np.int64]:
         """Return the numbers of names, -1 where they are new [n]."""
-        return np.array([self._number.get(name, -1) for name in names.tolist()], np.int64)
+        return np.array([self._number.get(name, -1) for name in names], np.int64)
 
     @cached_property
     def _number(self) -> dict[Hashable, int]:
@@ -127,7 +127,7 @@ def numbers_in_fit(
                 "the nodes of this graph have names, and those of the fit are not known: give a "
                 "matrix or edge_index with the nodes in the order of the fit, new ones after them"
             )
-        return fitted.places(names.names)
+        return fitted.places(names.names.tolist())
     if not given.kinds:
         return None
     numbers = np.full(given.graph.num_nodes, -1, np.int64)

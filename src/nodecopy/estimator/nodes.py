@@ -240,9 +240,8 @@ def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> Gr
         encoder = ColumnEncoder.fit(columns)
     except DatasetError:  # nothing in them can be used
         return given
-    features = (
-        stored_by_density(encoder.apply(columns)) if not encoder.blocks else encoder.apply(columns)
-    )
+    features = encoder.apply(columns)
+    features = features if encoder.blocks else stored_by_density(features)
     return given._replace(features=features, encoder=encoder)
 
 

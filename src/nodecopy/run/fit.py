@@ -29,8 +29,8 @@ from nodecopy.tables.inspection import Inspection, inspect_table
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
-# Nodes that are explained on the page of a run.
-_EXPLAINED = 300
+# Nodes that are explained on the page of a run, and nodes of a graph beyond which none is.
+_EXPLAINED, _MOST_NODES = 300, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +142,8 @@ class LabelledGraph:
     @cached_property
     def explanations(self) -> dict[int, Explanation]:
         """Why nodes have their class: of those in the lists, and of the least certain ones."""
+        if len(self.table.ids) > _MOST_NODES:
+            return {}
         lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
         if self.suspect_labels is not None:
             lists.insert(1, self.suspect_labels.nodes)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nodecopy.data.columns import plain_name
 from nodecopy.data.label_values import UNKNOWN_TEXTS
 from nodecopy.errors import DatasetError
 from nodecopy.tables.options import TableOptions
@@ -36,7 +37,7 @@ class Kind:
         >>> EDGES.role("Source ID"), EDGES.role("year")
         ('source', None)
         """
-        plain = "".join(filter(str.isalnum, name.casefold()))
+        plain = plain_name(name)
         return next((role for role, words in self.roles.items() if plain in words.split()), None)
 
     def roles_of(self, names: Sequence[str]) -> list[str | None]:
@@ -155,8 +156,8 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
     id = asked.get("id", roles.index("id") if "id" in roles else 0)
     # Of "Kunden-Nr;Name" the first column is the id, of "age;name" the second.
     if table.names[id].strip().casefold() == "name" and "id" not in asked:
-        first = "".join(filter(str.isalnum, table.names[0].casefold()))
-        id = 0 if table.types[0] == "VARCHAR" or first.endswith(_ID_ENDS) else id
+        ends = plain_name(table.names[0]).endswith(_ID_ENDS)
+        id = 0 if table.types[0] == "VARCHAR" or ends else id
     others = [place for place in table.named_places if place != id]
     if not others:
         raise DatasetError(f"{table.path} has an id in each row, but no other column")

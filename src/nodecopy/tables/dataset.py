@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,7 @@ from nodecopy.progress import Progress
 from nodecopy.tables.columns import quoted
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.formats import PathLike, is_above_ids
+from nodecopy.tables.formats import PathLike, is_above_ids, paths_of
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import Labelling, load_labels, number_labels
@@ -168,12 +166,11 @@ def read_tables(
         notes = [note for table in tables.values() for note in table.notes]
         notes += of_kinds
         notes += _node_notes(db, sources, ids)
-        edge_path = db.loaded["edges"][0].path
-        files = [edges] if isinstance(edges, (str, os.PathLike)) else edges
     done(3)
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
-    of_edges = [f"{', '.join(Path(file).name for file in files)}: {note}" for note in of_edges]
+    files = [path.name for path in paths_of(edges)]
+    of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
     of_nodes, names = [NO_FEATURES], _names(columns, sizes)
     features: Features
     if not columns or encoder is None:
@@ -183,7 +180,7 @@ def read_tables(
         features, feature_names = _encoded(encoder, columns, sizes), encoder.feature_names
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     done(4)
-    name = edge_path.name.split(".")[0] or edge_path.name
+    name = files[0].split(".")[0] or files[0]
     return TableDataset(
         NodeDataset(name, graph, features, known.labels, known.class_names),
         ids,
@@ -260,9 +257,6 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
     names = {kind: own.names for kind, own in columns.items()}
     if all(own is None for own in names.values()):
         return None
-    if not sizes:
-        (one,) = names.values()
-        return one
     no_names = {kind: np.full(size, "", object) for kind, size in sizes.items()}
     known = {kind: own for kind, own in names.items() if own is not None}
     return np.concatenate(list((no_names | known).values()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -25,9 +23,9 @@ from nodecopy.tables.columns import (
     read_string,
 )
 from nodecopy.tables.database import Database
-from nodecopy.tables.formats import PathLike, open_table
-from nodecopy.tables.ids import IN_EDGES
-from nodecopy.tables.options import NO_KIND, RepeatedEdges, TableOptions
+from nodecopy.tables.formats import PathLike, open_table, paths_of
+from nodecopy.tables.ids import IN_EDGES, number_values
+from nodecopy.tables.options import NO_KIND, RepeatedEdges
 
 # Bytes per row while a graph is made: indices, weights, keys to sort.
 _ROW_BYTES = 80
@@ -57,7 +55,7 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike], max_memory: i
         edges: the file, or several.
         max_memory: bytes that their rows may take as arrays.
     """
-    paths = [edges] if isinstance(edges, (str, os.PathLike)) else list(edges)
+    paths = paths_of(edges)
     several = len(paths) > 1
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]
@@ -66,7 +64,7 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike], max_memory: i
         parts = []
         for name, path, place in zip(names, paths, loaded, strict=True):
             weight = ["weight" if "weight" in place else "1.0 AS weight"] if weighted else []
-            stem = f"{quoted(Path(path).name.split('.')[0])} AS kind"
+            stem = f"{quoted(path.name.split('.')[0])} AS kind"
             kind = ["kind" if "kind" in place else stem] if of_kinds else []
             parts.append(f"SELECT {', '.join(['source', 'target', *weight, *kind])} FROM {name}")
         db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
@@ -90,8 +88,10 @@ def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
     place = assign(table, EDGES, chosen, settled)
     if kind == NO_KIND:
         place.pop("kind", None)
-    readers = {"weight": read_number, "kind": _read_cell}
-    columns = [Column(role, at, readers.get(role, read_string)) for role, at in place.items()]
+    columns = [
+        Column(role, at, read_number if role == "weight" else read_string)
+        for role, at in place.items()
+    ]
     db.load(name, table, columns)
     return place
 
@@ -115,25 +115,17 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
                     f"{table.path}: more than {MOST_KINDS} kinds of edges in "
                     f"{table.column_name(place['kind'])}; {_AS_ONE}"
                 )
-            if not all(kind and kind.strip() for kind in kinds):
-                missing, hint = "kind IS NULL OR trim(kind) = ''", f"; {_AS_ONE}"
-                db.refuse(name, missing, "row", "without a kind", show=("source",), hint=hint)
-
-
-def _read_cell(cell: str, type: str, options: TableOptions) -> str:
-    """Return SQL for a kind as it is written: the few different ones are trimmed later."""
-    return f"CAST({cell} AS VARCHAR)"
+            hint = f"; {_AS_ONE}"
+            db.refuse(name, "kind IS NULL", "row", "without a kind", show=("source",), hint=hint)
 
 
 def fetch_edges(db: Database) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    kinds, of_kind, joined = np.zeros(0, str), "", ""
+    kinds: tuple[str, ...] = ()
+    of_kind, joined = "", ""
     if "kind" in db.types("edges"):
-        written = db.column("SELECT DISTINCT kind FROM edges")
-        kinds, numbers = np.unique([kind.strip() for kind in written], return_inverse=True)
-        db.run("CREATE TEMP TABLE kinds(kind VARCHAR, number USMALLINT)")
-        db.insert("kinds", kind=np.array(written, object), number=numbers.astype(np.uint16))
-        of_kind, joined = ", kinds.number", " JOIN kinds USING (kind)"
+        kinds = tuple(map(str, number_values(db, "kinds", "kind", "number", "edges")))
+        of_kind, joined = ", CAST(kinds.number AS USMALLINT) AS number", " JOIN kinds USING (kind)"
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
         f"SELECT s.i AS s, t.i AS t{weight}{of_kind} FROM edges JOIN nodes AS s "
@@ -143,9 +135,7 @@ def fetch_edges(db: Database) -> EdgeRows:
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
     pairs = np.stack([rows["s"], rows["t"]], axis=1)
-    return EdgeRows(
-        pairs, None if unweighted else weights, rows.get("number"), tuple(kinds.tolist())
-    )
+    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), kinds)
 
 
 def build_graph(

@@ -36,6 +36,11 @@ _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
 
+def paths_of(files: PathLike | Sequence[PathLike] | None) -> list[Path]:
+    """Return one file, or several, or none as a list."""
+    return [Path(files)] if isinstance(files, (str, os.PathLike)) else list(map(Path, files or ()))
+
+
 @dataclass(frozen=True)
 class Table:
     """A table on disk, whose columns DuckDB knows as c0, c1, and so on.

@@ -200,10 +200,10 @@ def kind_rows(graph: Graph) -> list[tuple[str, str]]:
     counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
     texts = [
         f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
-        for name, kind in counts[:_MAX_CLASSES]
+        for name, kind in counts
     ]
-    more = [f"… and {len(counts) - _MAX_CLASSES:,} more"] if len(counts) > _MAX_CLASSES else []
-    return [("" if at else "kinds", text) for at, text in enumerate([*texts, *more])]
+    shown = _first(texts, _MAX_CLASSES)
+    return [("" if at else "kinds", text) for at, text in enumerate(shown)]
 
 
 def _column_lines(encoder: Encoder | None) -> list[str]:
@@ -212,9 +212,13 @@ def _column_lines(encoder: Encoder | None) -> list[str]:
         return []
     made = {printable(name): text for name, text in encoder.made.items()}
     width = max(len("column"), *map(len, made))
-    some = [f"{name:<{width}}  {text}" for name, text in list(made.items())[:_MAX_COLUMNS]]
-    more = [f"… and {len(made) - _MAX_COLUMNS:,} more"] if len(made) > _MAX_COLUMNS else []
-    return [f"{'column':<{width}}  made of it", *some, *more, ""]
+    lines = [f"{name:<{width}}  {text}" for name, text in made.items()]
+    return [f"{'column':<{width}}  made of it", *_first(lines, _MAX_COLUMNS), ""]
+
+
+def _first(lines: list[str], most: int) -> list[str]:
+    more = [f"… and {len(lines) - most:,} more"] if len(lines) > most else []
+    return lines[:most] + more
 
 
 def _degree_rows(degrees: NDArray[np.int64]) -> list[tuple[str, int]]:

@@ -9,7 +9,6 @@ writes it, says which nodes were "suggested".
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import DatasetError, counted
 from nodecopy.tables.columns import LABELS, Column, assign, quoted, read_label
 from nodecopy.tables.database import SHOWN, Database
-from nodecopy.tables.formats import PathLike, open_table
+from nodecopy.tables.formats import PathLike, open_table, paths_of
 from nodecopy.tables.ids import Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
@@ -53,7 +52,7 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
 
     Of several files, those without the chosen columns may name theirs id and label.
     """
-    paths = [labels] if isinstance(labels, (str, os.PathLike)) else list(labels or ())
+    paths = paths_of(labels)
     for number, path in enumerate(paths):
         with db.collected():
             chosen = db.options.label_columns

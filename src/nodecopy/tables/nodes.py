@@ -7,7 +7,6 @@ cell is one; of strings see `NodeColumns.detected`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +25,7 @@ from nodecopy.tables.columns import (
     node_places,
 )
 from nodecopy.tables.database import Database
-from nodecopy.tables.formats import PathLike, Table, open_table
+from nodecopy.tables.formats import PathLike, Table, open_table, paths_of
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
 from nodecopy.tables.readings import (
     LARGEST,
@@ -211,7 +210,7 @@ def open_nodes(
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
         of_model: returns a table as one of a kind of nodes of a model.
     """
-    paths = [nodes] if isinstance(nodes, (str, os.PathLike)) else list(nodes)
+    paths = paths_of(nodes)
     tables, titles = [], set()
     for number, path in enumerate(paths):
         with db.collected():

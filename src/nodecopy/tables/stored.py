@@ -25,7 +25,7 @@ from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.errors import DatasetError, FormatError, RunError
 from nodecopy.files import check_target, regular_file, replacing_folder
 from nodecopy.graph import Graph
-from nodecopy.saving import load, save
+from nodecopy.saving import DAMAGE, load, save
 from nodecopy.tables.dataset import TableDataset
 from nodecopy.tables.formats import PathLike
 from nodecopy.tables.ids import id_arrays, ids_from, string_arrays, strings_from
@@ -45,10 +45,7 @@ _KINDS = {
 }
 _CSR = ("data", "indices", "indptr")
 # What NumPy, SciPy and json raise where a file is cut off, changed or of another kind.
-_DAMAGE = (
-    *(ValueError, TypeError, LookupError, ArithmeticError, MemoryError, RuntimeError),
-    *(OSError, EOFError, SyntaxError, tokenize.TokenError),
-)
+_DAMAGE = (*DAMAGE, OSError, EOFError, SyntaxError, tokenize.TokenError)
 
 Arrays = Mapping[str, NDArray[Any]]
 
