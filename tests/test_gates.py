@@ -75,6 +75,7 @@ def test_the_distributions_carry_every_file_of_the_package(target, tmp_path):
     if target == "wheel":
         names = zipfile.ZipFile(archive).namelist()
         carried = {name for name in names if name.startswith("nodecopy/")}
+        assert carried == {name for name in names if ".dist-info/" not in name}
     else:
         with tarfile.open(archive) as sdist:
             names = sdist.getnames()
