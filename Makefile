@@ -12,7 +12,7 @@ READY_DEV := .venv/.ready-dev
 DOCS := $(BIN)/python -m sphinx -W --keep-going -q -E -b html docs docs/_build/html
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage docs format clean
+.PHONY: help run test coverage docs format dist oldest clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,15 @@ docs: $(READY_DEV)  ## Build the user guide: docs/_build/html/index.html
 format: $(READY_DEV)  ## Format the code and fix what lint can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+dist: $(READY_DEV)  ## Build wheel and sdist, check them, and try the wheel in an empty environment
+	@$(PIP) -e '.[release]'
+	@.ci/dist
+
+oldest:  ## Run the tests with the oldest versions that pyproject.toml allows (Python 3.11)
+	@$(PYTHON) -m venv .venv/oldest
+	@.venv/oldest/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e '.[cluster,networkx,pyg,report,test]'
+	@.venv/oldest/bin/python -m pytest -q -n 2 --dist loadfile
 
 clean:  ## Remove the virtual environment, caches and builds
 	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist docs/_build

@@ -126,6 +126,9 @@ def test_export_and_merge_go_round(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["merge", "a.jsonl", "b.sqlite", "--out", "c.sqlite"]) == 0
     assert cli.main(["merge", "b.sqlite", "--out", "c.sqlite"]) == 0
     assert cli.main(["export", "c.sqlite", "--out", "c.csv"]) == 0
+    assert cli.main(["export", "c.sqlite"]) == 2
+    assert cli.main(["export", "c.sqlite", "--format", "latex", "--out", "c.tex"]) == 0
+    assert Path("c.tex").read_text().startswith("% Cora, ")
     assert capsys.readouterr().out.splitlines() == [
         "8 new rows, 8 in all: c.sqlite",
         "0 new rows, 8 in all: c.sqlite",

@@ -75,6 +75,7 @@ def test_the_distributions_carry_every_file_of_the_package(target, tmp_path):
     if target == "wheel":
         names = zipfile.ZipFile(archive).namelist()
         carried = {name for name in names if name.startswith("nodecopy/")}
+        assert carried == {name for name in names if ".dist-info/" not in name}
     else:
         with tarfile.open(archive) as sdist:
             names = sdist.getnames()
@@ -109,9 +110,13 @@ def test_every_statement_of_the_version_agrees():
         read, cwd=ROOT, check=True, capture_output=True, text=True, timeout=LIMIT
     )
     assert built.stdout.strip() == nodecopy.__version__
-    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    cited = re.search(
+        r"^version: (.*)\ndate-released: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M
+    )
+    released = re.search(r"^## \[([\d.]+)\] - (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert cited is not None
-    assert cited[1] == nodecopy.__version__
+    assert released is not None
+    assert cited.groups() == released.groups() == (nodecopy.__version__, released[2])
 
 
 def parsed(folder: Path) -> Iterator[tuple[Path, ast.Module]]:

@@ -1,4 +1,4 @@
-"""How much memory there is, and what counts as a limit of it."""
+"""What a fit may use of the machine: memory and its limits, threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from nodecopy import NodeCopyClassifier
+from nodecopy.classifiers import LabelPropagation
+from nodecopy.data import Task, planted_partition
 from nodecopy.errors import InputError
 from nodecopy.machine import memory_size, usable_memory
 
@@ -71,3 +76,28 @@ assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabyt
     command = [sys.executable, "-c", code, str(tmp_path / "m.safetensors")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(None, {1}), ("3", {3})])
+def test_a_fit_computes_on_one_thread_unless_asked_otherwise(monkeypatch, asked, expected):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+
+    def threads() -> set[int]:
+        return {torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())}
+
+    class Counts(LabelPropagation):
+        def fit(self, task: Task, *rest: object) -> object:
+            inside.update(threads())
+            return super().fit(task, *rest)
+
+    inside: set[int] = set()
+    data, before = planted_partition(60, 2, seed=0), torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with threadpool_limits(3):
+            NodeCopyClassifier(Counts()).fit(data.graph, data.features, data.labels)
+            assert (inside, threads()) == (expected, {3})
+    finally:
+        torch.set_num_threads(before)

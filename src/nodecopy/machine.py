@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nodecopy.errors import InputError
@@ -47,17 +48,38 @@ def usable_memory(root: Path = Path("/")) -> int:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many cores this process may use: by its affinity and its container's quota."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+@contextmanager
+def one_thread(*, always: bool = False) -> Iterator[None]:
+    """Compute on one thread, unless the user set OMP_NUM_THREADS; then restore what was set.
+
+    Sums then have one order, and fits that run side by side do not compete for cores.
+
+    Args:
+        always: on one thread even if OMP_NUM_THREADS is set.
+    """
+    if "OMP_NUM_THREADS" in os.environ and not always:
+        yield
+        return
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # also of the MKL inside torch, which threadpoolctl does not see
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def prefer_one_thread() -> None:
-    """Compute on one thread unless the user set OMP_NUM_THREADS; call it before NumPy is imported.
-
-    Sums then have one order, and fits that run side by side do not compete for cores.
-    """
+    """Do as `one_thread` for the whole process, at less cost; call it before NumPy is imported."""
     if "OMP_NUM_THREADS" not in os.environ:  # OpenBLAS and MKL follow it, too
         os.environ.update((name, os.environ.get(name, "1")) for name in _THREADS)
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import threadpoolctl
-import torch
 from sklearn.base import clone
 
 from nodecopy import NodeCopyClassifier, cli, executors
@@ -29,16 +27,6 @@ DATA = planted_partition(NODES, 3, seed=2)
 X = np.random.default_rng(0).normal(size=(NODES, 5)).astype(np.float32) + DATA.labels[:, None]
 Y = np.where(np.arange(NODES) < 40, DATA.labels, -1)
 GROWN = planted_partition(NODES + 20, 3, seed=2).graph
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Compute on as many threads as a worker has."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with threadpoolctl.threadpool_limits(1):
-        yield
-    torch.set_num_threads(before)
 
 
 def fitted(method: Any, **settings: Any) -> NodeCopyClassifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from nodecopy import executors
-from nodecopy.errors import ModelError, RunError, TrainingError
+from nodecopy.errors import InputError, ModelError, RunError, TrainingError
 from nodecopy.executors import Executor, Serial, check_executor, opened
 from tests.executors import fake_parts
 from tests.executors.fake_parts import Counted
@@ -98,3 +99,9 @@ def test_none_computes_here(tmp_path: Path) -> None:
 def test_what_is_not_an_executor_is_refused(executor: Any) -> None:
     with pytest.raises(ModelError, match="executor must be .* got"):
         check_executor(executor)
+
+
+def test_without_dask_one_line_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"'nodecopy\[cluster\]'"), opened("tcp://host:8786"):
+        pass

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import SpecError
+from nodecopy.paper.methods import build_method
 from nodecopy.paper.spec import Experiment, builtin_experiments, load_experiment
 
 GOOD = """
@@ -64,6 +65,17 @@ def test_fewer_trials_of_a_method(tmp_path: Path) -> None:
     assert len(dataclasses.replace(experiment, methods=("label-propagation",)).trials()) == 24
 
 
+def test_settings_are_part_of_the_name_of_a_method(tmp_path: Path) -> None:
+    names = "['copying', 'copying  n_zeta=3 epsilon=1', 'copying epsilon=1.0 n_zeta=3']"
+    trials = loaded(tmp_path, changed("methods", names) + "trials_of = { copying = 1 }").trials()
+    methods = [trial.method for trial in trials]
+    assert set(methods) == {"copying", "copying epsilon=1.0 n_zeta=3"}
+    assert (methods.count("copying"), len(set(trials))) == (8, 8 + 24)
+    method = build_method(methods[-1], "cora", 5)
+    assert (method.graph_model.epsilon, method.n_zeta) == (1.0, 3)  # type: ignore[attr-defined]
+    assert method.weights == build_method("copying", "cora", 5).weights  # type: ignore[attr-defined]
+
+
 def test_built_in_experiments_are_the_papers() -> None:
     experiments = {name: load_experiment(name) for name in builtin_experiments()}
     everything = set(experiments["all"].trials())
@@ -83,8 +95,10 @@ def test_built_in_experiments_are_the_papers() -> None:
     [
         ("title = ", "as TOML"),
         (GOOD + "method = 1", "unknown key 'method'; did you mean 'methods'"),
-        (GOOD + "trials_of = { gcnn = 5 }", "trials_of: .*'gcnn'"),
+        (GOOD + "trials_of = { gcnn = 5 }", "unknown method 'gcnn'; did you mean 'gcn'"),
         (GOOD + "trials_of = { gcn = 0 }", "trials_of .*at least 1"),
+        (changed("methods", "['copying epsiln=1']"), "setting 'epsiln'; did you mean 'epsilon'"),
+        (changed("methods", "['copying epsilon=2']"), "epsilon must be .*got 2"),
         (changed("splits", ""), "missing .*'splits'"),
         (changed("datasets", "'cora'"), "datasets must be"),
         (changed("datasets", "['corra']"), "datasets: .*did you mean 'cora'"),

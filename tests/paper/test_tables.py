@@ -12,6 +12,7 @@ from nodecopy.paper.tables import (
     TextCell,
     accuracy_cells,
     dataset_tables,
+    latex_rows,
     score_cells,
 )
 from nodecopy.paper.trial import CellKey, Row
@@ -74,3 +75,13 @@ def test_scores_are_means_and_leave_out_what_is_no_number() -> None:
     cell = score_cells(study)[CellKey("cora", "fixed", "gcn", 5)]
     assert cell.text == "NLL 2.000"
     assert cell.notes[1:] == ("Brier 0.500", "error AUROC 0.750", "3.5 s, 1,500 MB")
+
+
+def test_latex_rows_are_means_and_standard_errors() -> None:
+    rows = make_cell("cora", "random", 5, "gcn", [68.0, 70.0, 72.0, 74.0])
+    rows += make_cell("cora", "random", 20, "copying n_zeta=2", [81.0])
+    assert latex_rows(Study(rows)).splitlines() == [
+        "% Cora, random split: 5 labels, 20 labels",
+        r"GCNN & $71.0 \pm 1.3$ & -- \\",
+        r"BGCN (node copying), n\_zeta=2 & -- & $81.0$ \\",
+    ]

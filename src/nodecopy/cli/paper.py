@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nodecopy.cli.reading import EXIT_OUR_FAULT, app
+from nodecopy.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -88,12 +89,27 @@ def report(
 @app.command(rich_help_panel=PANEL)
 def export(
     rows: Source,
-    out: Annotated[str, typer.Option(help="File to write: .csv, .jsonl, .parquet, also .gz.")],
+    out: Annotated[
+        str | None, typer.Option(help="File to write: .csv, .jsonl, .parquet, also .gz.")
+    ] = None,
+    form: Annotated[
+        Literal["latex"] | None,
+        typer.Option("--format", help="Means and standard errors of the cells as table rows."),
+    ] = None,
 ) -> None:
-    """Write the rows of a store for other programs."""
+    """Write the rows of a store for other programs, or the rows of a LaTeX table."""
+    from nodecopy.files import write_whole
     from nodecopy.paper.rows import export_rows, read_rows
+    from nodecopy.paper.study import Study
+    from nodecopy.paper.tables import latex_rows
 
     held = read_rows(rows)
+    if form == "latex":
+        table = latex_rows(Study(held))
+        print(table, end="") if out is None else write_whole(Path(out), table)
+        return
+    if out is None:
+        raise InputError("export needs --out FILE, or --format latex")
     export_rows(held, out)
     print(f"{len(held):,} rows: {out}")
 

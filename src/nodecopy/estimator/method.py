@@ -15,6 +15,7 @@ from nodecopy.classifiers import Fitted, NodeClassifier, SelfCalibrating, check_
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, shown, unknown_name
 from nodecopy.executors import Executor
+from nodecopy.machine import one_thread
 from nodecopy.progress import Progress
 
 MethodName = Literal["best", "fast", "paper"]
@@ -69,11 +70,11 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
 
 @contextmanager
 def torch_defaults() -> Iterator[None]:
-    """Compute in single precision and with gradients, whatever the caller has set for torch."""
+    """Compute in single precision, with gradients, on one thread, whatever the caller has set."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.inference_mode(False), torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad(), one_thread():
             yield
     finally:
         torch.set_default_dtype(before)

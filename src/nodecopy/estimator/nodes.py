@@ -31,6 +31,7 @@ from nodecopy.errors import DatasetError, ModelError, shown
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
+from nodecopy.machine import one_thread
 from nodecopy.novelty import novelty
 from nodecopy.posterior import Posterior
 
@@ -157,12 +158,14 @@ class LabelledNodes:
             self._embeddings[seed] = embedding(self.graph, self.compared, seed)
         return self._embeddings[seed]
 
+    @one_thread()
     def novelty(self, posterior: Posterior) -> NDArray[np.float64]:
         """Return how probable it is that nodes belong to none of the classes; see `novelty`."""
         count = len(posterior.probabilities)
         seen = embedding(self.graph, self.compared, 0, np.arange(count), centred=False)
         return novelty(seen, self.labels.numbers[:count], posterior.probabilities)
 
+    @one_thread()
     def suggest(
         self, posterior: Posterior | None, count: int, seed: int, excluded: ArrayLike = ()
     ) -> NextLabels:

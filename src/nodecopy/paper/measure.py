@@ -5,8 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from nodecopy import __version__
 from nodecopy.data import NodeDataset, Split, Task, load_dataset
 from nodecopy.data.splits import chosen_split
+from nodecopy.machine import one_thread
 from nodecopy.metrics import reliability_curve, score_predictions
 from nodecopy.paper.methods import build_method
 from nodecopy.paper.trial import NUMERICS_VERSION, Trial, TrialResult
@@ -33,7 +33,7 @@ def run_trial(trial: Trial) -> TrialResult:
     task = Task.from_split(dataset, split)
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)
     _reset_peak_memory()
-    with _one_thread():
+    with one_thread(always=True):
         cpu, wall = time.process_time(), time.perf_counter()
         fitted = method.fit(task, child_seed(trial.seed, "trial", "model"))
         probabilities = np.asarray(fitted.probabilities)
@@ -120,17 +120,6 @@ def _bins(
     curve = reliability_curve(probabilities, truth)
     rows = zip(curve.confidence, curve.accuracy, curve.count, strict=True)
     return tuple((float(c), float(a), int(n)) if n else (None, None, 0) for c, a, n in rows)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: sums then have one order, and trials do not compete for cores."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _reset_peak_memory() -> None:

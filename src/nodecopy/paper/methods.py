@@ -7,12 +7,16 @@ trained that long, but for the methods that say 200. The BGCN row on the block m
 online schedule of its authors' program, not with Algorithm 1 (docs/decisions/0011).
 
 Beyond the paper: the default method, and other networks as in PyTorch Geometric's examples.
+
+Settings of a method follow its name, "copying epsilon=0.5 n_zeta=20". They are part of the name, so
+rows of different settings are never confused.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from nodecopy.classifiers import (
@@ -44,10 +48,59 @@ def paper_epochs(labels_per_class: int) -> int:
 
 
 def build_method(name: str, dataset: str, labels_per_class: int) -> NodeClassifier:
-    """Return the classifier of a registered method."""
-    if name not in METHODS:
-        raise ModelError(unknown_name("method", name, METHODS))
-    return METHODS[name].build(dataset, labels_per_class)
+    """Return the classifier of a registered method, with the settings that follow its name.
+
+    >>> build_method("copying epsilon=0.5 epochs=50", "cora", 5).graph_model.epsilon
+    0.5
+    """
+    base, *settings = name.split() or [""]
+    if base not in METHODS:
+        raise ModelError(unknown_name("method", base, METHODS))
+    method: Any = METHODS[base].build(dataset, labels_per_class)
+    for key, text in (setting.partition("=")[::2] for setting in settings):
+        known = _settings(method)
+        if key not in known:
+            raise ModelError(f"{base}: {unknown_name('setting', key, known)}")
+        method = _changed(method, key, _value(text, known[key]))
+    return method
+
+
+def full_name(name: str) -> str:
+    """Return the one name of a method with its settings, however they were written.
+
+    >>> full_name("copying  n_zeta=20 epsilon=1")
+    'copying epsilon=1.0 n_zeta=20'
+    """
+    base, *settings = name.split() or [""]
+    if not settings and base in METHODS:
+        return base
+    known = _settings(build_method(name, "cora", 5))
+    keys = sorted({setting.partition("=")[0] for setting in settings})
+    return " ".join([base, *(f"{key}={known[key]}" for key in keys)])
+
+
+def _settings(part: Any) -> dict[str, Any]:
+    """Return the settings of a method and of its parts that are no parts themselves, by name."""
+    held = {field.name: getattr(part, field.name) for field in fields(part)}
+    inner = [_settings(value) for value in held.values() if is_dataclass(value)]
+    own = {k: v for k, v in held.items() if v is None or isinstance(v, (str, int, float))}
+    return {key: value for settings in (*inner, own) for key, value in settings.items()}
+
+
+def _changed(part: Any, key: str, value: Any) -> Any:
+    """Return a part of a method in which every setting of that name has another value."""
+    held = {field.name: getattr(part, field.name) for field in fields(part)}
+    inner = {k: _changed(v, key, value) for k, v in held.items() if is_dataclass(v)}
+    return replace(part, **inner, **({key: value} if key in held else {}))
+
+
+def _value(text: str, before: Any) -> Any:
+    """Return what the text of a setting says: a number, true, false, null, or a word."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return float(value) if type(before) is float and type(value) is int else value
 
 
 def _training(labels_per_class: int) -> TrainConfig:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from nodecopy.data import dataset_names
 from nodecopy.errors import ModelError, SpecError, unknown_name
-from nodecopy.paper.methods import METHODS
+from nodecopy.paper.methods import full_name
 from nodecopy.paper.trial import SplitKind, Trial
 from nodecopy.run.settings import read_toml
 from nodecopy.typed import Count, Limits, Settings
@@ -33,7 +33,8 @@ class Experiment(Settings):
         datasets: built-in datasets.
         splits: "fixed" and "random".
         labels_per_class: values of L.
-        methods: names in `nodecopy.paper.methods.METHODS`.
+        methods: names in `nodecopy.paper.methods.METHODS`, each perhaps with settings, as in
+            "copying epsilon=0.5 n_zeta=20".
         trials_per_cell: how many seeds for each combination.
         first_seed: seeds count up from here.
         trials_of: at most so many of a method, where fewer are enough: {"appnp": 5}.
@@ -53,11 +54,13 @@ class Experiment(Settings):
     def __post_init__(self) -> None:
         """Check every field, so that no trial fails for what could have been known before."""
         super().__post_init__()
-        known = {"datasets": dataset_names(), "methods": METHODS, "trials_of": METHODS}
-        for key, accepted in known.items():
-            for name in getattr(self, key):
-                if name not in accepted:
-                    raise ModelError(f"{key}: {unknown_name('name', name, accepted)}")
+        for name in self.datasets:
+            if name not in dataset_names():
+                raise ModelError(f"datasets: {unknown_name('name', name, dataset_names())}")
+        full = {name: full_name(name) for name in (*self.methods, *self.trials_of)}
+        most = {full[name]: count for name, count in self.trials_of.items()}
+        object.__setattr__(self, "methods", tuple(full[name] for name in self.methods))
+        object.__setattr__(self, "trials_of", most)
 
     def trials(self) -> tuple[Trial, ...]:
         """Return every trial, seed by seed: each cell has its first trials early in a run.

@@ -122,8 +122,13 @@ def dataset_title(dataset: str) -> str:
 
 
 def method_title(method: str) -> str:
-    """Return the title of a method; one that is not registered is called by its name."""
-    return METHODS[method].title if method in METHODS else method
+    """Return the title of a method; one that is not registered is called by its name.
+
+    >>> method_title("copying epsilon=0.5")
+    'BGCN (node copying), epsilon=0.5'
+    """
+    base, *settings = method.split(" ")
+    return ", ".join([METHODS[base].title if base in METHODS else base, *settings])
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -103,6 +104,26 @@ def beside_paper(cell: Agreement) -> TextCell:
         return replace(_ABSENT, notes=(paper,))
     badge = f"{SYMBOLS[cell.verdict]} {signed(cell.ours.mean - cell.paper.mean)}"
     return TextCell(str(cell.ours), (paper,), badge, cell.verdict.value)
+
+
+def latex_rows(study: Study) -> str:
+    r"""Return mean accuracies in per cent ± standard errors as rows of LaTeX tables.
+
+    A comment names the columns of each block: ``GCNN & $81.2 \pm 0.3$ & … \\``.
+    """
+    cells = {}
+    for key in study.cells:
+        n, mean, deviation = Summary.of(list(study.accuracy(key).values()))
+        error = f" \\pm {deviation / n**0.5:.1f}" if n > 1 else ""
+        cells[key] = TextCell(f"${mean:.1f}{error}$")
+    lines = []
+    for table in dataset_tables(cells):
+        for split, rows in table.blocks.items():
+            lines.append(f"% {table.dataset}, {split.lower()}: {', '.join(table.columns)}")
+            for title, row in rows:
+                texts = ("--" if cell is _ABSENT else cell.text for cell in row)
+                lines.append(" & ".join([re.sub(r"([_%&#])", r"\\\1", title), *texts]) + r" \\")
+    return "\n".join(lines) + "\n"
 
 
 def score_cells(study: Study) -> dict[CellKey, TextCell]:

@@ -37,7 +37,7 @@ class Trial:
         dataset: a built-in dataset.
         split: "fixed" (the public one) or "random" (drawn from ``seed``).
         labels_per_class: L.
-        method: a name in `nodecopy.paper.methods.METHODS`, which stands for all its settings.
+        method: a name in `nodecopy.paper.methods.METHODS` with its settings, if these are others.
         seed: of the split, if random, and of the method, on separate streams.
     """
 
