@@ -10,14 +10,13 @@ from importlib.resources import files
 from typing import Any
 
 from nodecopy.report.page_data import page_data
-from nodecopy.report.page_map import node_map
 from nodecopy.report.page_nodes import MAX_NODES
 from nodecopy.run import LabelledGraph
 
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (
-    *("text", "data", "marks", "charts", "plain_table", "map", "download", "sections", "table"),
-    *("neighbourhood", "node", "donors", "panel", "theme", "page"),
+    *("text", "data", "marks", "charts", "plain_table", "download", "sections", "table"),
+    *("neighbourhood", "node", "panel", "theme", "page"),
 )
 LIBRARY = "vendor/echarts.min.js"
 # Of the whole page, in bytes.
@@ -36,9 +35,9 @@ def report_page(result: LabelledGraph) -> str:
     comes from the tables travels as JSON, and the script shows it as text. However large the graph
     is, the page is not larger than `MAX_BYTES`: it then holds fewer nodes.
     """
-    room, most, picture = MAX_BYTES - len(_page("")), MAX_NODES, node_map(result)
+    room, most = MAX_BYTES - len(_page("")), MAX_NODES
     while True:
-        data = _json(page_data(result, most, picture))  # plain ASCII
+        data = _json(page_data(result, most))  # plain ASCII
         if len(data) <= room or most <= _FEWEST:
             return _page(data)
         shown = min(most, len(result.table.ids))

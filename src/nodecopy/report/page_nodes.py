@@ -13,10 +13,8 @@ from nodecopy.graph import Graph
 from nodecopy.run import LabelledGraph
 
 MAX_NODES = 20_000
-MAX_DONORS = 250_000  # 1.3 MB
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
-_NONE = np.zeros(0, np.int64)
 
 _DIGITS = re.compile("([0-9]+)")
 
@@ -26,36 +24,26 @@ def most_listed(max_nodes: int) -> int:
     return min(MAX_LISTED, max_nodes // 5)
 
 
-def choose_nodes(
-    result: LabelledGraph, max_nodes: int = MAX_NODES, drawn: NDArray[np.int64] = _NONE
-) -> NDArray[np.int64]:
+def choose_nodes(result: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
-    All of them, if they are few enough; else those of the map, which are a random sample, those in
-    its lists (suggested ones, ends of suspect edges, those with a suspect label), those with a
-    label, which take half of the rest at first, and others, the least certain first.
-
-    Args:
-        result: what to show.
-        max_nodes: how many nodes the page holds at most.
-        drawn: the nodes of the map, a fifth of the others at most.
+    All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
+    edges, those with a suspect label), those with a label, which take half of the rest at first,
+    and others, the least certain first.
     """
     count = len(result.table.ids)
-    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes, drawn)
+    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
     ids = [str(id) for id in result.table.ids[nodes]]
     order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
     return nodes[order]
 
 
-def _telling_nodes(
-    result: LabelledGraph, max_nodes: int, drawn: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _telling_nodes(result: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
     others = len(result.table.ids) - len(result.labels)  # of other kinds, the last to be taken
     certainty = np.pad(result.posterior.probabilities.max(1), (0, others), constant_values=1)
     labelled, taken = result.table.dataset.labels >= 0, np.zeros(len(certainty), bool)
     rows = most_listed(max_nodes)
-    taken[drawn] = True
     taken[result.next_labels.nodes[:rows]] = True
     taken[result.suspect_edges.nodes[:rows].ravel()] = True
     if result.suspect_labels is not None:
@@ -132,25 +120,6 @@ def links_among(
     start, end = start[here], end[here]
     offsets = np.append(0, np.cumsum(np.bincount(start, minlength=len(nodes))))
     return offsets, end[np.lexsort((end, start))]
-
-
-def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
-    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
-    donors = result.donors
-    if donors is None:
-        return None
-    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes
-    place = place_of(nodes, len(result.table.ids))
-    return {
-        "classOf": packed(base[nodes], np.int32),
-        "classSizes": np.bincount(
-            base[: len(result.labels)], minlength=len(result.class_names)
-        ).tolist(),
-        "graphs": len(drawn),
-        "allGraphs": len(donors.nodes),
-        "drawn": packed(place[drawn[:, nodes].T], np.int32),
-        "epsilon": donors.epsilon,
-    }
 
 
 def packed(values: NDArray[Any], kind: type[np.generic]) -> str:

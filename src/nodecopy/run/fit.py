@@ -16,7 +16,6 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
-from nodecopy.graph_models import DonorPosterior
 from nodecopy.posterior import Posterior
 from nodecopy.progress import Progress, progress_bar
 from nodecopy.run.baselines import Baseline, baselines_on
@@ -34,21 +33,6 @@ _EXPLAINED, _MOST_NODES = 300, 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnDonors:
-    """Which node each node copies its neighbours from, in each sampled graph.
-
-    Attributes:
-        nodes: ζ, the donor of each node [V, N].
-        classes: ĉ, the class of each node that donors were drawn from [N].
-        epsilon: ε, the probability that a node keeps its own neighbours.
-    """
-
-    nodes: NDArray[np.int32]
-    classes: NDArray[np.int64]
-    epsilon: float
-
-
-@dataclass(frozen=True, eq=False)
 class LabelledGraph:
     """Every node labelled, and what follows from that.
 
@@ -60,8 +44,6 @@ class LabelledGraph:
         validation: predictions of held-out labels; None where none were held out.
         next_labels: the nodes most worth labelling.
         suspect_edges: edges that may be wrong.
-        donors: of the sampled graphs; None if nothing is copied, or only a part of the graph was
-            fitted to.
         baselines: simple methods on the same held-out labels; none where they were not asked for,
             or the graph is large.
     """
@@ -73,7 +55,6 @@ class LabelledGraph:
     validation: Validation | None
     next_labels: NextLabels
     suspect_edges: SuspectEdges
-    donors: DrawnDonors | None
     baselines: tuple[Baseline, ...] = ()
 
     @property
@@ -238,21 +219,8 @@ def analyse_fit(
         Validation.of(fitted.model_),
         chosen,
         suspects,
-        _donors(fitted),
         baselines,
     )
-
-
-def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
-    """Draw again the donors of every node in every sampled graph; None if there are none."""
-    graphs = getattr(classifier, "graphs_", None)
-    posterior = getattr(graphs, "posterior", None)
-    whole = getattr(classifier.model_, "part", None) is None
-    if not whole or graphs is None or not isinstance(posterior, DonorPosterior):
-        return None
-    draws = [posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
-    classes = classifier.base_proba_.argmax(1)
-    return DrawnDonors(np.array(draws, np.int32), classes, posterior.epsilon)
 
 
 def _accuracy_warnings(validation: Validation | None) -> list[str]:
