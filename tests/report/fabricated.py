@@ -24,8 +24,7 @@ from nodecopy.run import (
     SuspectEdges,
     Validation,
 )
-from nodecopy.run.fit import analyse_fit
-from nodecopy.run.source import read_source
+from nodecopy.run.fit import analyse_fit, read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
 from tests.csv_files import write_csv

@@ -14,7 +14,7 @@ from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_
 from nodecopy.annotate import Session
 from nodecopy.errors import SpecError
 from nodecopy.run import FitSettings
-from nodecopy.run.source import read_source
+from nodecopy.run.fit import read_source
 from tests.csv_files import read_csv
 from tests.run.test_commands import FILES
 
@@ -28,7 +28,7 @@ def fit(*options: str) -> int:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built-in") / "run"
-    assert fit("--no-baselines", f"--out={folder}") == 0
+    assert fit(f"--out={folder}") == 0
     return folder
 
 
@@ -67,13 +67,13 @@ def test_the_command_ends_with_what_evaluate_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3", "--suspects=7"]
+    options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3"]
     assert fit(*options) == 0
     out = capsys.readouterr().out
     folder = Path("runs/cora-random-5-seed-1-seed-1")
     assert f"report: {folder / 'report.html'}\n" in out
     assert re.search(r"estimated accuracy \d+%, true accuracy .* 95 of 100 draws", out)
-    assert len(read_csv(folder / "suspect_edges.csv")) == 7
+    assert len(read_csv(folder / "suspect_edges.csv")) == 100
     files = [f"--predictions={folder}/predictions.csv", f"--truth={folder}/truth.csv"]
     assert cli.main(["evaluate", *files]) == 0
     evaluated = capsys.readouterr().out
@@ -103,10 +103,8 @@ def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
         ({"dataset": "corra"}, "unknown dataset 'corra'; did you mean 'cora'"),
         ({"dataset": "cora", "split": "fixd"}, "unknown split 'fixd'; did you mean 'fixed'"),
         ({"dataset": "cora", "labels_per_class": 0}, "labels_per_class must be .* at least 1"),
-        ({"dataset": "cora", "graph": "g"}, "graph is for user tables"),
         ({"dataset": "cora", "encoding": "utf-8"}, "encoding is for user tables"),
-        ({"graph": "g", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
-        ({"graph": "g", "decimal": ","}, "decimal is for tables"),
+        ({"edges": "e", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
     ],
 )
 def test_what_does_not_go_with_the_source_is_refused(settings, message) -> None:

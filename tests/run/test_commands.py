@@ -65,7 +65,7 @@ def hidden(folder: Path) -> list[str]:
 
 
 def test_fit_writes_every_file_and_prints_the_result(here, capsys):
-    assert fit("--suspects=3") == 0
+    assert fit() == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == f"report: {Path('run', 'report.html')}"
     assert "20, 7 of them with a known label" in out

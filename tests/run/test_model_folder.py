@@ -68,17 +68,6 @@ def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, sett
         predict(folder, settings.edges, few)
 
 
-def test_repeated_edges_are_read_as_they_were_for_the_fit(settings, rows_file, tmp_path: Path):
-    edges = rows_file("edges.csv", [*read(settings.edges), *read(settings.edges)[1:9]])
-    results = {}
-    for way in ("largest", "sum"):
-        fitted = label_tables(replace(settings, method="fast", repeated_edges=way, edges=edges))
-        ModelFolder.of(fitted).save(tmp_path)
-        _, results[way] = predict(ModelFolder.load(tmp_path), edges, settings.nodes)
-        np.testing.assert_array_equal(results[way].probabilities, fitted.posterior.probabilities)
-    assert not np.allclose(results["sum"].probabilities, results["largest"].probabilities)
-
-
 def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_path: Path):
     head, *rows = read(settings.nodes)
     gaps = [(id, "NA" if n in (3, 7) else x, y) for n, (id, x, y) in enumerate(rows)]

@@ -9,8 +9,7 @@ import numpy as np
 from nodecopy import NodeCopyClassifier, presets
 from nodecopy.report import report_page
 from nodecopy.run import label_tables, write_folder
-from nodecopy.run.fit import analyse_fit
-from nodecopy.run.source import read_source
+from nodecopy.run.fit import analyse_fit, read_source
 
 
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):

@@ -39,7 +39,6 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
     [
         *(("random_state", v) for v in (-1, 1.5, True, "0", 2**70)),
         *(("folds", v) for v in (1, 0)),
-        *(("suspects", v) for v in (-1, 0.9, None)),
         *(("coverage", v) for v in (0, 1, 90, None, float("nan"), "0.9", True)),
         *(("calibrate", v) for v in ("yes", 1)),
         *(("edges", v) for v in (None, 3)),

@@ -74,7 +74,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
         ('id,label\nx,5\t"', r"1 id not in the graph: 'x' \(line 2\)"),
         ("package,section\nq,x\n", r"'package' \(line 1\), 'q' .*; --header"),
         ("a\nb\n", "no separator in the first row, 'a'"),
-        ("a,x\nb,y,z\n", "line 2: .*Found: 3"),
+        ("a,x\nb,y,z\n", "Line: 2 .*Found: 3"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):

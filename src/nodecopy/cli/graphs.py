@@ -1,21 +1,59 @@
-"""Commands on a graph: predict, evaluate, inspect, import, datasets."""
+"""Commands on a graph: fit, predict, evaluate, inspect, datasets."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.reading import EXIT_USER_INPUT, app
-from nodecopy.errors import TablesError
+from nodecopy.cli.reading import app
+from nodecopy.errors import InputError
+
+if TYPE_CHECKING:
+    from nodecopy.run import FitSettings, LabelledGraph
+
+
+@app.command(rich_help_panel=reading.PANEL)
+@reading.options()
+def fit(
+    dataset: Annotated[
+        str | None, typer.Argument(help="cora, citeseer or pubmed; none with user tables.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Folder to write. (default, of a built-in dataset: runs/…)")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="Settings, e.g. config.toml of an earlier fit.")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Label every node of a graph from a few labels, and write predictions and a report.
+
+    nodecopy fit --edges edges.csv --labels labels.csv --out run
+
+    nodecopy fit cora --labels-per-class 5
+    """
+    from nodecopy.report import report_page
+    from nodecopy.report.summary import fit_lines
+    from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
+
+    asked = reading.asked_for({"dataset": dataset, **options})
+    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
+    if "coverage" in asked and not settings.holds_out:
+        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
+    folder = _folder(out, settings)
+    result = label_tables(settings, True)
+    write_folder(result, folder, report_page(result))
+    print("\n".join(fit_lines(result, folder)))
+    if settings.dataset is not None and settings.labels is None:
+        _evaluate(result, folder)
 
 
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
-    *("edges", "nodes", "graph", "coverage", "max_memory", *reading.READING),
+    *("edges", "nodes", "coverage", *reading.READING),
     without=("label_columns", "label_kind", "repeated_edges", "columns"),
 )
 def predict(
@@ -24,7 +62,6 @@ def predict(
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
-    from nodecopy.progress import progress_bar, stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
@@ -35,11 +72,8 @@ def predict(
     loaded = ModelFolder.load(model)
     if coverage is not None:
         loaded.classifier.assessment()  # or say at once that there are no sets
-    with progress_bar("reading and predicting", True) as report:
-        first, _ = stages(report, [1, 1])
-        table, posterior = loaded.predict(settings, first)
-    with progress_bar("writing", True) as report:
-        write_predictions(loaded.predictions(table, posterior, coverage), target, report)
+    table, posterior = loaded.predict(settings)
+    write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", table.notes), rows]))
 
@@ -65,58 +99,14 @@ def evaluate(
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "max_memory", *reading.READING)
+@reading.options(*reading.FILES, *reading.READING)
 def inspect(**options: Any) -> None:
-    """Read your tables and show what is in them, what to beware of, or all that is wrong."""
-    from nodecopy.progress import progress_bar
-    from nodecopy.run.source import read_source
-    from nodecopy.tables.inspection import inspect_table, inspection_lines, listed_sentences
+    """Read your tables and show what is in them, and what to beware of."""
+    from nodecopy.run.fit import read_source
+    from nodecopy.tables.inspection import inspect_table, inspection_lines
 
-    settings = reading.settings_of(options)
-    try:
-        with progress_bar("reading", True) as report:
-            table = read_source(settings, report)
-    except TablesError as error:
-        print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
-        raise typer.Exit(EXIT_USER_INPUT) from None
+    table = read_source(reading.settings_of(options))
     print("\n".join(inspection_lines(table, inspect_table(table))))
-
-
-@app.command("import", rich_help_panel=reading.PANEL)
-@reading.options("labels", "nodes", "max_memory", *reading.READING)
-def import_tables(
-    edges: Annotated[
-        list[str],
-        typer.Argument(help="CSV, TSV or Parquet: two ids, perhaps a weight and a kind."),
-    ],
-    out: Annotated[str, typer.Option(help="Folder to write the graph to.")],
-    **options: Any,
-) -> None:
-    """Read tables once and write the graph to a folder, from which it opens quickly.
-
-    nodecopy import edges.parquet --nodes nodes.parquet --out graph
-    """
-    from nodecopy.machine import size_text
-    from nodecopy.progress import progress_bar
-    from nodecopy.run.source import read_source
-    from nodecopy.tables.inspection import listed_sentences
-    from nodecopy.tables.stored import check_graph_folder, write_graph
-
-    reading.print_left_over(out)
-    folder = check_graph_folder(out)
-    with progress_bar("reading", True) as report:
-        table = read_source(reading.settings_of({"edges": edges, **options}), report)
-    names = [Path(file).name for file in options["labels"] or ()]
-    write_graph(table, folder, label_files=names)
-    for line in listed_sentences("note", table.notes):
-        print(line)
-    dataset = table.dataset
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    print(
-        f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, "
-        f"{dataset.num_features:,} features, {int((dataset.labels >= 0).sum()):,} labels: "
-        f"{folder} ({size_text(size)})"
-    )
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -141,3 +131,41 @@ def datasets() -> None:
             f"{(dataset.labels >= 0).sum():,}",
         )
     Console().print(table)
+
+
+def _folder(out: str | None, settings: FitSettings) -> Path:
+    """Return the folder to write, which holds nothing that would be lost."""
+    from nodecopy.run.fit import built_in
+    from nodecopy.run.folder import WRITTEN, check_folder
+
+    if settings.dataset is not None:
+        _, split = built_in(settings)
+        out = out or f"runs/{settings.dataset}-{split.name}-seed-{settings.random_state}"
+    if out is None:
+        raise InputError("--out is missing: the folder to write")
+    reading.print_left_over(out)
+    folder = check_folder(out)
+    for file in map(Path, settings.files):
+        if any(file.resolve().is_relative_to(folder.resolve() / name) for name in WRITTEN):
+            raise InputError(
+                f"{file} would be replaced, as a fit writes this file: copy it elsewhere, or "
+                "choose another --out"
+            )
+    return folder
+
+
+def _evaluate(result: LabelledGraph, folder: Path) -> None:
+    """Print scores on the test nodes of a built-in dataset, as `nodecopy evaluate` does."""
+    from rich.console import Console
+
+    from nodecopy.report.summary import estimate_line, evaluation_lines
+    from nodecopy.run.evaluation import evaluate_predictions
+    from nodecopy.run.folder import PREDICTIONS, TRUTH
+
+    evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
+    console = Console(highlight=False, soft_wrap=True)
+    if result.accuracy is not None:
+        console.print(estimate_line(result.accuracy, evaluation), markup=False)
+    command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
+    console.print(command, markup=False)
+    console.print("\n".join(evaluation_lines(evaluation)), markup=False)

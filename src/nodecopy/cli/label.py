@@ -50,7 +50,7 @@ def label(
     """
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
     asked = reading.asked_for(options)
-    named, most = reading.column_names(classes or ""), asked.pop("max_memory", None)
+    named = reading.column_names(classes or "")
     from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
     from nodecopy.run import FitSettings
@@ -64,7 +64,7 @@ def label(
     run = run or out or ""
 
     reading.print_left_over(run)
-    with closing(Session(run, settings, named, most)) as session:
+    with closing(Session(run, settings, named)) as session:
         for note in session.table.notes:
             print(f"note: {note}")
         with Served(session, port) as served:

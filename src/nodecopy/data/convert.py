@@ -74,7 +74,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
 
     - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
       training nodes of its public split are learned from, or all where there is none.
-    - TableDataset, as `read_tables` and `open_graph` give it: likewise, and ids name the nodes.
+    - TableDataset, as `read_tables` gives it: likewise, and ids name the nodes.
     - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.

@@ -127,13 +127,5 @@ class KindEncoder:
             for name, what in (own.made if own else {}).items()
         }
 
-    def agrees_with(self, other: object) -> bool:
-        """Tell whether a feature means the same to both; two fits seldom agree."""
-        theirs: dict[str, ColumnEncoder | None] = getattr(other, "encoders", {})
-        return self.encoders.keys() == theirs.keys() and all(
-            theirs[kind] is None if own is None else own.agrees_with(theirs[kind])
-            for kind, own in self.encoders.items()
-        )
-
 
 Encoder = ColumnEncoder | KindEncoder

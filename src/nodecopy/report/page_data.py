@@ -10,10 +10,16 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import counted
 from nodecopy.report import page_nodes
-from nodecopy.report.kinds import kind_sentences
-from nodecopy.report.page_evidence import evidence_block
 from nodecopy.report.page_held_out import held_out_sections
-from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
+from nodecopy.report.page_nodes import (
+    MAX_NODES,
+    choose_nodes,
+    evidence_block,
+    most_listed,
+    packed,
+    place_of,
+)
+from nodecopy.report.summary import kind_sentences
 from nodecopy.run import LabelledGraph
 
 _BINS = 20
@@ -208,7 +214,7 @@ def _suspect_labels(result: LabelledGraph) -> str:
 
 def _suggestions(count: int) -> str:
     if count == 0:
-        return "No node is suggested: either none was asked for, or every node has a label."
+        return "No node is suggested: every node has a label."
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
         "many uncertain nodes, and unlike those above it. Its gain is the entropy, summed over all "
@@ -220,7 +226,7 @@ def _suspicion(result: LabelledGraph) -> str:
     """Say what the list of suspect edges is, and how much to expect of it."""
     suspects, count = result.suspect_edges, len(result.suspect_edges.nodes)
     if count == 0:
-        return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
+        return "No edge is listed: none looks like a pair of random nodes."
     sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
     doubt = (
         "In this graph edges hardly differ from random pairs: expect little of this list."

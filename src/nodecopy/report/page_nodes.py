@@ -1,16 +1,20 @@
-"""Which nodes and links a page holds, as columns of numbers packed into text."""
+"""Nodes and links of a page as columns packed into text, and why a node has its class."""
 
 from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.estimator.explanation import LABELS, Explanation, Row
 from nodecopy.graph import Graph
+from nodecopy.nn.evidence import OF_NODES
 from nodecopy.run import LabelledGraph
+from nodecopy.tables import TableDataset
 
 MAX_NODES = 20_000
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
@@ -120,6 +124,33 @@ def links_among(
     start, end = start[here], end[here]
     offsets = np.append(0, np.cumsum(np.bincount(start, minlength=len(nodes))))
     return offsets, end[np.lexsort((end, start))]
+
+
+def evidence_block(why: Explanation, label: int, against: int, table: TableDataset) -> Any:
+    """Return an explanation as JSON can hold it: [title, points, [[name, points], …]] per kind.
+
+    Args:
+        why: the explanation.
+        label: the number of its class on the page.
+        against: that of the next one.
+        table: names the nodes.
+    """
+
+    def named(rows: Sequence[Row]) -> list[list[Any]]:
+        return [[_name(row, table), round(100 * row.points, 1)] for row in rows]
+
+    groups: list[list[Any]] = [
+        [title, round(100 * points, 1), named(rows)] for title, points, rows in why.groups()
+    ]
+    if why.top_labels:
+        groups.append([LABELS, None, named(why.top_labels)])
+    return {"label": label, "against": against, "groups": groups}
+
+
+def _name(row: Row, table: TableDataset) -> str:
+    if row.kind in OF_NODES:
+        row = row._replace(name=table.shown(row.number))
+    return row.title
 
 
 def packed(values: NDArray[Any], kind: type[np.generic]) -> str:

@@ -30,13 +30,12 @@ from nodecopy.typed import Count, Limits, Probability, check_value
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
 
-_FILES = ("edges", "labels", "nodes", "graph")
+_FILES = ("edges", "labels", "nodes")
 _READING = tuple(declared.name for declared in fields(TableOptions))
-# Settled already in a graph that was imported, and in a built-in dataset.
+# Settled already in a built-in dataset.
 _OF_TABLES = ("edges", "nodes", *(key for key in _READING if key != "label_columns"))
 _OF_BUILT_IN = ("labels_per_class", "split")
 _Seed = Annotated[int, Limits(0, 2**62)]
-_Number = Annotated[int, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,10 @@ class FitSettings(TableOptions):
     How tables are read is declared in `TableOptions`.
 
     Args:
-        edges: file of the edges, or one for each kind of edges; None where there is a graph, or a
-            built-in dataset.
-        labels: file of the known labels, or several of them; None takes those of the graph, or of
-            the split of a built-in dataset. A fit to tables needs them.
+        edges: file of the edges, or one for each kind of edges; None where there is a built-in
+            dataset.
+        labels: file of the known labels, or several of them; None takes those of the split of a
+            built-in dataset. A fit to tables needs them.
         nodes: file of the columns of the nodes, or several of them; None describes nodes by their
             links.
         random_state: random seed.
@@ -60,17 +59,13 @@ class FitSettings(TableOptions):
         class_prior: "estimate", "labels", "uniform", or shares of the classes as one string,
             "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
-        suggestions: how many nodes to suggest for labelling.
-        suspects: how many suspect edges to list at most.
-        baselines: whether to compare with simple methods on the held-out labels.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         abstain: leave the prediction of a node empty if it belongs to none of the classes with at
             least this probability; None always predicts.
-        max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
+        max_memory: bytes that a fit may take at a time, see `NodeCopyClassifier`.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
-        graph: folder that `nodecopy import` wrote, instead of edges and nodes.
         dataset: name of a built-in dataset, instead of edges and nodes.
         labels_per_class: how many labels of each of its classes are known; None is 20.
         split: which: "fixed" (the public ones) or "random"; None is "fixed".
@@ -87,12 +82,8 @@ class FitSettings(TableOptions):
     random_state: _Seed = 0
     max_memory: Count | None = None
     executor: str | None = None
-    suggestions: _Number = 20
-    suspects: _Number = 100
-    baselines: bool = True
     coverage: float = 0.9
     abstain: Probability | None = None
-    graph: str | None = None
     dataset: str | None = None
     labels_per_class: Count | None = None
     split: SplitKind | None = None
@@ -121,20 +112,17 @@ class FitSettings(TableOptions):
             raise SpecError(str(error)) from error
 
     def _check_source(self) -> None:
-        """Refuse settings that do not apply to the source: tables, a graph, a built-in dataset."""
+        """Refuse settings that do not apply to the source: tables, or a built-in dataset."""
         foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
         if self.dataset is not None:
             if self.dataset not in dataset_names():
                 raise SpecError(unknown_name("dataset", self.dataset, dataset_names()))
             why = f"is for user tables, not for the built-in {self.dataset}"
-            foreign = dict.fromkeys([*_OF_TABLES, "graph"], why)
-        elif self.graph is not None:
-            why = f"is for tables; the graph {self.graph} was read already"
-            foreign |= dict.fromkeys(_OF_TABLES, why)
+            foreign = dict.fromkeys(_OF_TABLES, why)
         elif self.edges is None:
             raise SpecError(
-                "edges is missing: name tables (--edges FILE), a graph that was imported (--graph "
-                "FOLDER), or, for a fit, a built-in dataset (nodecopy fit cora)"
+                "edges is missing: name tables (--edges FILE) or, for a fit, a built-in dataset "
+                "(nodecopy fit cora)"
             )
         for key, why in foreign.items():
             if getattr(self, key) != getattr(FitSettings, key):
@@ -146,10 +134,10 @@ class FitSettings(TableOptions):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of what is read, the graph or its edges first."""
+        """The names of what is read, the edges first."""
         several = (
             files if isinstance(files, tuple) else (files,)
-            for files in (self.graph, self.edges, self.labels, self.nodes)
+            for files in (self.edges, self.labels, self.nodes)
         )
         return tuple(name for name in chain(*several) if name is not None)
 

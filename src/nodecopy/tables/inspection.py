@@ -22,9 +22,8 @@ from nodecopy.tables.dataset import TableDataset
 # al., Characterizing graph datasets for node classification, NeurIPS 2023.
 _HETEROPHILOUS = 0.3
 _FEW_EDGES = 10
-# Length of the longest bar, and how many classes and columns are shown.
-_BAR = 30
-_MAX_CLASSES, _MAX_COLUMNS = 30, 40
+# Classes, kinds and columns that are shown.
+_MOST = 30
 
 
 class Mixing(NamedTuple):
@@ -91,13 +90,10 @@ def inspect_dataset(dataset: NodeDataset, *, several_kinds: bool = False) -> Ins
 
 
 def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
-    """Return counts, degrees, labels and homophily, then notes and warnings, as lines of text."""
+    """Return counts, columns, labels and homophily, then notes and warnings, as lines of text."""
     return [
         *aligned(_counts(table, inspection)),
-        "",
         *_column_lines(table.encoder),
-        *_bars("degree", _degree_rows(table.dataset.graph.degrees)),
-        *(_label_lines(table.dataset, inspection) if inspection.label_counts.any() else ()),
         "",
         *listed_sentences("note", table.notes),
         *listed_sentences("warning", inspection.warnings),
@@ -183,78 +179,52 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
     known, first = int(inspection.label_counts.sum()), table.num_classified
     noun = next(iter(table.kinds), "nodes")
     kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in table.kinds.items())
-    kinds = kinds if table.kinds else ""
     return [
-        ("nodes", f"{n:,} (ids are {kind}){kinds}"),
+        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(table.kinds)}"),
         ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
-        *kind_rows(dataset.graph),
+        *_rows("kinds", _edge_kinds(dataset.graph)),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if NO_FEATURES in table.notes else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
+        *_rows("classes", _classes(dataset, inspection.label_counts) if known else []),
+        *_rows("homophily", _homophily(inspection.mixing)),
     ]
 
 
-def kind_rows(graph: Graph) -> list[tuple[str, str]]:
-    """Return the number of edges of each kind, the largest kind first."""
+def _rows(name: str, texts: list[str]) -> list[tuple[str, str]]:
+    """Return texts as rows, with a name before the first; of very many the first."""
+    more = [f"… and {len(texts) - _MOST:,} more"] if len(texts) > _MOST else []
+    return [("" if at else name, text) for at, text in enumerate([*texts[:_MOST], *more])]
+
+
+def _edge_kinds(graph: Graph) -> list[str]:
     counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
-    texts = [
+    return [
         f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
         for name, kind in counts
     ]
-    shown = _first(texts, _MAX_CLASSES)
-    return [("" if at else "kinds", text) for at, text in enumerate(shown)]
+
+
+def _classes(dataset: NodeDataset, counts: NDArray[np.int64]) -> list[str]:
+    named = zip(dataset.class_names, counts.tolist(), strict=True)
+    return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
+
+
+def _homophily(mixing: Mixing) -> list[str]:
+    if not mixing.edges:
+        return []
+    return [
+        f"{mixing.homophily:.2f} of {mixing.edges:,} labelled edges join equal labels",
+        f"{mixing.by_chance:.2f} would if edges did not depend on labels",
+    ]
 
 
 def _column_lines(encoder: Encoder | None) -> list[str]:
-    """Return what was made of each column, and an empty line."""
+    """Return what was made of each column, below an empty line."""
     if encoder is None:
         return []
     made = {printable(name): text for name, text in encoder.made.items()}
     width = max(len("column"), *map(len, made))
     lines = [f"{name:<{width}}  {text}" for name, text in made.items()]
-    return [f"{'column':<{width}}  made of it", *_first(lines, _MAX_COLUMNS), ""]
-
-
-def _first(lines: list[str], most: int) -> list[str]:
-    more = [f"… and {len(lines) - most:,} more"] if len(lines) > most else []
-    return lines[:most] + more
-
-
-def _degree_rows(degrees: NDArray[np.int64]) -> list[tuple[str, int]]:
-    """Count degrees in the ranges 0, 1, 2–3, 4–7, … that are not empty."""
-    digits = np.frexp(degrees.astype(np.float64))[1]  # binary digits of each degree
-    return [
-        (f"{2**n // 2:,}" if n < 2 else f"{2**n // 2:,}–{2**n - 1:,}", count)
-        for n, count in enumerate(np.bincount(digits).tolist())
-        if count
-    ]
-
-
-def _label_lines(dataset: NodeDataset, inspection: Inspection) -> list[str]:
-    counts, mixing = inspection.label_counts.tolist(), inspection.mixing
-    rows = [(printable(name), n) for name, n in zip(dataset.class_names, counts, strict=True)]
-    lines = ["", *_bars("label", rows[:_MAX_CLASSES])]
-    if len(rows) > _MAX_CLASSES:
-        lines.append(f"… and {len(rows) - _MAX_CLASSES:,} more")
-    if mixing.edges:
-        joined = f"{mixing.homophily:.2f} of {mixing.edges:,} edges between labelled nodes"
-        homophily = [
-            ("homophily", f"{joined} join equal labels;"),
-            ("", f"it would be {mixing.by_chance:.2f} if edges did not depend on labels;"),
-            ("", "the further above that, the more a node's neighbours tell about its label"),
-        ]
-        lines += ["", *aligned(homophily)]
-    return lines
-
-
-def _bars(title: str, rows: Sequence[tuple[str, int]]) -> list[str]:
-    """Return a table of counts with a bar each; the longest bar is the largest count."""
-    width = max(len(title), *(len(name) for name, _ in rows))
-    largest = max(count for _, count in rows)
-    digits = max(len("nodes"), len(f"{largest:,}"))
-    lines = [f"{title:<{width}}  {'nodes':>{digits}}"]
-    for name, count in rows:
-        bar = "█" * round(count * _BAR / largest) or "▏" * (count > 0)
-        lines.append(f"{name:<{width}}  {count:>{digits},}  {bar}".rstrip())
-    return lines
+    return ["", f"{'column':<{width}}  made of it", *(text for _, text in _rows("", lines))]

@@ -88,12 +88,10 @@ class NodeTable:
         """Read the file into the database, check ids, and drop repeated rows."""
         db.load(self.name, self.table, [*self.keys, *self.cells])
         keys = [column.name for column in self.keys]
-        with db.collected():
-            missing = " OR ".join(f"{key} IS NULL" for key in keys)
-            what = "without an id or the name of a feature" if self.triples else "without an id"
-            db.refuse(self.name, missing, "row", what, show=keys)
-        with db.collected():
-            self._drop_repeats(db, ", ".join(keys))
+        missing = " OR ".join(f"{key} IS NULL" for key in keys)
+        what = "without an id or the name of a feature" if self.triples else "without an id"
+        db.refuse(self.name, missing, "row", what, show=keys)
+        self._drop_repeats(db, ", ".join(keys))
 
     def columns(self, db: Database, num_nodes: int) -> Iterator[tuple[str, Kind, NDArray[Any]]]:
         """Yield name, kind and values of each column; all strings are "text" here."""
@@ -205,31 +203,30 @@ def open_nodes(
     """Open and load tables of nodes, and tell which of their columns are what.
 
     Args:
-        db: loads the files, and collects what is wrong with them.
+        db: loads the files.
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
         of_model: returns a table as one of a kind of nodes of a model.
     """
-    paths = paths_of(nodes)
     tables, titles = [], set()
-    for number, path in enumerate(paths):
-        with db.collected():
-            table = open_table(db, path, NODES, list(kinds))
-            titles |= {name.strip() for name in table.names}
-            id, places, triples = node_places(table, kinds)
-            keys = [Column("id", id)]
-            if triples:
-                keys, places = [*keys, Column("feature", places[0])], places[1:]
-            cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
-            source = NodeTable(f"described{number}", table, keys, cells, kinds)
-            source = source if of_model is None else of_model(source)
-            if not triples:
-                cells = [column for column in cells if source.asked(column) != "skip"]
-            tables.append(replace(source, cells=cells))
-            tables[-1].load(db)
+    for number, path in enumerate(paths_of(nodes)):
+        table = open_table(db, path, NODES, list(kinds))
+        titles |= {name.strip() for name in table.names}
+        id, places, triples = node_places(table, kinds)
+        keys = [Column("id", id)]
+        if triples:
+            keys, places = [*keys, Column("feature", places[0])], places[1:]
+        cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
+        source = NodeTable(f"described{number}", table, keys, cells, kinds)
+        source = source if of_model is None else of_model(source)
+        if not triples:
+            cells = [column for column in cells if source.asked(column) != "skip"]
+        tables.append(replace(source, cells=cells))
+        tables[-1].load(db)
     unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
-    if unknown and len(tables) == len(paths):
-        db.problems.append(DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}"))
+    if unknown:
+        raise DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}")
+    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
     return tables
 
 
