@@ -360,7 +360,7 @@ def test_two_hundred_classes_and_names_in_any_script_stay_in_their_places(
     labels = [[f"i{n}", classes[n % 200]] for n in range(300)]
     write_csv(tmp_path / "labels.csv", "id,label", labels)
     files = {name: str(tmp_path / f"{name}.csv") for name in ("edges", "nodes", "labels")}
-    settings = FitSettings(**files, method="fast", baselines=False)
+    settings = FitSettings(**files, method="fast")
     too_wide = "document.documentElement.scrollWidth > innerWidth"
     highest = "Math.max(...[...document.querySelectorAll(arguments[0])].map(e => e.offsetHeight))"
     with labelling(tmp_path / "run", settings) as url:

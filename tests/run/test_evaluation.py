@@ -70,8 +70,6 @@ def test_confidence_stands_beside_accuracy(predictions, rows_file):
     labels = [("2", "a"), ("3", "b"), ("4", "a"), ("5", "b")]
     result = evaluate_predictions(predictions, rows_file("t.csv", [("id", "label"), *labels]))
     assert result.confidence == pytest.approx((0.8 + 0.7 + 0.6 + 0.9) / 4)
-    assert result.reliability.count.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
-    assert result.reliability.accuracy[5:9].tolist() == [0, 1, 1, 1]
     assert result.sets is None
 
 

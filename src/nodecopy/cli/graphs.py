@@ -1,4 +1,4 @@
-"""Commands on a graph: fit, predict, evaluate, inspect, datasets."""
+"""Commands on a graph: fit, predict, evaluate, inspect."""
 
 from __future__ import annotations
 
@@ -103,34 +103,10 @@ def evaluate(
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, and what to beware of."""
     from nodecopy.run.fit import read_source
-    from nodecopy.tables.inspection import inspect_table, inspection_lines
+    from nodecopy.tables.inspection import inspect_dataset, inspection_lines
 
     table = read_source(reading.settings_of(options))
-    print("\n".join(inspection_lines(table, inspect_table(table))))
-
-
-@app.command(rich_help_panel=reading.PANEL)
-def datasets() -> None:
-    """Show the built-in datasets and their counts."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from nodecopy.data import dataset_names, load_dataset
-
-    table = Table("dataset", caption="homophily: the share of edges that join equal labels")
-    for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
-        table.add_column(column, justify="right")
-    for dataset in map(load_dataset, dataset_names()):
-        table.add_row(
-            dataset.name,
-            f"{dataset.num_nodes:,}",
-            f"{dataset.graph.num_edges:,}",
-            f"{dataset.num_features:,}",
-            f"{dataset.num_classes}",
-            f"{dataset.graph.homophily(dataset.labels):.3f}",
-            f"{(dataset.labels >= 0).sum():,}",
-        )
-    Console().print(table)
+    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
 def _folder(out: str | None, settings: FitSettings) -> Path:

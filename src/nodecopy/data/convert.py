@@ -23,17 +23,18 @@ from nodecopy.data.columns import (
     is_plain_frame,
 )
 from nodecopy.data.dataset import NodeDataset, stored_by_density
-from nodecopy.data.edge_kinds import (
+from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import (
     KIND,
     SOURCE,
     TARGET,
     WEIGHT,
+    Encoder,
+    KindEncoder,
     graph_of_edge_types,
     graph_of_frame,
     graph_of_networkx,
 )
-from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import ONE_KIND, Graph, join_kinds

@@ -22,8 +22,13 @@ from nodecopy.data.convert import (
     to_matrix,
     training_labels,
 )
-from nodecopy.data.edge_kinds import graph_of_edge_types
-from nodecopy.data.kinds import KindEncoder, NodeKinds, renumbered_graph, spans
+from nodecopy.data.kinds import (
+    KindEncoder,
+    NodeKinds,
+    graph_of_edge_types,
+    renumbered_graph,
+    spans,
+)
 from nodecopy.errors import DatasetError, GraphError, ModelError
 from nodecopy.graph import Graph
 

@@ -124,7 +124,7 @@ def estimate_line(estimate: EstimatedAccuracy, truth: Evaluation) -> str:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Return scores, then confidence beside accuracy, then how each class fared."""
+    """Return scores, then how each class fared."""
     scores, sets = result.scores, result.sets
     rows = [
         ("nodes", f"{result.nodes:,}{_left_out(result)}"),
@@ -145,8 +145,6 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     lines = [
         *aligned(rows),
         "",
-        *_reliability_lines(result),
-        "",
         f"{'class':<{width}}  {'true':>7}  {'recall':>7}  {'precision':>9}",
     ]
     for score in result.classes:
@@ -161,19 +159,6 @@ def _gap(result: Evaluation) -> str:
     points = 100 * (result.confidence - result.scores.accuracy)
     of = " on classes that the model knows" if result.foreign else ""
     return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
-
-
-def _reliability_lines(result: Evaluation) -> list[str]:
-    """Return a row for each bin of confidence that is not empty."""
-    curve, bins = result.reliability, len(result.reliability.count)
-    lines = [f"{'confidence':<10}  {'nodes':>7}  {'mean':>7}  {'right':>7}"]
-    for number in range(bins):
-        count = int(curve.count[number])
-        if count:
-            name = f"{100 * number // bins}–{100 * (number + 1) // bins}%"
-            mean, right = curve.confidence[number], curve.accuracy[number]
-            lines.append(f"{name:<10}  {count:>7,}  {mean:>7.1%}  {right:>7.1%}")
-    return lines
 
 
 def _edges(result: LabelledGraph) -> str:

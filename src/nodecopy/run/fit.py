@@ -19,12 +19,12 @@ from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
 from nodecopy.posterior import Posterior
-from nodecopy.run.baselines import Baseline, baselines_on
+from nodecopy.run.evaluation import Baseline, baselines_on
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
 from nodecopy.tables import TableDataset, read_label_table, read_tables
-from nodecopy.tables.inspection import Inspection, inspect_table
+from nodecopy.tables.inspection import Inspection, inspect_dataset
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
@@ -195,7 +195,7 @@ def analyse_fit(
     return LabelledGraph(
         settings,
         table,
-        inspect_table(table),
+        inspect_dataset(table.dataset),
         fitted,
         Validation.of(fitted.model_),
         nodes.suggest(fitted.posterior_, _SUGGESTED, seed),

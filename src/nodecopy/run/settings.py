@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from nodecopy.calibration.sets import check_coverage
-from nodecopy.data.load import dataset_names
+from nodecopy.data.dataset import dataset_names
 from nodecopy.data.splits import SplitKind
 from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
@@ -25,7 +25,7 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
-from nodecopy.typed import Count, Limits, Probability, check_value
+from nodecopy.typed import Count, Limits, Probability
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
@@ -90,20 +90,15 @@ class FitSettings(TableOptions):
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
-        hints = get_type_hints(FitSettings, include_extras=True)
-        for declared in fields(self):
-            value = getattr(self, declared.name)
-            if isinstance(value, list):
-                value = tuple(value)
-            if declared.name in _FILES and isinstance(value, tuple) and len(value) == 1:
-                value = value[0]
-            object.__setattr__(self, declared.name, value)
-            check_value(declared.name, value, hints[declared.name], SpecError)
-            if "\0" in str(value):
-                raise SpecError(f"{declared.name} must not have a NUL character")
-        self._check_source()
+        for name in _FILES:
+            value = getattr(self, name)
+            if isinstance(value, (list, tuple)) and len(value) == 1:
+                object.__setattr__(self, name, value[0])
         try:
             super().__post_init__()
+            if "\0" in "".join(map(str, vars(self).values())):
+                raise DatasetError("a setting must not have a NUL character")
+            self._check_source()
             check_coverage(self.coverage)
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nodecopy.data.columns import plain_name
 from nodecopy.data.label_values import UNKNOWN_TEXTS
@@ -283,12 +283,6 @@ NUMBER_HINT = (
     "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
     "--na-values"
 )
-# Cells that tell the decimal mark of a table: 1,5 and 1.234,5 have a comma, 1,234.5 and 1'234 a
-# point; 1,234 may have either.
-DECIMALS: dict[Literal[",", "."], str] = {
-    ",": r"[+-]?(\d+,(\d|\d\d|\d{4,})|0,\d+|\d{1,3}(\.\d{3})+,\d+)",
-    ".": r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d{1,3}(['’]\d{3})+(\.\d+)?)",
-}
 
 
 def is_number(type: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +14,10 @@ from nodecopy.data.kinds import Encoder
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import counted, listed
 from nodecopy.graph import Graph
-from nodecopy.metrics import wilson_interval
 from nodecopy.tables.dataset import TableDataset
 
-# Sets known as heterophilous reach 0.15, those known as homophilous start above 0.5: Platonov et
-# al., Characterizing graph datasets for node classification, NeurIPS 2023.
-_HETEROPHILOUS = 0.3
-_FEW_EDGES = 10
 # Classes, kinds and columns that are shown.
 _MOST = 30
-
-
-class Mixing(NamedTuple):
-    """How labels lie on the edges whose two ends are labelled.
-
-    Attributes:
-        edges: how many such edges there are.
-        homophily: the share of them that joins equal labels; NaN where there are none.
-        by_chance: the share to expect if ends were joined whatever their labels.
-    """
-
-    edges: int
-    homophily: float
-    by_chance: float
-
-    @property
-    def adjusted(self) -> float:
-        """Homophily beyond chance: 1 where all labels agree, 0 where they do as if by chance."""
-        possible = 1 - self.by_chance
-        return (self.homophily - self.by_chance) / possible if possible > 0 else float("nan")
 
 
 @dataclass(frozen=True)
@@ -53,44 +27,30 @@ class Inspection:
     Attributes:
         components: sizes of the connected components, largest first.
         label_counts: how many labels each class has [K].
-        mixing: how labels lie on the edges.
         warnings: what to beware of, in sentences.
     """
 
     components: NDArray[np.int64]
     label_counts: NDArray[np.int64]
-    mixing: Mixing
     warnings: tuple[str, ...]
 
 
-def inspect_table(table: TableDataset) -> Inspection:
-    """Inspect what was read; few edges join labels where those lead to other kinds of nodes."""
-    return inspect_dataset(table.dataset, several_kinds=bool(table.kinds))
-
-
-def inspect_dataset(dataset: NodeDataset, *, several_kinds: bool = False) -> Inspection:
+def inspect_dataset(dataset: NodeDataset) -> Inspection:
     """Count, and say what matters for fitting.
 
-    >>> from nodecopy.data.load import load_dataset
+    >>> from nodecopy.data.dataset import load_dataset
     >>> cora = inspect_dataset(load_dataset("cora"))
-    >>> len(cora.components), int(cora.components[0]), round(cora.mixing.homophily, 3)
-    (78, 2485, 0.81)
-    >>> cora.warnings
-    ()
+    >>> len(cora.components), int(cora.components[0]), cora.warnings
+    (78, 2485, ())
     """
     component = connected_components(dataset.graph.to_scipy(), directed=False)[1]
     counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
-    mixing = _mixing(dataset)
-    return Inspection(
-        components=np.sort(np.bincount(component))[::-1],
-        label_counts=counts,
-        mixing=mixing,
-        warnings=tuple(_warnings(dataset, component, counts, mixing, several_kinds)),
-    )
+    sizes = np.sort(np.bincount(component))[::-1]
+    return Inspection(sizes, counts, tuple(_warnings(dataset, component, counts)))
 
 
 def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
-    """Return counts, columns, labels and homophily, then notes and warnings, as lines of text."""
+    """Return counts, columns and labels, then notes and warnings, as lines of text."""
     return [
         *aligned(_counts(table, inspection)),
         *_column_lines(table.encoder),
@@ -115,26 +75,8 @@ def printable(text: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def _mixing(dataset: NodeDataset) -> Mixing:
-    labelled = np.flatnonzero(dataset.labels >= 0)
-    rows = dataset.graph.take_rows(labelled)
-    source, target = np.repeat(labelled, np.diff(rows.indptr)), rows.indices
-    once = source != target if dataset.graph.directed else source < target
-    known = (dataset.labels[target] >= 0) & once
-    ends = dataset.labels[source[known]], dataset.labels[target[known]]
-    count = len(ends[0])
-    if not count:
-        return Mixing(0, float("nan"), float("nan"))
-    shares = np.bincount(np.concatenate(ends)) / (2 * count)
-    return Mixing(count, float(np.mean(ends[0] == ends[1])), float(np.sum(shares**2)))
-
-
 def _warnings(
-    dataset: NodeDataset,
-    component: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    mixing: Mixing,
-    several_kinds: bool,
+    dataset: NodeDataset, component: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> Iterator[str]:
     of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
@@ -150,22 +92,6 @@ def _warnings(
         yield "all labels are of one class; at least two are needed to fit anything"
     if single:
         yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
-    if np.count_nonzero(counts) < 2:
-        return
-    if mixing.edges < _FEW_EDGES and several_kinds:
-        return
-    if mixing.edges < _FEW_EDGES:
-        count = counted(mixing.edges, "edge")
-        yield f"only {count} between labelled nodes: too few to tell whether neighbours are alike"
-        return
-    # Warn only if the upper end of the interval is heterophilous, too.
-    upper = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
-    if upper.adjusted < _HETEROPHILOUS:
-        yield (
-            f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
-            f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help, "
-            "features and block models can"
-        )
 
 
 def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:
@@ -188,7 +114,6 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
         ("features", "none" if NO_FEATURES in table.notes else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
         *_rows("classes", _classes(dataset, inspection.label_counts) if known else []),
-        *_rows("homophily", _homophily(inspection.mixing)),
     ]
 
 
@@ -209,15 +134,6 @@ def _edge_kinds(graph: Graph) -> list[str]:
 def _classes(dataset: NodeDataset, counts: NDArray[np.int64]) -> list[str]:
     named = zip(dataset.class_names, counts.tolist(), strict=True)
     return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
-
-
-def _homophily(mixing: Mixing) -> list[str]:
-    if not mixing.edges:
-        return []
-    return [
-        f"{mixing.homophily:.2f} of {mixing.edges:,} labelled edges join equal labels",
-        f"{mixing.by_chance:.2f} would if edges did not depend on labels",
-    ]
 
 
 def _column_lines(encoder: Encoder | None) -> list[str]:

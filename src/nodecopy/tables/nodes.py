@@ -27,20 +27,10 @@ from nodecopy.tables.columns import (
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, Table, open_table, paths_of
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
-from nodecopy.tables.readings import (
-    LARGEST,
-    MOSTLY,
-    SAMPLE,
-    Reading,
-    as_number,
-    as_text,
-    decimal_marks,
-    readable_shares,
-    ways_to_read,
-)
+from nodecopy.tables.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
-# Columns that are converted, and looked at, at a time: SQL takes memory for each of them.
-_BLOCK, _LOOKED_AT = 256, 32
+# Columns that are converted at a time: SQL takes memory for each of them.
+_BLOCK = 256
 # More nodes than this share without a row are an error.
 _MOST_WITHOUT = 0.5
 
@@ -133,50 +123,8 @@ class NodeTable:
                 settled[column] = as_number(column, type, db.options)
             else:
                 unsure[column] = asked
-        cells = self._sampled(db, list(unsure))
-        marks = decimal_marks(cells.values(), db.options)
-        ways = {
-            column: list(
-                ways_to_read(column, types[column.name], db.options, marks, asked, cells[column])
-            )
-            for column, asked in unsure.items()
-        }
-        for start in range(0, len(unsure), _LOOKED_AT):
-            block = dict(list(ways.items())[start : start + _LOOKED_AT])
-            for column, shares in readable_shares(db, self.name, block).items():
-                settled[column] = self._chosen(db, shares)
+        settled |= choose_readings(db, self.name, unsure, types)
         yield from (settled[column] for column in self.cells)
-
-    def _sampled(self, db: Database, columns: Sequence[Column]) -> dict[Column, list[str]]:
-        """Return the cells of columns in some rows that are not missing."""
-        if not columns:
-            return {}
-        picked = ", ".join(f"CAST({column.name} AS VARCHAR)" for column in columns)
-        rows = db.rows(f"SELECT {picked} FROM {self.name} ORDER BY id LIMIT {SAMPLE}")
-        missing = set(db.options.na_words)
-        return {
-            column: [cell.strip() for cell in cells if cell and cell.strip().lower() not in missing]
-            for column, cells in zip(columns, zip(*rows, strict=True), strict=True)
-        }
-
-    def _chosen(self, db: Database, shares: Sequence[tuple[Reading, float]]) -> Reading:
-        """Return the first way in which all cells can be read, where such shares of them can.
-
-        Raises:
-            DatasetError: half of the cells or more can be read in another way than as strings, but
-                not all; or fewer, where the user does not want strings. A column of y and x is one
-                of strings.
-        """
-        for way, share in shares:
-            if share == 1 and way.kind != "text":
-                return way
-        shares = [one for one in shares if one[0].kind != "boolean"] or shares
-        best, share = max(shares, key=lambda one: (one[0].kind != "text", one[1]))
-        if best.kind != "text" and (share >= MOSTLY or shares[-1][0].kind != "text"):
-            for way, _ in shares:
-                if way.kind == best.kind:
-                    self.refuse(db, way)
-        return shares[-1][0]
 
     def _drop_repeats(self, db: Database, key: str) -> None:
         """Drop rows that are the same as others; refuse those that contradict."""
