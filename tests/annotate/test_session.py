@@ -83,21 +83,6 @@ def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened:
     assert tables.labels() == {"p00": "ash"}
 
 
-def test_labels_given_elsewhere_are_taken_over_and_a_new_session_goes_on(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv"))
-    state = settled(session)
-    assert (state["labels"], state["classes"]) == (9, list(CLASSES))
-    answer(session, tables, 2)
-    curve = settled(session)["history"]
-    session.close()
-    later = opened()
-    state = settled(later)
-    assert state["labels"] == 11
-    assert state["history"] == curve  # the same labels give the same estimate: noted once
-
-
 def test_settings_stay_those_of_the_results_until_both_are_written(
     tables: Tables, opened: Opened
 ) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import choose_nodes
-from nodecopy.run import LabelledGraph, Validation
+from nodecopy.run import LabelledGraph
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
 
@@ -88,16 +88,6 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     assert ends.tolist() == made.suspect_edges.nodes.tolist()
     wrong = np.minimum(1, 0.01 * made.suspect_edges.surprise).sum()  # the rule of the column
     assert f"about {wrong:.0f} of these" in suspects["sentence"]
-
-
-def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():
-    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
-    validation = Validation(np.arange(3), np.array([0, 1, 0]), probabilities, 2)
-    result = make_result(20, 2, validation=validation)
-    low, high = page_data(result)["reliability"]["points"]
-    assert (low["count"], high["count"]) == (1, 2)
-    assert high["right"] == 0.5
-    assert (high["low"], high["high"]) == (0.0945, 0.9055)
 
 
 def test_without_validation_the_page_says_why():

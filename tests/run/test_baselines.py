@@ -10,7 +10,7 @@ import pytest
 from nodecopy.calibration import HeldOut
 from nodecopy.data import planted_partition
 from nodecopy.run import evaluation
-from nodecopy.run.evaluation import COMMONEST, PROPAGATION, REGRESSION, Baseline, baselines_on
+from nodecopy.run.evaluation import COMMONEST, PROPAGATION, REGRESSION, baselines_on
 
 
 def problem(homophily: float):
@@ -47,10 +47,3 @@ def test_without_features_there_is_no_regression_and_large_graphs_are_left_out(m
     assert names == [PROPAGATION, COMMONEST]
     monkeypatch.setattr(evaluation, "MAX_WORK", 1000)
     assert baselines_on(graph, None, labels, hidden) == ()
-
-
-def test_the_difference_is_paired():
-    baseline = Baseline("other", np.array([True, True, False, False]))
-    gap, error = baseline.gap(np.array([True, True, True, False]))
-    assert gap == 0.25
-    assert error == pytest.approx(0.25)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_split
-from nodecopy.annotate import Session
+from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset
 from nodecopy.errors import SpecError
 from nodecopy.run import FitSettings
-from nodecopy.run.fit import read_source
 from tests.csv_files import read_csv
 from tests.run.test_commands import FILES
 
@@ -30,18 +26,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built-in") / "run"
     assert fit(f"--out={folder}") == 0
     return folder
-
-
-def test_a_built_in_dataset_is_read_as_tables_are() -> None:
-    table = read_source(
-        FitSettings(dataset="cora", labels_per_class=5, split="random", random_state=2)
-    )
-    split = random_split(CORA, 5, seed=2)
-    assert np.flatnonzero(table.dataset.labels >= 0).tolist() == split.train.tolist()
-    assert table.dataset.class_names == CORA.class_names
-    assert (table.ids.tolist(), table.ids.dtype) == (list(range(2708)), np.int64)
-    assert table.feature_names[-1] == "1432"
-    assert "random-5-seed-2 has 35 nodes to learn from and 1,000" in table.notes[0]
 
 
 def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
@@ -79,22 +63,6 @@ def test_the_command_ends_with_what_evaluate_says(
     evaluated = capsys.readouterr().out
     assert "80% sets    hold the label of " in evaluated
     assert out.endswith(evaluated)
-
-
-def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(run, tmp_path / "run")
-    with closing(Session(run)) as session:
-        assert len(session.answers.labels) == 35
-        cells = session.view("0")["columns"]
-        assert cells[0] == ("feature 19", "1")
-        assert len(cells) == np.diff(CORA.features.indptr)[0]
-        session.label("1708", "Theory", None)
-        session.finish()
-    assert len(read_csv(run / "labels.csv")) == 36
-    assert {row["id"]: row["known"] for row in read_csv(run / "predictions.csv")}[
-        "1708"
-    ] == "Theory"
-    assert len(read_csv(run / "truth.csv")) == 1000
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,6 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message:
         read_settings(tmp_path / "none.toml")
 
 
-def test_every_setting_reaches_the_classifier():
-    names = ("method", "calibrate", "folds", "normalise", "random_state", "max_memory")
-    values = ("paper", True, 4, "rows", 5, 10**9)
-    made = FitSettings("e", "l", **dict(zip(names, values, strict=True))).classifier(False, "x")
-    assert tuple(getattr(made, name) for name in names) == values
-    assert (made.progress, made.executor) == (False, "x")
-
-
 def test_class_shares_are_one_string() -> None:
     shares = FitSettings(dataset="cora", class_prior="a b=0.25, c=d=0.75").classifier().class_prior
     assert shares == {"a b": 0.25, "c=d": 0.75}

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.data import load_dataset
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.graph import Graph
 from nodecopy.tables import read_tables
@@ -121,29 +120,6 @@ def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
 def test_what_is_wrong_is_said_with_its_line(read, content, message):
     with pytest.raises((DatasetError, FormatError), match=message):
         read(content)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            "(VALUES ('a', 'b', DATE '2020-01-02')) AS t(source, target, weight)",
-            r"1 weight .*: '2020-01-02' \(row 1\)",
-        ),
-        ("(VALUES ('a', 'b', 1)) AS t(x, y, z)", "'x' and 'y' and 'z'"),
-        ("(VALUES ('a')) AS t(source)", "no column for the target"),
-        ("(SELECT 1 AS source, 2 AS target WHERE false)", "e.parquet has no rows"),
-    ],
-)
-def test_what_is_wrong_with_parquet_is_said_with_its_row(read, parquet, rows, message):
-    with pytest.raises(DatasetError, match=message):
-        read(parquet("e.parquet", f"SELECT * FROM {rows}"))
-
-
-def test_the_built_in_graphs_come_back_from_their_edges(put):
-    cora = load_dataset("cora")
-    text = "\n".join(f"{u},{v}" for u, v in cora.graph.edges().tolist())
-    assert read_tables(put("cora.csv", text), threads=1).dataset.graph == cora.graph
 
 
 PAYS, CALLS = "source,target\na,b\nb,c\n", "source,target\nc,d\na,b\n"

@@ -69,14 +69,6 @@ def test_a_first_row_above_known_ids_is_a_header_row(read):
     assert not [note for note in table.notes if "first row" in note]
 
 
-@pytest.mark.parametrize("delimiter", ["^", ":", "~"])
-def test_a_delimiter_may_be_named(read, delimiter):
-    table = read(WORDS.replace(",", delimiter), delimiter=delimiter)
-    assert table.dataset.num_nodes == 3
-    with pytest.raises(FormatError, match="--delimiter"):
-        read("a\nb\n")
-
-
 @pytest.mark.parametrize("name", ["e*.csv", "e[X].csv", "e?.csv", "it's.csv", "new\nline.csv"])
 def test_a_name_that_is_a_pattern_stands_for_itself(put, name):
     put("eX.csv", "wrong,other\nwrong,third\n")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from nodecopy.errors import DatasetError, FormatError
-from nodecopy.tables import read_label_table
 
 
 @pytest.mark.parametrize(
@@ -92,10 +90,3 @@ def test_several_files_of_labels_are_one(read, put):
         DatasetError, match=r"disagree: .*'a', 'x' \(line 2\); .*four.csv: 'a', 'y'"
     ):
         read(labels=[files[0], put("four.csv", "id,label\na,y\n")])
-
-
-def test_labels_alone_are_read_against_ids(put):
-    table = read_label_table(put("l.csv", "id,label\n7,x\n3,\n"), np.array([3, 5, 7]))
-    assert (table.labels.tolist(), table.class_names) == ([-1, -1, 0], ("x",))
-    with pytest.raises(DatasetError, match="not in the graph: '8'"):
-        read_label_table(put("l.csv", "id,label\n8,x\n"), np.array([3, 5, 7]))

@@ -32,8 +32,7 @@ def choose_nodes(result: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[n
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
-    edges, those with a suspect label), those with a label, which take half of the rest at first,
-    and others, the least certain first.
+    edges, those with a suspect label), some with a label, and others, the least certain first.
     """
     count = len(result.table.ids)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
@@ -44,18 +43,15 @@ def choose_nodes(result: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[n
 
 def _telling_nodes(result: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
-    others = len(result.table.ids) - len(result.labels)  # of other kinds, the last to be taken
-    certainty = np.pad(result.posterior.probabilities.max(1), (0, others), constant_values=1)
-    labelled, taken = result.table.dataset.labels >= 0, np.zeros(len(certainty), bool)
-    rows = most_listed(max_nodes)
-    taken[result.next_labels.nodes[:rows]] = True
-    taken[result.suspect_edges.nodes[:rows].ravel()] = True
+    rows, certainty = most_listed(max_nodes), result.posterior.probabilities.max(1)
+    least = np.argsort(certainty, kind="stable")
+    labelled = least[result.labels[least] >= 0]
+    lists = [result.next_labels.nodes[:rows], result.suspect_edges.nodes[:rows].ravel()]
     if result.suspect_labels is not None:
-        taken[result.suspect_labels.nodes[:rows]] = True
-    for among, share in ((labelled, 2), (~labelled, 1), (labelled, 1)):
-        left, room = np.flatnonzero(among & ~taken), (max_nodes - np.count_nonzero(taken)) // share
-        taken[left[np.argsort(certainty[left], kind="stable")[:room]]] = True
-    return np.flatnonzero(taken)
+        lists.append(result.suspect_labels.nodes[:rows])
+    ranked = np.concatenate([*lists, labelled[: max_nodes // 4], least])
+    ranked = np.append(ranked, np.arange(len(result.labels), len(result.table.ids)))  # other kinds
+    return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:

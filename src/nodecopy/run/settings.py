@@ -122,10 +122,6 @@ class FitSettings(TableOptions):
         for key, why in foreign.items():
             if getattr(self, key) != getattr(FitSettings, key):
                 raise SpecError(f"{key} {why}")
-        if self.label_columns is not None and self.labels is None:
-            raise SpecError("label_columns are named, but no file of labels is given")
-        if self.columns is not None and self.nodes is None:
-            raise SpecError("columns are named, but no file of nodes is given")
 
     @property
     def files(self) -> tuple[str, ...]:

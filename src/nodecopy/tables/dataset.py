@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import NodeColumns, missing_in
+from nodecopy.data.columns import NodeColumns
 from nodecopy.data.dataset import Features, NodeDataset
-from nodecopy.data.encoding import MISSING, NO_ROW, ColumnEncoder
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.kinds import Encoder, KindEncoder, NodeKinds, num_classified, spans
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, counted, listed
@@ -238,38 +238,22 @@ def _column_notes(
     *,
     fitted: bool,
 ) -> list[str]:
-    """Return which columns of each kind were left out, and what replaced missing values."""
+    """Return which columns of each kind were left out, by themselves or as a model lacks them."""
     encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
-    return [
-        note
-        for kind, own in columns.items()
-        if encoders[kind] is not None
-        for note in _notes_of_kind(
-            [source for source in sources if source.kind == kind], own, encoders[kind], fitted
-        )
-    ]
-
-
-def _notes_of_kind(
-    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder, fitted: bool
-) -> list[str]:
-    titles = {*columns.listed_names, *(title for source in sources for title in source.titles)}
-    unseen = sorted(titles - {*encoder.kinds, *encoder.listed})
-    empty = [name for name, made in encoder.made.items() if made.startswith("left out")]
-    missing = [missing_in(columns.values[name]) & ~columns.absent for name in encoder.marked]
-    gaps, without = int(np.sum(missing)), int(columns.absent.sum())
-    notes = {
-        "left out, which --columns NAME=KIND settles": [] if fitted else empty,
-        "left out, as the model has not seen them": unseen if fitted else [],
-        f"{counted(gaps, 'missing value')} became the mean of the column, marked in new columns": [
-            name + MISSING for name in encoder.marked if gaps
-        ],
-        f"{counted(without, 'node')} without a row got the means, marked in a new column": [
-            NO_ROW for _ in range(encoder.marks_rows) if without
-        ],
-    }
-    files = ", ".join(source.table.path.name for source in sources)
-    return [f"{files}: {what}: {_first(names)}" for what, names in notes.items() if names]
+    notes = []
+    for kind, own in columns.items():
+        of_kind, made = [s for s in sources if s.kind == kind], encoders[kind]
+        if made is None:
+            continue
+        titles = set(own.listed_names).union(*(source.titles for source in of_kind))
+        what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
+        if not fitted:
+            what = "which --columns NAME=KIND settles"
+            names = {name for name, text in made.made.items() if text.startswith("left out")}
+        if names:
+            files = ", ".join(source.table.path.name for source in of_kind)
+            notes.append(f"{files}: left out, {what}: {_first(sorted(names))}")
+    return notes
 
 
 def _first(names: Sequence[str]) -> str:
