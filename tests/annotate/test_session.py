@@ -237,21 +237,6 @@ def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened)
     assert wrong not in [row[0] for row in session.state()["suspects"]]
 
 
-def test_words_for_a_missing_value_are_those_of_the_settings(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv", na_values=("k.A.",)))
-    session.label("p50", session.add_class("NA"), None)
-    file = tables.run / "labels.csv"
-    file.write_text(file.read_text() + "p51,NA\np52,k.A.\n")
-    session.refresh()
-    assert session.answers.labels["p51"] == "NA"
-    assert "p52" not in session.answers.labels
-    for name in ("k.a.", "-1", " "):
-        with pytest.raises(InputError, match="name"):
-            session.add_class(name)
-
-
 def make_labels(version: int, count: int = 9) -> Labels:
     classes = np.full(90, -1)
     classes[:count] = np.arange(count) % 3

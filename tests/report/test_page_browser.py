@@ -179,20 +179,6 @@ def test_keys_move_through_the_table_and_close_the_panel(page):
     assert page.driver.switch_to.active_element == button
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_both_schemes_and_the_switch_between_them(page, scheme):
-    page.open(scheme=scheme)
-    ground = lambda: sum(  # noqa: E731
-        map(int, page.run("getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"))
-    )
-    axis = lambda: page.one("#confidence-chart svg text").get_attribute("fill")  # noqa: E731
-    dark, before = scheme == "dark", axis()
-    assert (ground() < 150) is dark
-    page.one("#theme").click()
-    assert (ground() < 150) is not dark
-    assert axis() != before  # the charts changed with the page
-
-
 @pytest.mark.parametrize("fragment", ["", f"#node={'long' * 75}"])
 def test_a_phone_needs_no_sideways_scrolling(page, fragment):
     page.open(fragment, width=360)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 from dataclasses import fields
@@ -17,17 +15,8 @@ from nodecopy import cli
 from nodecopy.errors import DatasetError, FormatError, InputError, RunError
 from nodecopy.tables import TableOptions, database, read_tables
 from nodecopy.tables.database import Database
-from tests.waiting import LIMIT
 
 WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
-
-
-def test_duckdb_is_not_imported_before_a_table_is_read():
-    code = "import sys, nodecopy.data, nodecopy.tables.dataset; print('duckdb' in sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT
-    )
-    assert run.stdout == "False\n"
 
 
 @pytest.mark.parametrize(
