@@ -27,7 +27,6 @@ from nodecopy import cli
 from nodecopy.paper.rows import export_rows
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
-from nodecopy.tables.stored import MANIFEST, file_digest
 
 CHEAP = ["--method=fast"]
 FOLDER_FILES = 9  # of a whole output folder
@@ -61,10 +60,6 @@ def whole_files(folder: Path) -> None:
         words += [str(folder / "labels.csv"), *features, *CHEAP, "--out", str(folder / out)]
         with contextlib.redirect_stdout(io.StringIO()):
             assert cli.main(words) == 0
-    words = ["import", str(folder / "edges.csv"), f"--nodes={folder / 'features.csv'}"]
-    words += [f"--labels={folder / 'labels.csv'}", f"--out={folder / 'graph'}"]
-    with contextlib.redirect_stdout(io.StringIO()):
-        assert cli.main(words) == 0
     _experiment(folder)
 
 
@@ -262,27 +257,6 @@ def odd_array(rng: random.Random, array: Any) -> Any:
     return np.concatenate([np.atleast_1d(array)] * 2)
 
 
-def stored_graph(rng: random.Random, folder: Path) -> Case:
-    """Damage a graph on disk: bytes, what it says of itself, or arrays, with digests or without."""
-    home = folder / "graph"
-    manifest = home / MANIFEST
-    kind = rng.random()
-    if kind < 0.3:
-        damage_file(rng, rng.choice(sorted(home.iterdir())))
-    else:  # with digests that are right
-        content = json.loads(manifest.read_text("utf-8"))
-        if kind < 0.6:
-            content = mutated_json(rng, content)
-        else:
-            name = rng.choice(sorted(content["digests"]))
-            array = odd_array(rng, np.load(home / f"{name}.npy"))
-            np.save(home / f"{name}.npy", array)
-            content["digests"][name] = file_digest(home / f"{name}.npy")
-        manifest.write_text(dumped(content))
-    words = [f"--graph={home}", *([f"--labels={folder / 'labels.csv'}"] * (rng.random() < 0.3))]
-    return _read(rng, folder, words, 0.5)
-
-
 def model(rng: random.Random, folder: Path) -> Case:
     """Damage a model, its settings or its arrays, and predict with it."""
     run, features = ("bare", []) if rng.random() < 0.3 else ("run", ["features"])
@@ -426,7 +400,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         return str(folder / rng.choice(NAMES)) if rng.random() < 0.7 else rng.choice(NAMES)
 
     numbers = ["-1", "0", "1e9", "", "nan", "x", "9" * 50, "1.5"]
-    options = ["--random-state", "--folds", "--suspects", "--normalise"]
+    options = ["--random-state", "--folds", "--coverage", "--normalise"]
     labels, new = f"--labels={folder / 'labels.csv'}", f"--out={folder / 'new'}"
     fit = ["fit", f"--edges={folder / 'edges.csv'}", labels, *CHEAP]
     commands: list[list[str]] = [
@@ -454,7 +428,6 @@ def arguments(rng: random.Random, folder: Path) -> Case:
 CASES: dict[Maker, int] = {
     own_tables: 25,
     packed_tables: 20,
-    stored_graph: 10,
     model: 20,
     predictions: 5,
     config: 10,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import nodecopy
-import nodecopy.data
+import nodecopy.run.fit
 from nodecopy import cli
 from nodecopy.errors import DatasetError
 from tests.waiting import LIMIT
@@ -24,14 +24,14 @@ def terminal_of_known_width(monkeypatch):
 
 @pytest.fixture
 def failing_command(monkeypatch):
-    """Make `nodecopy datasets` raise the exception given."""
+    """Make `nodecopy inspect` raise the exception given."""
 
     def arrange(error: BaseException) -> list[str]:
-        def load_dataset(name: str) -> None:
+        def read_source(settings: object) -> None:
             raise error
 
-        monkeypatch.setattr(nodecopy.data, "load_dataset", load_dataset)
-        return ["datasets"]
+        monkeypatch.setattr(nodecopy.run.fit, "read_source", read_source)
+        return ["inspect", "--edges=e.csv"]
 
     return arrange
 
@@ -45,34 +45,24 @@ def test_version(capsys):
 def test_help_lists_the_commands(args, capsys):
     assert cli.main(args) == 0
     captured = capsys.readouterr()
-    assert "datasets" in _plain(captured.out)
+    assert "inspect" in _plain(captured.out)
     assert "--debug" in _plain(captured.out)
-    assert all(line.startswith("fitting cora: ") for line in captured.err.splitlines())
 
 
 def test_the_installed_command_and_python_dash_m_pass_the_exit_code_on():
     installed = [Path(sys.executable).with_name("nodecopy"), "--version"]
     fine = subprocess.run(installed, capture_output=True, text=True, timeout=LIMIT)
     assert (fine.returncode, fine.stdout) == (0, f"nodecopy {nodecopy.__version__}\n")
-    module = [sys.executable, "-m", "nodecopy", "dataset"]
+    module = [sys.executable, "-m", "nodecopy", "inspet"]
     assert subprocess.run(module, capture_output=True, timeout=LIMIT).returncode == 2
-
-
-def test_datasets_shows_the_counts_of_every_built_in_set(capsys):
-    assert cli.main(["datasets"]) == 0
-    lines = _plain(capsys.readouterr().out).splitlines()
-    rows = [line.replace("│", " ").split() for line in lines if "│" in line]
-    assert ["cora", "2,708", "5,278", "1,433", "7", "0.810", "2,708"] in rows
-    assert ["citeseer", "3,327", "4,552", "3,703", "6", "0.738", "3,312"] in rows
-    assert ["pubmed", "19,717", "44,324", "500", "3", "0.802", "19,717"] in rows
 
 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["dataset"], "error: No such command 'dataset'. Did you mean 'datasets'?"),
-        (["datasets", "--clases"], "error: No such option: --clases"),
-        (["datasets", "extra"], "error: Got unexpected extra argument"),
+        (["inspet"], "error: No such command 'inspet'. Did you mean 'inspect'?"),
+        (["inspect", "--clases"], "error: No such option: --clases"),
+        (["inspect", "extra"], "error: Got unexpected extra argument"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(args, expected, capsys):

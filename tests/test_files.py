@@ -58,7 +58,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("edges.csv").write_text("source,target\na,b\nb,c\n")
     Path("labels.csv").write_text("id,label\na,x\nb,y\n")
     Path("run", "model").mkdir(parents=True)
-    for name in ("graph.json", "model.safetensors", "tables.safetensors"):
+    for name in ("model.safetensors", "tables.safetensors"):
         os.mkfifo(Path("run", "model", name))
     for ending in ("", ".toml", ".jsonl", ".jsonl.gz", ".csv", ".parquet", ".sqlite"):
         os.mkfifo(f"pipe{ending}")
@@ -71,7 +71,6 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fit --edges=pipe.csv --labels=labels.csv --out=new",
         "fit --edges=edges.csv --labels=labels.csv --nodes=pipe.parquet --out=new",
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
-        "fit --graph=run/model --labels=labels.csv --out=new",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
         "evaluate --predictions=pipe.parquet --truth=labels.csv",
         "label --edges=edges.csv --labels=pipe.csv --out=new",

@@ -4,7 +4,6 @@ NodecopyError
 ├── InputError          the caller's input is wrong (the command line exits with 2)
 │   ├── GraphError
 │   ├── DatasetError
-│   │   └── TablesError several things are wrong with tables
 │   ├── SplitError
 │   ├── ModelError      an impossible setting of a model
 │   │   └── NotFittedError
@@ -34,19 +33,6 @@ class GraphError(InputError):
 
 class DatasetError(InputError):
     """A dataset that is unknown, inconsistent or unreadable."""
-
-
-class TablesError(DatasetError):
-    """Several things are wrong with tables; the message is the first, and ``problems`` has all."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__(tuple(problems))
-        self.problems = tuple(problems)
-
-    def __str__(self) -> str:
-        """Return one line: the first problem, and how many more there are."""
-        more = f"{len(self.problems) - 1} more problem{'s' if len(self.problems) > 2 else ''}"
-        return f"{self.problems[0]} (and {more}, which nodecopy inspect shows)"
 
 
 class SplitError(InputError):

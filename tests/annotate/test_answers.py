@@ -163,15 +163,6 @@ def test_edits_are_imported_and_undo_does_not_overwrite_them(answers: Answers) -
     assert again(answers).labels == {}
 
 
-def test_a_file_is_left_as_it_was_edited_until_the_next_answer(answers: Answers) -> None:
-    text = "id,label\r\nn2,blue\r\n\r\nn1,red"
-    answers.file.write_text(text, newline="")
-    answers.sync()
-    assert answers.file.read_bytes().decode() == text
-    answers.label("n3", "red")
-    assert read(answers.file) == {"n1": "red", "n2": "blue", "n3": "red"}
-
-
 @pytest.mark.parametrize(
     "broken",
     ['id,label\nn1,"red\n', 'id,label\nn1,"red\nn2,blue\n"\n', "id,label\nstranger,red\n"],

@@ -20,7 +20,7 @@ from nodecopy.annotate.server import Served
 from nodecopy.data import planted_partition
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, label_tables
-from tests.annotate.conftest import Tables, kept
+from tests.annotate.conftest import kept
 from tests.browser import NEEDED, Page, browser
 from tests.csv_files import read_csv, write_csv
 from tests.waiting import LIMIT
@@ -253,68 +253,6 @@ def test_names_stay_text_a_class_is_named_and_a_node_is_searched(
         screen.check_quiet()
 
 
-def test_a_second_page_follows_and_nothing_is_labelled_twice(
-    screen: Screen, hostile: FitSettings, tmp_path: Path
-) -> None:
-    with labelling(tmp_path / "run", hostile) as url:
-        screen.visit(url)
-        first = screen.driver.current_window_handle
-        screen.driver.switch_to.new_window("tab")
-        try:
-            screen.visit(url)
-            same = screen.node()
-            second = screen.driver.current_window_handle
-            screen.driver.switch_to.window(first)
-            screen.until(lambda: screen.node())
-            asked = screen.answer("1")
-            screen.driver.switch_to.window(second)
-            screen.until(lambda: screen.node() != asked)
-            assert asked == same
-            assert "was labelled meanwhile" in screen.text("#message")
-            screen.answer("2")
-        finally:
-            screen.driver.close()
-            screen.driver.switch_to.window(first)
-        assert len(kept(tmp_path / "run")) == 6
-        assert screen.run("window.alerted") == 0
-
-
-def test_a_fault_of_the_server_is_shown_and_the_page_goes_on(
-    screen: Screen, tables: Tables, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError("boom")
-
-    with labelling(tables.run, tables.settings("given.csv")) as url:
-        screen.visit(url)
-        with monkeypatch.context() as patch:
-            patch.setattr(Session, "label", fail)
-            screen.press("1")
-            screen.until(lambda: "ZeroDivisionError('boom')" in screen.text("#message"))
-        asked = screen.answer("1")
-        assert tables.labels()[asked] == "ash"
-
-
-def test_everything_fits_and_has_its_colours(
-    screen: Screen, hostile: FitSettings, tmp_path: Path
-) -> None:
-    with labelling(tmp_path / "run", hostile) as url:
-        for width, scheme in [(1300, "light"), (390, "dark")]:
-            screen.visit(url, width, scheme)
-            screen.until(lambda: screen.run("!isBehind() && state.history.length > 0"))
-            screen.until(lambda: "95%" in screen.text("#history"))
-            assert screen.run("document.documentElement.scrollWidth <= innerWidth")
-            ground = screen.run("getComputedStyle(document.body).backgroundColor")
-            light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 380
-            assert light == (scheme == "light")
-            low = screen.run(
-                "[...document.querySelectorAll('button')].filter(b => b.offsetParent"
-                " && b.getBoundingClientRect().height < 30).map(b => b.textContent)"
-            )
-            assert low == []
-        screen.check_quiet()
-
-
 PROTO = "__proto__", "constructor", "\u0915\u094d\u200d\u0937"
 MESH = "Diabetes Mellitus, Experimental", "Diabetes Mellitus Type 1", "Diabetes Mellitus Type 2"
 
@@ -360,7 +298,7 @@ def test_two_hundred_classes_and_names_in_any_script_stay_in_their_places(
     labels = [[f"i{n}", classes[n % 200]] for n in range(300)]
     write_csv(tmp_path / "labels.csv", "id,label", labels)
     files = {name: str(tmp_path / f"{name}.csv") for name in ("edges", "nodes", "labels")}
-    settings = FitSettings(**files, method="fast", baselines=False)
+    settings = FitSettings(**files, method="fast")
     too_wide = "document.documentElement.scrollWidth > innerWidth"
     highest = "Math.max(...[...document.querySelectorAll(arguments[0])].map(e => e.offsetHeight))"
     with labelling(tmp_path / "run", settings) as url:

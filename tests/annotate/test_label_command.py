@@ -46,15 +46,6 @@ def test_ctrl_c_says_what_is_written_where_and_then_that_it_is_done(
     assert (tables.run / "predictions.csv").is_file()
 
 
-def test_without_labels_to_fit_to_ctrl_c_says_where_they_are(
-    tables: Tables, ctrl_c: None, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tables.folder / "given.csv").write_text("id,label\np00,ash\n")
-    assert cli.main(["label", *words(tables)]) == 0
-    kept = tables.run / "labels.csv"
-    assert capsys.readouterr().out.endswith(f"\nDone: 1 label in {kept}.\n")
-
-
 def test_a_second_ctrl_c_leaves_without_the_results(tables: Tables) -> None:
     command = [sys.executable, "-m", "nodecopy", "label", *words(tables), "--no-browser"]
     with subprocess.Popen(

@@ -83,21 +83,6 @@ def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened:
     assert tables.labels() == {"p00": "ash"}
 
 
-def test_labels_given_elsewhere_are_taken_over_and_a_new_session_goes_on(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv"))
-    state = settled(session)
-    assert (state["labels"], state["classes"]) == (9, list(CLASSES))
-    answer(session, tables, 2)
-    curve = settled(session)["history"]
-    session.close()
-    later = opened()
-    state = settled(later)
-    assert state["labels"] == 11
-    assert state["history"] == curve  # the same labels give the same estimate: noted once
-
-
 def test_settings_stay_those_of_the_results_until_both_are_written(
     tables: Tables, opened: Opened
 ) -> None:
@@ -250,21 +235,6 @@ def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened)
     assert wrong in [row[0] for row in session.state()["suspects"]]
     session.label(wrong, "ash", "cedar")
     assert wrong not in [row[0] for row in session.state()["suspects"]]
-
-
-def test_words_for_a_missing_value_are_those_of_the_settings(
-    tables: Tables, opened: Opened
-) -> None:
-    session = opened(tables.settings("given.csv", na_values=("k.A.",)))
-    session.label("p50", session.add_class("NA"), None)
-    file = tables.run / "labels.csv"
-    file.write_text(file.read_text() + "p51,NA\np52,k.A.\n")
-    session.refresh()
-    assert session.answers.labels["p51"] == "NA"
-    assert "p52" not in session.answers.labels
-    for name in ("k.a.", "-1", " "):
-        with pytest.raises(InputError, match="name"):
-            session.add_class(name)
 
 
 def make_labels(version: int, count: int = 9) -> Labels:

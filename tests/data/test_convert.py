@@ -10,7 +10,6 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 import torch
 
 from nodecopy.data.convert import read_features, read_graph
@@ -47,15 +46,6 @@ def pyg() -> Any:
 )
 def test_an_adjacency_matrix_of_any_library_is_the_same_graph(source: Any) -> None:
     assert read_graph(source).graph == KNOT
-
-
-def test_a_compressed_sparse_tensor_is_read() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that CSR tensors are in beta
-        compressed = torch.tensor(MATRIX.toarray()).to_sparse_csr()
-    assert read_graph(compressed).graph == KNOT
-    given = read_features(KNOT, compressed)
-    np.testing.assert_array_equal(np.asarray(given.features), MATRIX.toarray().astype(np.float32))
 
 
 @pytest.mark.parametrize("weight", [None, "heavy", "2.5"])
@@ -123,13 +113,6 @@ def test_masked_labels_are_unknown() -> None:
 def test_labels_that_are_no_classes_are_refused(labels: Any, message: str) -> None:
     with pytest.raises(DatasetError, match=message):
         encode_labels(labels)
-
-
-def test_float32_features_are_shared_and_not_copied() -> None:
-    dense = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
-    assert np.shares_memory(read_features(KNOT, dense).features, dense)
-    assert np.shares_memory(read_features(KNOT, torch.from_numpy(dense)).features, dense)
-    assert sp.issparse(read_features(KNOT, np.eye(4, 9, dtype=np.float32)).features)
 
 
 PAIRS = {"pays": [[0, 1], [1, 2]], "calls": [[2, 3], [0, 1]]}

@@ -7,9 +7,6 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from nodecopy.data import NodeDataset, Split
 from nodecopy.errors import DatasetError, SplitError
@@ -118,31 +115,6 @@ def test_the_digest_covers_the_content_and_not_the_name():
     ]
     assert len({data.digest, *(other.digest for other in others)}) == 7
     assert replace(data, labels=[0, 0, 0]).digest != data.digest
-
-
-def test_the_digest_does_not_depend_on_how_features_came():
-    wide = sp.csr_array(np.array(ROWS))
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    digests = {made(features=m).digest for m in (sp.csr_array(ROWS), wide, sp.coo_array(ROWS))}
-    assert len(digests) == 1
-    assert made(features=np.asfortranarray(np.array(ROWS))).digest == made().digest
-
-
-@given(
-    hnp.arrays(
-        np.float32,
-        hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=6),
-        elements=st.sampled_from([0, 0, 0.5, 1, 3, 1e-30, 1e30]),
-    )
-)
-def test_rows_sum_to_one_or_are_zero(rows):
-    graph = Graph.from_edges(len(rows), [])
-    labels = np.zeros(len(rows), int)
-    dense = NodeDataset("d", graph, rows, labels, ("a",)).row_normalised()
-    sparse = NodeDataset("s", graph, sp.csr_array(rows), labels, ("a",)).row_normalised()
-    np.testing.assert_allclose(dense.sum(axis=1), rows.any(axis=1), rtol=1e-5)
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    assert dense.dtype == sparse.dtype == np.float32
 
 
 def test_other_labels_are_checked_and_the_rest_is_shared():

@@ -13,10 +13,8 @@ import scipy.sparse as sp
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
 from nodecopy.data.columns import columns_of_frame
-from nodecopy.data.convert import read_features
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.errors import DatasetError
-from nodecopy.graph import Graph
 from nodecopy.saving import load, save
 
 MONTHS = pd.to_datetime(
@@ -111,12 +109,6 @@ def test_what_cannot_be_used_is_said():
         encoded(FRAME[["code"]])
     with pytest.raises(DatasetError, match="more than one column 'age'"):
         columns_of_frame(FRAME[["age", "age"]])
-
-
-def test_rows_of_a_mixed_frame_go_by_their_index():
-    graph = Graph.from_edges(6, [(0, 1)])
-    straight, turned = (read_features(graph, X).features for X in (FRAME, FRAME.iloc[::-1]))
-    np.testing.assert_array_equal(straight.toarray(), turned.toarray())
 
 
 def test_a_classifier_takes_mixed_columns_and_remembers_them(tmp_path: Path):

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodecopy.classifiers import DiffusionClassifier
 from nodecopy.data.kernel_map import KernelMap
-from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.graph import Graph
-from nodecopy.nn.diffusion import Diffusion
-from nodecopy.weights import MaximumPosterior
 
 RNG = np.random.default_rng(0)
 DENSE = RNG.normal(size=(200, 3)) * [1.0, 100.0, 0.01] + 5
@@ -58,19 +51,6 @@ def test_counts_marks_and_many_columns_stay_as_they_are() -> None:
     assert KernelMap(most_columns=2).fit(DENSE) is None
 
 
-def test_a_linear_classifier_learns_an_interaction_from_it() -> None:
-    x = RNG.normal(size=(400, 2))
-    labels = (x[:, 0] * x[:, 1] > 0).astype(int)
-    fitted = KernelMap().fit(x)
-    assert fitted is not None
-    right = []
-    for features in (x.astype(np.float32), fitted.apply(x)):
-        task = Task.of(Graph.from_edges(400, [(0, 1)]), features, labels, np.arange(40))
-        alone = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(0.01))
-        right.append(np.mean(alone.fit(task).probabilities.argmax(1) == labels))
-    assert right[0] < 0.7 < 0.8 < right[1]
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_feature_that_is_no_number_is_refused(value: float) -> None:
     x = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
@@ -91,21 +71,3 @@ def test_products_in_blocks_are_those_with_every_row_made(monkeypatch, unit):
     if unit:
         whole = whole / np.linalg.norm(whole, axis=1, keepdims=True)
     np.testing.assert_allclose(rows.times(w, unit=unit), whole @ w, atol=2e-4)
-
-
-def test_less_memory_makes_blocks_smaller_and_the_map_the_same() -> None:
-    columns = RNG.normal(size=(20_000, 4)).astype(np.float32)
-    fitted = KernelMap().fit(columns[:500])
-    assert fitted is not None
-    whole, peaks = [], []
-    for memory in (None, 10_000_000):
-        tracemalloc.start()
-        mapped = fitted.rows(columns, memory)
-        whole.append((mapped[:], mapped.times(np.eye(mapped.shape[1], 3), unit=True)))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] - 100_000_000
-    (rows, products), (same_rows, same_products) = whole
-    np.testing.assert_allclose(same_rows, rows, atol=1e-6)
-    # In single precision, of directions that are divided by roots of eigenvalues as small as 1e-4.
-    np.testing.assert_allclose(same_products, products, atol=1e-3)

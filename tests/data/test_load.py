@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from nodecopy.data import Split, load_dataset
 from nodecopy.errors import DatasetError
-from tests.waiting import LIMIT
 
 # The homophily of CiteSeer is over the edges whose two labels are known. Counting its unlabelled
 # nodes as class 0, as the paper's authors do, gives .736.
@@ -60,10 +56,3 @@ def test_class_names_go_with_the_published_class_sizes(name, sizes):
 def test_an_unknown_name_gets_a_suggestion():
     with pytest.raises(DatasetError, match="'corra'; did you mean 'cora'[?] accepted: citeseer"):
         load_dataset("corra")
-
-
-def test_loading_does_not_import_torch():
-    program = (
-        "import sys, nodecopy.data as d; d.load_dataset('cora'); sys.exit('torch' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=LIMIT)

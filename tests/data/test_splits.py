@@ -41,15 +41,6 @@ def test_sets_that_are_no_split_are_an_error(sets, message):
         Split(*sets)
 
 
-def test_a_split_is_a_frozen_value():
-    train = np.array([0, 1])
-    split = Split(train, [2], [3], "name")
-    train[0] = 5
-    assert split.train.tolist() == [0, 1]
-    assert not split.train.flags.writeable
-    assert repr(split) == "Split('name', train=2, val=1, test=1)"
-
-
 def same(one: Split, other: Split) -> bool:
     return all(
         np.array_equal(getattr(one, part), getattr(other, part))
@@ -73,12 +64,6 @@ def test_citeseer_s_unlabelled_nodes_are_never_drawn(citeseer):
     np.testing.assert_array_equal(np.sort(drawn), np.flatnonzero(citeseer.labels >= 0))
     with pytest.raises(SplitError, match=f"only {rest} labelled nodes of 'citeseer' remain"):
         random_split(citeseer, 1, seed=0, n_test=rest - 499)
-
-
-def test_the_other_sizes_do_not_change_the_training_nodes(citeseer):
-    small = random_split(citeseer, 5, seed=1, n_test=10, n_val=0)
-    np.testing.assert_array_equal(small.train, random_split(citeseer, 5, seed=1).train)
-    assert len(small.val) == 0
 
 
 @st.composite

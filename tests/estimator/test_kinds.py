@@ -70,7 +70,7 @@ def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
         "customers": pd.DataFrame(AGES, index=names["customers"]),
     }
     labels = {f"c{n}": label for n, label in enumerate(Y) if label >= 0}
-    named = fitted(graph, frames, labels)
+    named = fitted(graph, frames, {"customers": labels})
     assert NodeCopyClassifier().suggest(99, data).max() == CUSTOMERS - 1
     for clf in (fitted(data), fitted(data, y={"customers": Y}), named):
         np.testing.assert_allclose(clf.predict_proba(), expected, atol=1e-6)

@@ -24,8 +24,7 @@ from nodecopy.run import (
     SuspectEdges,
     Validation,
 )
-from nodecopy.run.fit import DrawnDonors, analyse_fit
-from nodecopy.run.source import read_source
+from nodecopy.run.fit import analyse_fit, read_source
 from nodecopy.tables import TableDataset
 from nodecopy.tables.inspection import inspect_dataset
 from tests.csv_files import write_csv
@@ -76,7 +75,6 @@ def make_result(
     ids: Sequence[str] | None = None,
     edges: Iterable[tuple[int, int]] | None = None,
     validation: Validation | None = None,
-    graphs: int = 3,
     suggestions: int = 5,
     suspects: int = 4,
 ) -> LabelledGraph:
@@ -95,14 +93,11 @@ def make_result(
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
     state = FittedState(np.array(names), 1, Scaling(), None, model)
     seen: Any = SimpleNamespace(
-        embedding=lambda seed: np.ones((num_nodes, 1), np.float32),
         graph=graph,
         features=dataset.features,
         novelty=lambda posterior: np.linspace(0, 1, num_nodes),
     )
     classifier.fit_ = Fit(state, NodeNames(None, num_nodes), seen)
-    drawn = rng.integers(0, num_nodes, (graphs, num_nodes)).astype(np.int32)
-    classes = posterior.probabilities.argmax(1)
     return LabelledGraph(
         FitSettings("edges.csv", "labels.csv", calibrate=validation is not None),
         table,
@@ -111,7 +106,6 @@ def make_result(
         validation,
         NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
         SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
-        DrawnDonors(drawn, classes, 0.01) if graphs else None,
     )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import choose_nodes
-from nodecopy.run import LabelledGraph, Validation
+from nodecopy.run import LabelledGraph
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
 
@@ -32,7 +32,7 @@ def data(result: LabelledGraph) -> dict[str, Any]:
     return page_data(result)
 
 
-def test_columns_links_and_donors_are_those_of_the_result(result, data):
+def test_columns_and_links_are_those_of_the_result(result, data):
     nodes, columns, graph = node_of(result, data), data["nodes"], result.table.dataset.graph
     assert set(HOSTILE_IDS) <= set(columns["ids"])
     assert len(nodes) == 61
@@ -56,11 +56,6 @@ def test_columns_links_and_donors_are_those_of_the_result(result, data):
     for place, node in enumerate(nodes):
         shown = nodes[targets[offsets[place] : offsets[place + 1]]]
         assert sorted(shown.tolist()) == graph.neighbours(node).tolist()
-    donors, base = data["donors"], result.classifier.base_proba_.argmax(1)
-    drawn = unpacked(donors["drawn"], "<i4").reshape(len(nodes), -1)
-    assert np.array_equal(nodes[drawn], result.donors.nodes[:, nodes].T)
-    assert np.array_equal(unpacked(donors["classOf"], "<i4"), base[nodes])
-    assert donors["classSizes"] == np.bincount(base, minlength=3).tolist()
 
 
 def test_evidence_is_that_of_the_explanations(result, data):
@@ -95,16 +90,6 @@ def test_counts_and_lists_are_those_of_the_result(result, data):
     assert f"about {wrong:.0f} of these" in suspects["sentence"]
 
 
-def test_reliability_has_a_point_for_each_bin_and_an_honest_interval():
-    probabilities = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4]])
-    validation = Validation(np.arange(3), np.array([0, 1, 0]), probabilities, 2)
-    result = make_result(20, 2, validation=validation)
-    low, high = page_data(result)["reliability"]["points"]
-    assert (low["count"], high["count"]) == (1, 2)
-    assert high["right"] == 0.5
-    assert (high["low"], high["high"]) == (0.0945, 0.9055)
-
-
 def test_without_validation_the_page_says_why():
     data = page_data(make_result(20))
     assert data["nodes"]["sets"] is None
@@ -132,12 +117,6 @@ def test_suspect_labels_are_listed_in_the_order_of_the_file():
     assert none["nodes"] == []
 
 
-def test_nodes_are_ordered_as_people_order_ids():
-    ids = ["n10", "n9", "N1", "a", "n" + "9" * 5000, "n" + "0" * 4999 + "8"]
-    shown = page_data(make_result(6, 2, ids=ids))["nodes"]["ids"]
-    assert shown == ["a", "N1", ids[5], "n9", "n10", ids[4]]
-
-
 def test_a_graph_too_large_for_the_page_keeps_what_matters():
     result = make_result(400, 4)
     chosen = set(choose_nodes(result, 60).tolist())
@@ -154,25 +133,7 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     assert sum(data["classes"]["predicted"]) == 400
     assert unpacked(data["nodes"]["degree"], "<i4").tolist() == [2] * 60
     assert len(unpacked(data["links"]["targets"], "<i4")) < 120
-    drawn = unpacked(data["donors"]["drawn"], "<i4")
-    assert drawn.min() == -1
-    assert drawn.max() < 60
     assert page_data(result)["leftOut"] is None
-
-
-def test_half_of_the_room_is_for_labels_and_lists_are_cut_to_what_there_is_room_for():
-    result = make_result(3_000, validation=contradicted(2_900, 1_000), suggestions=90)
-    labels = np.where(np.arange(3_000) < 2_000, 0, -1)
-    dataset = replace(result.table.dataset, labels=labels)
-    result = replace(result, table=replace(result.table, dataset=dataset))
-    chosen = choose_nodes(result, 100)
-    assert len(chosen) == 100
-    data = page_data(result, 100)
-    assert len(data["suspectLabels"]["nodes"]) == len(data["next"]["nodes"]) == 20
-    assert min(data["suspectLabels"]["nodes"] + data["next"]["nodes"]) >= 0
-    listed = {*result.suspect_labels.nodes[:25], *result.next_labels.nodes[:25]}
-    others = np.setdiff1d(chosen, [*listed, *result.suspect_edges.nodes.ravel()])
-    assert np.count_nonzero(others < 2_000) >= len(others) // 2
 
 
 def test_kinds_of_edges_are_ordered_by_what_they_tell_about_the_classes(result):

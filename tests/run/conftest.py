@@ -38,7 +38,7 @@ def named(ids: list[str], pairs: list[tuple[int, int]]) -> list[tuple[str, str]]
 def settings(own_folder: Path) -> FitSettings:
     """A cheap fit to these files."""
     files = [str(own_folder / name) for name in ("edges.csv", "labels.csv", "features.csv")]
-    return FitSettings(*files, suspects=5)
+    return FitSettings(*files)
 
 
 @pytest.fixture(scope="session")

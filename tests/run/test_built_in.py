@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_split
-from nodecopy.annotate import Session
+from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset
 from nodecopy.errors import SpecError
 from nodecopy.run import FitSettings
-from nodecopy.run.source import read_source
 from tests.csv_files import read_csv
 from tests.run.test_commands import FILES
 
@@ -28,20 +24,8 @@ def fit(*options: str) -> int:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built-in") / "run"
-    assert fit("--no-baselines", f"--out={folder}") == 0
+    assert fit(f"--out={folder}") == 0
     return folder
-
-
-def test_a_built_in_dataset_is_read_as_tables_are() -> None:
-    table = read_source(
-        FitSettings(dataset="cora", labels_per_class=5, split="random", random_state=2)
-    )
-    split = random_split(CORA, 5, seed=2)
-    assert np.flatnonzero(table.dataset.labels >= 0).tolist() == split.train.tolist()
-    assert table.dataset.class_names == CORA.class_names
-    assert (table.ids.tolist(), table.ids.dtype) == (list(range(2708)), np.int64)
-    assert table.feature_names[-1] == "1432"
-    assert "random-5-seed-2 has 35 nodes to learn from and 1,000" in table.notes[0]
 
 
 def test_the_folder_is_that_of_a_fit_to_tables(run: Path) -> None:
@@ -67,34 +51,18 @@ def test_the_command_ends_with_what_evaluate_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3", "--suspects=7"]
+    options = ["--split=random", "--random-state=1", "--coverage=0.8", "--folds=3"]
     assert fit(*options) == 0
     out = capsys.readouterr().out
     folder = Path("runs/cora-random-5-seed-1-seed-1")
     assert f"report: {folder / 'report.html'}\n" in out
     assert re.search(r"estimated accuracy \d+%, true accuracy .* 95 of 100 draws", out)
-    assert len(read_csv(folder / "suspect_edges.csv")) == 7
+    assert len(read_csv(folder / "suspect_edges.csv")) == 100
     files = [f"--predictions={folder}/predictions.csv", f"--truth={folder}/truth.csv"]
     assert cli.main(["evaluate", *files]) == 0
     evaluated = capsys.readouterr().out
     assert "80% sets    hold the label of " in evaluated
     assert out.endswith(evaluated)
-
-
-def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(run, tmp_path / "run")
-    with closing(Session(run)) as session:
-        assert len(session.answers.labels) == 35
-        cells = session.view("0")["columns"]
-        assert cells[0] == ("feature 19", "1")
-        assert len(cells) == np.diff(CORA.features.indptr)[0]
-        session.label("1708", "Theory", None)
-        session.finish()
-    assert len(read_csv(run / "labels.csv")) == 36
-    assert {row["id"]: row["known"] for row in read_csv(run / "predictions.csv")}[
-        "1708"
-    ] == "Theory"
-    assert len(read_csv(run / "truth.csv")) == 1000
 
 
 @pytest.mark.parametrize(
@@ -103,10 +71,8 @@ def test_labelling_goes_on_in_the_folder(run: Path, tmp_path: Path) -> None:
         ({"dataset": "corra"}, "unknown dataset 'corra'; did you mean 'cora'"),
         ({"dataset": "cora", "split": "fixd"}, "unknown split 'fixd'; did you mean 'fixed'"),
         ({"dataset": "cora", "labels_per_class": 0}, "labels_per_class must be .* at least 1"),
-        ({"dataset": "cora", "graph": "g"}, "graph is for user tables"),
         ({"dataset": "cora", "encoding": "utf-8"}, "encoding is for user tables"),
-        ({"graph": "g", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
-        ({"graph": "g", "decimal": ","}, "decimal is for tables"),
+        ({"edges": "e", "labels_per_class": 5}, "labels_per_class is for a built-in dataset"),
     ],
 )
 def test_what_does_not_go_with_the_source_is_refused(settings, message) -> None:

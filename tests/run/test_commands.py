@@ -65,7 +65,7 @@ def hidden(folder: Path) -> list[str]:
 
 
 def test_fit_writes_every_file_and_prints_the_result(here, capsys):
-    assert fit("--suspects=3") == 0
+    assert fit() == 0
     out = capsys.readouterr().out
     assert out.splitlines()[-1] == f"report: {Path('run', 'report.html')}"
     assert "20, 7 of them with a known label" in out
@@ -185,20 +185,6 @@ def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
     assert f"{mean:.1%} on average" in confidence
 
 
-def test_predict_on_a_graph_that_has_grown(ran, capsys):
-    for name, row in (("edges.csv", "new,b3\n"), ("features.csv", "new,-1,0\n")):
-        with Path(name).open("a", encoding="utf-8") as file:
-            file.write(row)
-    assert cli.main([*PREDICT, "--out=new.csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "21 nodes: new.csv"
-    old, new = ({row["id"]: row for row in read_csv(f)} for f in ("run/predictions.csv", "new.csv"))
-    assert new.keys() == {*old, "new"}
-    assert all(new[id]["known"] == old[id]["known"] for id in old)
-    Path("truth.csv").write_text("id,label\nnew,blue\n", "utf-8")
-    assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 2
-    assert "'new'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "target", ["edges.csv", "link.csv", "other.parquet", "new.txt", "no/x.csv"]
 )
@@ -295,14 +281,6 @@ def test_wrong_input_is_one_line_and_nothing_is_written(here, capsys, args, mess
     assert message in err
     assert err.count("\n") == 1
     assert sorted(os.listdir(".")) == before
-
-
-def test_a_link_to_a_folder_is_followed(here):
-    Path("disk").mkdir()
-    Path("run").symlink_to("disk")
-    assert fit("--method=fast") == 0
-    assert Path("run").is_symlink()
-    assert set(os.listdir("disk")) == FILES
 
 
 def test_without_features_and_with_integer_ids(tmp_path, monkeypatch, capsys):

@@ -66,15 +66,6 @@ def test_a_file_that_is_no_table_of_predictions_is_refused(rows_file, rows, mess
         read_predictions(rows_file("p.csv", rows))
 
 
-def test_confidence_stands_beside_accuracy(predictions, rows_file):
-    labels = [("2", "a"), ("3", "b"), ("4", "a"), ("5", "b")]
-    result = evaluate_predictions(predictions, rows_file("t.csv", [("id", "label"), *labels]))
-    assert result.confidence == pytest.approx((0.8 + 0.7 + 0.6 + 0.9) / 4)
-    assert result.reliability.count.tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
-    assert result.reliability.accuracy[5:9].tolist() == [0, 1, 1, 1]
-    assert result.sets is None
-
-
 def test_sets_are_scored_and_hold_no_foreign_class(rows_file):
     sets = ["a", "a|b", "b", "b", "b|a"]
     rows = [(*row, text) for row, text in zip(ROWS, sets, strict=True)]
@@ -96,11 +87,3 @@ def test_any_names_of_classes_come_back_from_the_text_of_a_set(names, data):
     p = np.arange(len(names), 0, -1)[None] / 100
     (text,) = set_texts(held, p, names)
     assert split_set(text) == [name for name, inside in zip(names, held[0], strict=True) if inside]
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path):
-    (tmp_path / "p.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FormatError, match="cannot be read"):
-        read_predictions(tmp_path / "p.csv")
-    with pytest.raises(FormatError, match="cannot be read"):
-        read_predictions(tmp_path / "none.csv")

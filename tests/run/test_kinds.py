@@ -95,18 +95,3 @@ def test_customers_are_asked_about_and_shops_are_drawn(shop: Path) -> None:
     assert len(read_csv("run/predictions.csv")) == CUSTOMERS
     with closing(Session("run")) as session:
         assert session.state()["nodes"] == CUSTOMERS
-
-
-def test_customers_are_labelled_from_nothing(shop: Path) -> None:
-    files = {"edges": "purchases.csv", "nodes": ("shops.csv", "customers.csv")}
-    truth = {row["id"]: row["label"] for row in read_csv("truth.csv")}
-    settings = FitSettings(**files, label_kind="customers", method="fast")
-    with closing(Session("new", settings, classes=("a", "b"))) as session:
-        for _ in range(8):
-            assert wait_until(lambda: session.next_nodes() and not session.state()["busy"])
-            (id,) = session.next_nodes(1)
-            session.label(id, truth[id], None)
-        session.finish()
-    assert [row["chosen"] for row in read_csv("new/labels.csv")].count("random") == 2
-    summary = json.loads(Path("new/summary.json").read_text())
-    assert summary["estimated_accuracy"]["num_labels"] == 2

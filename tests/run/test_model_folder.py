@@ -14,7 +14,6 @@ from nodecopy.errors import DatasetError, FormatError
 from nodecopy.run import FitSettings, label_tables
 from nodecopy.run.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
 from nodecopy.saving import save
-from tests.problems import k_hop
 
 
 @pytest.fixture
@@ -66,17 +65,6 @@ def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, sett
     few = rows_file("few.csv", [row[:2] for row in read(settings.nodes)])
     with pytest.raises(DatasetError, match="missing: 'second'"):
         predict(folder, settings.edges, few)
-
-
-def test_repeated_edges_are_read_as_they_were_for_the_fit(settings, rows_file, tmp_path: Path):
-    edges = rows_file("edges.csv", [*read(settings.edges), *read(settings.edges)[1:9]])
-    results = {}
-    for way in ("largest", "sum"):
-        fitted = label_tables(replace(settings, method="fast", repeated_edges=way, edges=edges))
-        ModelFolder.of(fitted).save(tmp_path)
-        _, results[way] = predict(ModelFolder.load(tmp_path), edges, settings.nodes)
-        np.testing.assert_array_equal(results[way].probabilities, fitted.posterior.probabilities)
-    assert not np.allclose(results["sum"].probabilities, results["largest"].probabilities)
 
 
 def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_path: Path):
@@ -146,23 +134,6 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
     assert old != list(range(len(old)))
     np.testing.assert_allclose(posterior.probabilities[old], before, atol=1e-6)
     assert f"3 of {len(table.ids)} nodes are new" in table.notes
-
-
-def test_a_node_that_is_gone_changes_nothing_elsewhere(settings, rows_file, short_training):
-    labelled = label_tables(replace(settings, method="paper"), progress=False)
-    graph, ids = labelled.table.dataset.graph, [str(id) for id in labelled.table.ids]
-    edges = [row for row in read(settings.edges) if ids[3] not in row]
-    features = [row for row in read(settings.nodes) if row[0] != ids[3]]
-    table, posterior = predict(
-        ModelFolder.of(labelled),
-        rows_file("fewer_edges.csv", edges),
-        rows_file("fewer.csv", features),
-    )
-    place = {str(id): n for n, id in enumerate(table.ids)}
-    far = [n for n in range(len(ids)) if n not in k_hop(graph, [3], 3)]
-    assert far
-    there = posterior.probabilities[[place[ids[n]] for n in far]]
-    np.testing.assert_allclose(there, labelled.posterior.probabilities[far], atol=1e-6)
 
 
 def test_a_damaged_folder_is_refused(saved):

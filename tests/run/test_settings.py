@@ -39,7 +39,6 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
     [
         *(("random_state", v) for v in (-1, 1.5, True, "0", 2**70)),
         *(("folds", v) for v in (1, 0)),
-        *(("suspects", v) for v in (-1, 0.9, None)),
         *(("coverage", v) for v in (0, 1, 90, None, float("nan"), "0.9", True)),
         *(("calibrate", v) for v in ("yes", 1)),
         *(("edges", v) for v in (None, 3)),
@@ -78,14 +77,6 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, message:
     assert len(str(caught.value)) < 600
     with pytest.raises(SpecError, match="cannot be read"):
         read_settings(tmp_path / "none.toml")
-
-
-def test_every_setting_reaches_the_classifier():
-    names = ("method", "calibrate", "folds", "normalise", "random_state", "max_memory")
-    values = ("paper", True, 4, "rows", 5, 10**9)
-    made = FitSettings("e", "l", **dict(zip(names, values, strict=True))).classifier(False, "x")
-    assert tuple(getattr(made, name) for name in names) == values
-    assert (made.progress, made.executor) == (False, "x")
 
 
 def test_class_shares_are_one_string() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from nodecopy.data.columns import Kind
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import DatasetError
-from nodecopy.tables import open_graph, read_tables, write_graph
+from nodecopy.tables import read_tables
 from nodecopy.tables.options import COLUMN_KINDS
 
 EXPORT = """Artikel;Bezeichnung;Gruppe;Preis;Gewicht;Datum;Lieferbar;Text;EAN
@@ -87,14 +86,6 @@ def test_a_grown_table_is_encoded_as_the_first(read):
     features, known = again.dataset.features.toarray(), table.dataset.features.toarray()
     np.testing.assert_allclose(features[:4], known, atol=1e-6)
     assert any("not seen" in note and "'Neu'" in note for note in again.notes)
-
-
-def test_a_stored_graph_keeps_names_and_columns(read, tmp_path: Path):
-    table = read(EDGES, nodes=EXPORT)
-    opened = open_graph(write_graph(table, tmp_path / "graph"))
-    assert opened.names.tolist() == table.names.tolist()
-    assert opened.encoder.made == table.encoder.made
-    assert opened.encoder.widths == table.encoder.widths
 
 
 def test_options_and_columns_know_the_same_kinds():

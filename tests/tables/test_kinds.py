@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy.errors import DatasetError
-from nodecopy.tables import TableDataset, open_graph, read_tables, write_graph
+from nodecopy.tables import TableDataset, read_tables
 
 FILES = {
     "purchases.csv": "customer,shop\nanna,x\nbob,x\nbob,y\ncleo,y\n",
@@ -79,16 +79,6 @@ def test_classes_belong_to_the_kind_that_is_named(read) -> None:
     assert next(iter(read(labels=both + "y,b\n", label_kind="shops").kinds)) == "shops"
     with pytest.raises(DatasetError, match="did you mean 'shops'"):
         read(label_kind="shop")
-
-
-def test_an_imported_graph_keeps_its_kinds(read, tmp_path: Path) -> None:
-    table = read()
-    folder = write_graph(table, tmp_path / "graph")
-    opened = open_graph(folder)
-    assert (opened.kinds, opened.feature_names) == (table.kinds, table.feature_names)
-    (tmp_path / "other.csv").write_text("id,label\nx,a\ny,b\n")
-    with pytest.raises(DatasetError, match=r"must be of 'customers'.*--label-kind"):
-        open_graph(folder, tmp_path / "other.csv")
 
 
 def test_a_german_export_needs_no_option(read) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from nodecopy.errors import DatasetError, FormatError
-from nodecopy.tables import read_label_table
 
 
 @pytest.mark.parametrize(
@@ -74,7 +72,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
         ('id,label\nx,5\t"', r"1 id not in the graph: 'x' \(line 2\)"),
         ("package,section\nq,x\n", r"'package' \(line 1\), 'q' .*; --header"),
         ("a\nb\n", "no separator in the first row, 'a'"),
-        ("a,x\nb,y,z\n", "line 2: .*Found: 3"),
+        ("a,x\nb,y,z\n", "Line: 2 .*Found: 3"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):
@@ -92,10 +90,3 @@ def test_several_files_of_labels_are_one(read, put):
         DatasetError, match=r"disagree: .*'a', 'x' \(line 2\); .*four.csv: 'a', 'y'"
     ):
         read(labels=[files[0], put("four.csv", "id,label\na,y\n")])
-
-
-def test_labels_alone_are_read_against_ids(put):
-    table = read_label_table(put("l.csv", "id,label\n7,x\n3,\n"), np.array([3, 5, 7]))
-    assert (table.labels.tolist(), table.class_names) == ([-1, -1, 0], ("x",))
-    with pytest.raises(DatasetError, match="not in the graph: '8'"):
-        read_label_table(put("l.csv", "id,label\n8,x\n"), np.array([3, 5, 7]))

@@ -19,13 +19,11 @@ from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.calibration import forecast
 from nodecopy.errors import InputError, NodecopyError, shown
 from nodecopy.files import regular_file
-from nodecopy.progress import progress_bar
 from nodecopy.report import report_page
-from nodecopy.report.page_evidence import evidence_block
+from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
-from nodecopy.run.fit import label_table
+from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
-from nodecopy.run.source import read_source
 from nodecopy.tables import Labelling, TableDataset, read_label_table
 from nodecopy.tables.labels import SUGGESTED
 
@@ -50,7 +48,6 @@ class Session:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
         settings: the tables, and how to fit; None takes those of the folder.
         classes: names of classes that may be chosen before any node has them.
-        max_memory: bytes that tables may take, see `read_tables`.
 
     Attributes:
         table: what was read, without labels.
@@ -63,7 +60,6 @@ class Session:
         folder: str | os.PathLike[str],
         settings: FitSettings | None = None,
         classes: Sequence[str] = (),
-        max_memory: int | None = None,
     ) -> None:
         self.folder = check_folder(folder)
         if settings is None:
@@ -73,11 +69,10 @@ class Session:
                     "nodecopy label --edges FILE --out FOLDER to begin a new one"
                 )
             settings = read_settings(self.folder / CONFIG)
-        most, own = max_memory or settings.max_memory, self.folder / LABELS
-        kind = settings.label_kind
+        own, kind = self.folder / LABELS, settings.label_kind
         if kind is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
             kind = next(iter(read_source(settings).kinds), None)
-        bare = replace(settings, labels=None, label_columns=None, label_kind=kind, max_memory=most)
+        bare = replace(settings, labels=None, label_columns=None, label_kind=kind)
         self.table = table = read_source(bare)
         given, suggested = _given_labels(settings, table, own)
         kind = next(iter(table.kinds), None)
@@ -309,10 +304,8 @@ class Session:
                     raise InputError(self.answers.problem)
                 version, table = self._version, self._labelled_table()
             result = label_table(self.settings, table, progress)
-            with progress_bar("writing", progress) as report:
-                self._set_finish("writing", "Writing the folder …")
-                page = report_page(result)
-                write_folder(result, self.folder, page, self._exchanging(), report)
+            self._set_finish("writing", "Writing the folder …")
+            write_folder(result, self.folder, report_page(result), self._exchanging())
         except NodecopyError as error:
             self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
@@ -395,7 +388,7 @@ class Session:
 def _given_labels(
     settings: FitSettings, table: TableDataset, own: Path
 ) -> tuple[dict[str, str], list[str]]:
-    """Return labels by id, of another file than the folder's own, or of the graph or split.
+    """Return labels by id, of another file than the folder's own, or of the split.
 
     Also the ids of those that were suggested.
     """

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from nodecopy import __version__
-from nodecopy.cli import fit, graphs, label, paper  # noqa: F401 - they add commands
+from nodecopy.cli import graphs, paper  # noqa: F401 - they add commands
 from nodecopy.cli.reading import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
 from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
 from nodecopy.machine import prefer_one_thread

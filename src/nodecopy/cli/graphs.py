@@ -1,21 +1,64 @@
-"""Commands on a graph: predict, evaluate, inspect, import, datasets."""
+"""Commands on a graph: fit, predict, evaluate, inspect, label."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import webbrowser
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nodecopy.cli import reading
-from nodecopy.cli.reading import EXIT_USER_INPUT, app
-from nodecopy.errors import TablesError
+from nodecopy.cli.reading import app
+from nodecopy.errors import InputError, counted
+
+if TYPE_CHECKING:
+    from nodecopy.annotate import Session
+    from nodecopy.run import FitSettings, LabelledGraph
+
+
+@app.command(rich_help_panel=reading.PANEL)
+@reading.options()
+def fit(
+    dataset: Annotated[
+        str | None, typer.Argument(help="cora, citeseer or pubmed; none with user tables.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="Folder to write. (default, of a built-in dataset: runs/…)")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="Settings, e.g. config.toml of an earlier fit.")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Label every node of a graph from a few labels, and write predictions and a report.
+
+    nodecopy fit --edges edges.csv --labels labels.csv --out run
+
+    nodecopy fit cora --labels-per-class 5
+    """
+    from nodecopy.report import report_page
+    from nodecopy.report.summary import fit_lines
+    from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
+
+    asked = reading.asked_for({"dataset": dataset, **options})
+    settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
+    if "coverage" in asked and not settings.holds_out:
+        reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
+    folder = _folder(out, settings)
+    result = label_tables(settings, True)
+    write_folder(result, folder, report_page(result))
+    print("\n".join(fit_lines(result, folder)))
+    if settings.dataset is not None and settings.labels is None:
+        _evaluate(result, folder)
 
 
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
-    *("edges", "nodes", "graph", "coverage", "max_memory", *reading.READING),
+    *("edges", "nodes", "coverage", *reading.READING),
     without=("label_columns", "label_kind", "repeated_edges", "columns"),
 )
 def predict(
@@ -24,7 +67,6 @@ def predict(
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
-    from nodecopy.progress import progress_bar, stages
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
@@ -35,11 +77,8 @@ def predict(
     loaded = ModelFolder.load(model)
     if coverage is not None:
         loaded.classifier.assessment()  # or say at once that there are no sets
-    with progress_bar("reading and predicting", True) as report:
-        first, _ = stages(report, [1, 1])
-        table, posterior = loaded.predict(settings, first)
-    with progress_bar("writing", True) as report:
-        write_predictions(loaded.predictions(table, posterior, coverage), target, report)
+    table, posterior = loaded.predict(settings)
+    write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", table.notes), rows]))
 
@@ -65,79 +104,125 @@ def evaluate(
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "max_memory", *reading.READING)
+@reading.options(*reading.FILES, *reading.READING)
 def inspect(**options: Any) -> None:
-    """Read your tables and show what is in them, what to beware of, or all that is wrong."""
-    from nodecopy.progress import progress_bar
-    from nodecopy.run.source import read_source
-    from nodecopy.tables.inspection import inspect_table, inspection_lines, listed_sentences
+    """Read your tables and show what is in them, and what to beware of."""
+    from nodecopy.run.fit import read_source
+    from nodecopy.tables.inspection import inspect_dataset, inspection_lines
 
-    settings = reading.settings_of(options)
-    try:
-        with progress_bar("reading", True) as report:
-            table = read_source(settings, report)
-    except TablesError as error:
-        print("\n".join(listed_sentences("error", error.problems)), file=sys.stderr)
-        raise typer.Exit(EXIT_USER_INPUT) from None
-    print("\n".join(inspection_lines(table, inspect_table(table))))
-
-
-@app.command("import", rich_help_panel=reading.PANEL)
-@reading.options("labels", "nodes", "max_memory", *reading.READING)
-def import_tables(
-    edges: Annotated[
-        list[str],
-        typer.Argument(help="CSV, TSV or Parquet: two ids, perhaps a weight and a kind."),
-    ],
-    out: Annotated[str, typer.Option(help="Folder to write the graph to.")],
-    **options: Any,
-) -> None:
-    """Read tables once and write the graph to a folder, from which it opens quickly.
-
-    nodecopy import edges.parquet --nodes nodes.parquet --out graph
-    """
-    from nodecopy.machine import size_text
-    from nodecopy.progress import progress_bar
-    from nodecopy.run.source import read_source
-    from nodecopy.tables.inspection import listed_sentences
-    from nodecopy.tables.stored import check_graph_folder, write_graph
-
-    reading.print_left_over(out)
-    folder = check_graph_folder(out)
-    with progress_bar("reading", True) as report:
-        table = read_source(reading.settings_of({"edges": edges, **options}), report)
-    names = [Path(file).name for file in options["labels"] or ()]
-    write_graph(table, folder, label_files=names)
-    for line in listed_sentences("note", table.notes):
-        print(line)
-    dataset = table.dataset
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    print(
-        f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, "
-        f"{dataset.num_features:,} features, {int((dataset.labels >= 0).sum()):,} labels: "
-        f"{folder} ({size_text(size)})"
-    )
+    table = read_source(reading.settings_of(options))
+    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
 
 
 @app.command(rich_help_panel=reading.PANEL)
-def datasets() -> None:
-    """Show the built-in datasets and their counts."""
+@reading.options(*reading.FILES, "method", "random_state", "max_memory", *reading.READING)
+def label(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A folder that nodecopy fit or nodecopy label wrote, to go on there."),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="The folder to label in, a new one for instance.")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(help="Names of classes to choose from: red,blue.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    **options: Any,
+) -> None:
+    """Label nodes on a page that asks about those that help most, and fits again as you answer.
+
+    nodecopy label run
+
+    nodecopy label --edges edges.csv --nodes nodes.csv --classes red,blue --out run
+
+    Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
+    writes the results.
+    """
+    sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
+    asked = reading.asked_for(options)
+    named = reading.column_names(classes or "")
+    from nodecopy.annotate import Session
+    from nodecopy.annotate.server import Served
+    from nodecopy.run import FitSettings
+
+    settings = FitSettings(**asked) if run is None else None
+    if run is not None:
+        given = [*asked, *(["out"] if out else [])]
+        reading.refuse(given, f"is for a new folder; {run} has its own settings")
+    elif out is None:
+        raise InputError("--out is missing: nodecopy label --edges FILE --out FOLDER")
+    run = run or out or ""
+
+    reading.print_left_over(run)
+    with closing(Session(run, settings, named)) as session:
+        for note in session.table.notes:
+            print(f"note: {note}")
+        with Served(session, port) as served:
+            try:
+                print(f"Label nodes at {served.url}", flush=True)
+                print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
+                if browser:  # it may wait for a browser that does not come
+                    threading.Thread(
+                        target=webbrowser.open, args=(served.url,), daemon=True
+                    ).start()
+                while True:  # a signal that another thread received is seen when the wait ends
+                    threading.Event().wait(0.5)
+            except KeyboardInterrupt:  # before the server is stopped, which may take seconds
+                print(f"\n{_what_follows(session)}", flush=True)
+        if session.unwritten:
+            print(f"Done: {session.finish(progress=True)}")
+
+
+def _folder(out: str | None, settings: FitSettings) -> Path:
+    """Return the folder to write, which holds nothing that would be lost."""
+    from nodecopy.run.fit import built_in
+    from nodecopy.run.folder import WRITTEN, check_folder
+
+    if settings.dataset is not None:
+        _, split = built_in(settings)
+        out = out or f"runs/{settings.dataset}-{split.name}-seed-{settings.random_state}"
+    if out is None:
+        raise InputError("--out is missing: the folder to write")
+    reading.print_left_over(out)
+    folder = check_folder(out)
+    for file in map(Path, settings.files):
+        if any(file.resolve().is_relative_to(folder.resolve() / name) for name in WRITTEN):
+            raise InputError(
+                f"{file} would be replaced, as a fit writes this file: copy it elsewhere, or "
+                "choose another --out"
+            )
+    return folder
+
+
+def _evaluate(result: LabelledGraph, folder: Path) -> None:
+    """Print scores on the test nodes of a built-in dataset, as `nodecopy evaluate` does."""
     from rich.console import Console
-    from rich.table import Table
 
-    from nodecopy.data import dataset_names, load_dataset
+    from nodecopy.report.summary import estimate_line, evaluation_lines
+    from nodecopy.run.evaluation import evaluate_predictions
+    from nodecopy.run.folder import PREDICTIONS, TRUTH
 
-    table = Table("dataset", caption="homophily: the share of edges that join equal labels")
-    for column in ("nodes", "edges", "features", "classes", "homophily", "labelled"):
-        table.add_column(column, justify="right")
-    for dataset in map(load_dataset, dataset_names()):
-        table.add_row(
-            dataset.name,
-            f"{dataset.num_nodes:,}",
-            f"{dataset.graph.num_edges:,}",
-            f"{dataset.num_features:,}",
-            f"{dataset.num_classes}",
-            f"{dataset.graph.homophily(dataset.labels):.3f}",
-            f"{(dataset.labels >= 0).sum():,}",
-        )
-    Console().print(table)
+    evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
+    console = Console(highlight=False, soft_wrap=True)
+    if result.accuracy is not None:
+        console.print(estimate_line(result.accuracy, evaluation), markup=False)
+    command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
+    console.print(command, markup=False)
+    console.print("\n".join(evaluation_lines(evaluation)), markup=False)
+
+
+def _what_follows(session: Session) -> str:
+    """Say what Ctrl-C has written, and what another one does."""
+    labels, kept = counted(len(session.answers.labels), "label"), session.answers.file
+    if not session.unwritten:
+        return f"Done: {labels} in {kept}."
+    return (
+        f"Writing the results of {labels} to {session.folder}: predictions, report, model and "
+        f"settings. Ctrl-C again leaves without them; the labels stay in {kept}."
+    )

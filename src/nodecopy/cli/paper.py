@@ -7,17 +7,16 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nodecopy.cli.reading import EXIT_OUR_FAULT, app
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nodecopy.paper.store import Store
+    from nodecopy.paper.trial import CellKey, TrialResult
 
 PANEL = "The paper"
 SHOWN_FAILURES = 10
@@ -63,12 +62,11 @@ def reproduce(
 @app.command(rich_help_panel=PANEL)
 def status(store: Annotated[str, typer.Argument(help="File of the rows.")]) -> None:
     """Show what a store holds so far, also while a run goes on."""
-    from rich.console import Console
-
     from nodecopy.paper.store import Store
 
     with Store.open(store, create=False) as opened:
-        Console().print(_cells_table(opened))
+        for line in _cell_lines(opened):
+            print(line)
         for failure in opened.failures():
             print(f"failed: {failure.headline}")
 
@@ -129,25 +127,20 @@ def merge(
         print(f"{added:,} new rows, {len(store.trials()):,} in all: {out}")
 
 
-def _cells_table(store: Store) -> Table:
-    from rich.table import Table
-
-    from nodecopy.paper.trial import CellKey, TrialResult
-
+def _cell_lines(store: Store) -> list[str]:
+    """Return a line for each cell: trials, failures, accuracy and CPU seconds of a trial."""
     results: dict[CellKey, list[TrialResult]] = defaultdict(list)
     for trial, result in store.rows():
         results[trial.cell].append(result)
     failed = Counter(failure.trial.cell for failure in store.failures())
-    table = Table("dataset", "split")
-    for column in ("method", "labels", "trials", "failed", "accuracy %", "CPU s"):
-        side: Literal["left", "right"] = "left" if column == "method" else "right"
-        table.add_column(column, justify=side, no_wrap=True)
+    lines = []
     for key in sorted({*results, *failed}):
-        accuracy = [100 * result.accuracy for result in results[key]]
-        mean = f"{statistics.fmean(accuracy):.1f}" if accuracy else ""
-        spread = f" ± {statistics.stdev(accuracy):.1f}" if len(accuracy) > 1 else ""
-        cpu = [result.cpu_seconds for result in results[key]]
-        seconds = f"{statistics.fmean(cpu):.2f}" if cpu else ""
-        counts = str(len(accuracy)), str(failed[key])
-        table.add_row(*map(str, key), *counts, mean + spread, seconds)
-    return table
+        line = f"{' '.join(map(str, key))}: {counted(len(results[key]), 'trial')}"
+        line += f", {failed[key]} failed" if failed[key] else ""
+        if results[key]:
+            accuracy = [100 * result.accuracy for result in results[key]]
+            spread = f" ± {statistics.stdev(accuracy):.1f}" if len(accuracy) > 1 else ""
+            cpu = statistics.fmean(result.cpu_seconds for result in results[key])
+            line += f", accuracy {statistics.fmean(accuracy):.1f}{spread} %, {cpu:.2f} CPU s each"
+        lines.append(line)
+    return lines

@@ -37,7 +37,7 @@ _TABLES, _BUILT_IN = "Your own tables", "A built-in dataset"
 _HINTS = get_type_hints(TableOptions)
 # Names of options: how tables are read, and what is read.
 READING = tuple(field.name for field in fields(TableOptions))
-FILES = ("edges", "labels", "nodes", "graph")
+FILES = ("edges", "labels", "nodes")
 
 # Type, heading and help by name.
 _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
@@ -53,9 +53,6 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
         *(str, None),
         "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)",
     ),
-    "suggestions": (int, None, "Nodes to label next. (default: 20)"),
-    "suspects": (int, None, "Suspect edges to list. (default: 100)"),
-    "baselines": (bool, None, "Compare with simple methods, or not. (default: baselines)"),
     "coverage": (
         *(float, None),
         "How often the label is in a node's set of classes. (default: 0.9)",
@@ -66,7 +63,7 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
     ),
     "max_memory": (
         *(str, None),
-        "Refuse what needs more memory, e.g. 8G. (default: half of what there is)",
+        "Memory that a fit may take at a time, e.g. 8G. (default: half of what there is)",
     ),
     "executor": (
         *(str, None),
@@ -81,7 +78,6 @@ _OPTIONS: dict[str, tuple[Any, str | None, str]] = {
         *(list[str], _TABLES),
         "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
     ),
-    "graph": (str, _TABLES, "Folder that nodecopy import wrote, instead of --edges and --nodes."),
     "labels_per_class": (int, _BUILT_IN, "Known labels of each class. (default: 20)"),
     "split": (str, _BUILT_IN, "fixed (the public one) or random. (default: fixed)"),
 } | {

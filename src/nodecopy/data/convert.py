@@ -23,17 +23,18 @@ from nodecopy.data.columns import (
     is_plain_frame,
 )
 from nodecopy.data.dataset import NodeDataset, stored_by_density
-from nodecopy.data.edge_kinds import (
+from nodecopy.data.encoding import ColumnEncoder
+from nodecopy.data.kinds import (
     KIND,
     SOURCE,
     TARGET,
     WEIGHT,
+    Encoder,
+    KindEncoder,
     graph_of_edge_types,
     graph_of_frame,
     graph_of_networkx,
 )
-from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
@@ -74,7 +75,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
 
     - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
       training nodes of its public split are learned from, or all where there is none.
-    - TableDataset, as `read_tables` and `open_graph` give it: likewise, and ids name the nodes.
+    - TableDataset, as `read_tables` gives it: likewise, and ids name the nodes.
     - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.

@@ -1,4 +1,9 @@
-"""NodeDataset: a graph, the features and labels of its nodes, and a digest of all three."""
+"""NodeDataset: a graph, the features and labels of its nodes, and a digest of all three.
+
+The built-in ones are read from the ``.npz`` files in ``builtin/`` beside this module. Keys of such
+a file: num_nodes, num_features, edges (pairs u < v) [E, 2], y (-1 = unknown) [N], x_indptr [N + 1],
+x_indices [nnz], x_data [nnz] (absent: every entry is one), train_idx, val_idx, test_idx.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,9 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import resources
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,13 +21,30 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.data.splits import Split
-from nodecopy.errors import DatasetError
+from nodecopy.errors import DatasetError, unknown_name
 from nodecopy.graph import Graph
 
 Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
 # Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
 DENSE_SHARE = 0.25
 Scalar = TypeVar("Scalar", bound=np.generic)
+CLASS_NAMES = {
+    "cora": (
+        "Theory",
+        "Reinforcement_Learning",
+        "Genetic_Algorithms",
+        "Neural_Networks",
+        "Probabilistic_Methods",
+        "Case_Based",
+        "Rule_Learning",
+    ),
+    "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),
+    "pubmed": (
+        "Diabetes Mellitus Experimental",
+        "Diabetes Mellitus Type 1",
+        "Diabetes Mellitus Type 2",
+    ),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,36 +120,10 @@ class NodeDataset:
             content.update(np.ascontiguousarray(part).data)
         return content.hexdigest()
 
-    @classmethod
-    def trusted(
-        cls,
-        name: str,
-        graph: Graph,
-        features: Features,
-        labels: NDArray[np.int64],
-        class_names: tuple[str, ...],
-    ) -> NodeDataset:
-        """Build from the parts of an earlier dataset, without reading or copying them.
-
-        Args:
-            name: of the dataset.
-            graph: N nodes.
-            features: float32 [N, D], dense, or canonical CSR without stored zeros.
-            labels: int64 [N].
-            class_names: [K].
-        """
-        dataset = object.__new__(cls)
-        kept = _frozen(features) if isinstance(features, np.ndarray) else _frozen_csr(features)
-        parts = name, graph, kept, _frozen(labels), class_names, None
-        for part, value in zip(fields(cls), parts, strict=True):
-            object.__setattr__(dataset, part.name, value)
-        return dataset
-
     def with_labels(self, labels: ArrayLike, class_names: Sequence[str]) -> NodeDataset:
-        """Return the same graph and features with other labels, which alone are checked."""
-        names = _class_names(class_names)
-        checked = _labels(labels, self.num_nodes, len(names))
-        return NodeDataset.trusted(self.name, self.graph, self.features, checked, names)
+        """Return the same graph and features with other labels, and no public split."""
+        names, checked = tuple(class_names), np.asarray(labels, np.int64)
+        return replace(self, labels=checked, class_names=names, public_split=None)
 
     def row_normalised(self) -> Features:
         """Return the features with rows that sum to one [N, D]; zero rows stay zero.
@@ -154,6 +151,38 @@ class NodeDataset:
         counts = f"nodes={self.num_nodes}, edges={self.graph.num_edges}"
         counts += f", features={self.num_features}, classes={self.num_classes}"
         return f"NodeDataset({self.name!r}, {counts})"
+
+
+def dataset_names() -> tuple[str, ...]:
+    """Return the names of the built-in datasets, in alphabetical order.
+
+    >>> dataset_names()
+    ('citeseer', 'cora', 'pubmed')
+    """
+    return tuple(sorted(CLASS_NAMES))
+
+
+def load_dataset(name: str) -> NodeDataset:
+    """Load a built-in dataset: "cora", "citeseer" or "pubmed".
+
+    >>> load_dataset("cora")
+    NodeDataset('cora', nodes=2708, edges=5278, features=1433, classes=7)
+    """
+    if name not in CLASS_NAMES:
+        raise DatasetError(unknown_name("dataset", name, dataset_names()))
+    source = resources.files("nodecopy.data").joinpath("builtin", f"{name}.npz")
+    with source.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        shape = int(arrays["num_nodes"]), int(arrays["num_features"])
+        columns, starts = arrays["x_indices"].astype(np.int32), arrays["x_indptr"]
+        values = arrays["x_data"] if "x_data" in arrays else np.ones(len(columns), np.float32)
+        return NodeDataset(
+            name,
+            Graph.from_edges(shape[0], arrays["edges"]),
+            sp.csr_array((values, columns, starts), shape=shape),
+            arrays["y"],
+            CLASS_NAMES[name],
+            Split(arrays["train_idx"], arrays["val_idx"], arrays["test_idx"]),
+        )
 
 
 def stored_by_density(features: Features) -> Features:

@@ -134,19 +134,6 @@ class ColumnEncoder:
         """The widths of several blocks; nothing where X is a single block, as it is."""
         return (self.widths,) if len(self.widths) > 1 else ()
 
-    def agrees_with(self, other: object) -> bool:
-        """Tell whether a feature means the same to both, where it has the same name.
-
-        So it is where X is numbers or listed features as they are, or both were fitted to the same
-        columns.
-        """
-        if not isinstance(other, ColumnEncoder):
-            return False
-        both = (self, other)
-        fitted = [(one.kinds, one.means, one.idf.tolist(), one._names()) for one in both]
-        plain = (len(one.widths) == 1 and not one.words and not one.categories for one in both)
-        return all(plain) or fitted[0] == fitted[1]
-
     def _names(self) -> list[tuple[str, ...]]:
         """Return the names of the columns of each block, which may have none."""
         numbers = (*self.means, *(name + MISSING for name in self.marked))

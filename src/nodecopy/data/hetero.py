@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 from nodecopy.data.columns import NodeColumns, columns_of_frame, columns_of_matrix
 from nodecopy.data.convert import (
     GraphInput,
-    names_rows,
     node_places,
     read_graph,
     to_matrix,
     training_labels,
 )
-from nodecopy.data.edge_kinds import graph_of_edge_types
-from nodecopy.data.kinds import KindEncoder, NodeKinds, renumbered_graph, spans
+from nodecopy.data.kinds import (
+    KindEncoder,
+    NodeKinds,
+    graph_of_edge_types,
+    renumbered_graph,
+    spans,
+)
 from nodecopy.errors import DatasetError, GraphError, ModelError
 from nodecopy.graph import Graph
 
@@ -61,8 +65,7 @@ def read_kinds(
         X: features of each kind, as `read_features` takes them: an array, or a DataFrame, whose
             index names the nodes of a graph with names. None, or a number of nodes, for a kind
             without features. From a HeteroData if X is None.
-        y: labels {kind: labels}; or by name; or an array, of the only kind with as many nodes. From
-            a HeteroData if None, hidden outside its ``train_mask``.
+        y: labels {kind: labels}. From a HeteroData if None, hidden outside its ``train_mask``.
         first: the kind that classes belong to, of a model; None is the one with labels.
         encoder: of a model; None fits one.
     """
@@ -82,7 +85,7 @@ def read_kinds(
     if not typed:
         names = [name for x in X.values() for name in _index(x)]
     if first is None:
-        first, y = _labelled(data, sizes, names, y)
+        first, y = _labelled(data, sizes, y)
     order = [first, *(kind for kind in sizes if kind != first)]
     if names is not None:
         given = spans(sizes)
@@ -167,36 +170,16 @@ def _joined(edges: Mapping[Any, Any], sizes: NodeKinds) -> Graph:
     return graph if others or first.directed else first
 
 
-def _labelled(
-    data: Any, sizes: NodeKinds, names: Sequence[Hashable] | None, y: Any
-) -> tuple[str, Any]:
+def _labelled(data: Any, sizes: NodeKinds, y: Any) -> tuple[str, Any]:
     """Return the kind that has labels, and its labels."""
-    kinds = list(sizes)
-    if y is None:
-        having = [kind for kind in kinds if data is not None and hasattr(data[kind], "y")]
-        if len(having) == 1:
-            store = data[having[0]]
-            labels, mask = to_matrix(store.y), getattr(store, "train_mask", None)
-            mask = None if mask is None else to_matrix(mask)
-            empty = Graph.from_edges(sizes[having[0]], [])
-            return having[0], training_labels(GraphInput(empty, None, labels, mask))
-        raise ModelError(f"y must name the kind with classes: {{kind: labels}}; kinds are {kinds}")
-    if isinstance(y, Mapping) and len(y) == 1 and next(iter(y)) in kinds:
+    if isinstance(y, Mapping) and len(y) == 1 and next(iter(y)) in sizes:
         return next(iter(y.items()))
-    if names is not None and names_rows(y):
-        of_kind = {name: kind for kind, own in spans(sizes).items() for name in names[own]}
-        having = sorted(
-            {
-                of_kind[name]
-                for name in (y if isinstance(y, Mapping) else y.index)
-                if name in of_kind
-            }
-        )
-    else:
-        having = [kind for kind, size in sizes.items() if size == len(y)]
-    if len(having) != 1:
-        raise ModelError(
-            f"y must be labels of one kind of nodes, {{kind: labels}}; kinds are "
-            f"{', '.join(f'{kind} ({size})' for kind, size in sizes.items())}"
-        )
-    return having[0], y
+    having = [kind for kind in sizes if data is not None and hasattr(data[kind], "y")]
+    if y is not None or len(having) != 1:
+        kinds = ", ".join(f"{kind} ({size})" for kind, size in sizes.items())
+        raise ModelError(f"y must name the kind with classes: {{kind: labels}}; kinds are {kinds}")
+    store = data[having[0]]
+    labels, mask = to_matrix(store.y), getattr(store, "train_mask", None)
+    mask = None if mask is None else to_matrix(mask)
+    empty = Graph.from_edges(sizes[having[0]], [])
+    return having[0], training_labels(GraphInput(empty, None, labels, mask))

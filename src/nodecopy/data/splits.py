@@ -81,7 +81,7 @@ def chosen_split(dataset: NodeDataset, kind: SplitKind, labels_per_class: int, s
 def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:
     """Return the public split with only the first L = ``labels_per_class`` nodes of each class.
 
-    >>> from nodecopy.data.load import load_dataset
+    >>> from nodecopy.data.dataset import load_dataset
     >>> fixed_split(load_dataset("cora"), labels_per_class=5)
     Split('fixed-5', train=35, val=500, test=1000)
     """
@@ -101,7 +101,7 @@ def random_split(
     The training nodes depend on the seed and L alone, so changing the size of the other two sets
     leaves them as they are.
 
-    >>> from nodecopy.data.load import load_dataset
+    >>> from nodecopy.data.dataset import load_dataset
     >>> random_split(load_dataset("citeseer"), labels_per_class=5, seed=0)
     Split('random-5-seed-0', train=30, val=500, test=1000)
     """

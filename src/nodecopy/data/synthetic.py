@@ -29,8 +29,6 @@ from nodecopy.rng import stream
 # (repeated ones count once); and the probability that a word is of the part of the node's class,
 # instead of the whole vocabulary.
 _VOCABULARY, _WORDS, _SIGNAL = 500, 10, 0.5
-# Features are made for so many nodes at a time, to bound what is in memory besides the result.
-_CHUNK = 1 << 20
 # Each round draws what the last one lost to repetition, so that a handful is the rule.
 _MOST_ROUNDS = 200
 
@@ -144,16 +142,10 @@ def _features(
     labels: NDArray[np.int64], num_classes: int, rng: Generator
 ) -> sp.csr_array[np.float32]:
     """Draw the words of each node: a sparse matrix of ones [N, D]."""
-    columns, sizes = [], []
-    for start in range(0, len(labels), _CHUNK):
-        drawn = _draw_words(labels[start : start + _CHUNK], num_classes, rng)
-        drawn.sort(axis=1)
-        first = np.ones(drawn.shape, bool)
-        first[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
-        columns.append(drawn[first])
-        sizes.append(first.sum(axis=1))
-    starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-    indices = np.concatenate(columns)
+    drawn = np.sort(_draw_words(labels, num_classes, rng), axis=1)
+    first = np.ones(drawn.shape, bool)
+    first[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
+    starts, indices = np.append(0, np.cumsum(first.sum(axis=1))), drawn[first]
     if len(indices) < 2**31:  # else SciPy would widen the indices too
         starts = starts.astype(np.int32)
     shape = len(labels), _VOCABULARY

@@ -46,7 +46,7 @@ from nodecopy.tables.ids import ids_from
 from nodecopy.typed import fits
 
 if TYPE_CHECKING:
-    from nodecopy.report.notebook import Report
+    from nodecopy.report.page import Report
 
 
 class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
@@ -459,7 +459,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             path: of the HTML file, which is replaced if it is there.
         """
-        from nodecopy.report.notebook import write_report
+        from nodecopy.report.page import write_report
 
         return write_report(self, path)
 

@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import counted
 from nodecopy.report import page_nodes
-from nodecopy.report.kinds import kind_sentences
-from nodecopy.report.page_evidence import evidence_block
 from nodecopy.report.page_held_out import held_out_sections
-from nodecopy.report.page_map import NodeMap, node_map
-from nodecopy.report.page_nodes import MAX_NODES, choose_nodes, most_listed, packed, place_of
+from nodecopy.report.page_nodes import (
+    MAX_NODES,
+    choose_nodes,
+    evidence_block,
+    most_listed,
+    packed,
+    place_of,
+)
+from nodecopy.report.summary import kind_sentences
 from nodecopy.run import LabelledGraph
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
 
 
-def page_data(
-    result: LabelledGraph, max_nodes: int = MAX_NODES, picture: NodeMap | None = None
-) -> dict[str, Any]:
+def page_data(result: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any]:
     """Return everything the page shows; long columns are packed, see `page_nodes.packed`.
 
     Nodes are named by their place on the page, 0 … n-1, in the order of their ids.
@@ -31,11 +34,9 @@ def page_data(
     Args:
         result: what to show.
         max_nodes: how many nodes the page holds at most.
-        picture: the map; None makes it.
     """
     rows = most_listed(max_nodes)
-    drawn = (picture or node_map(result)).first(max_nodes - 4 * rows)
-    nodes = choose_nodes(result, max_nodes, drawn.nodes)
+    nodes = choose_nodes(result, max_nodes)
     labels, graph = result.labels, result.table.dataset.graph
     place = place_of(nodes, graph.num_nodes)
     offsets, targets = page_nodes.links_among(graph, nodes)
@@ -63,7 +64,6 @@ def page_data(
         "otherKinds": list(result.table.kinds)[1:],
         "leftOut": _left_out(len(nodes), graph.num_nodes),
         "total": len(labels),
-        "map": _map(result, drawn, place),
         "classes": _classes(result),
         "confidence": _confidence(result),
         **held_out_sections(result),
@@ -73,7 +73,6 @@ def page_data(
         "nodes": page_nodes.node_columns(result, nodes),
         "links": {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)},
         "evidence": _evidence(result, place),
-        "donors": page_nodes.donor_columns(result, nodes),
     }
 
 
@@ -102,12 +101,9 @@ def _files(result: LabelledGraph) -> str:
 
 
 def _method(result: LabelledGraph) -> str:
-    """Name the method, its sampled graphs, its folds and its seed."""
+    """Name the method, its folds and its seed."""
     method, seed = result.classifier.method, result.classifier.random_state
     parts = [f"nodecopy: method {method if isinstance(method, str) else type(method).__name__}"]
-    if result.donors is not None:
-        graphs, epsilon = len(result.donors.nodes), result.donors.epsilon
-        parts.append(f"{counted(graphs, 'sampled graph')} with ε = {epsilon:g}")
     if result.validation is not None:
         parts.append(f"calibrated in {result.validation.folds} folds")
     return ", ".join([*parts, f"seed {seed}"] if isinstance(seed, int) else parts)
@@ -171,22 +167,9 @@ def _left_out(shown: int, total: int) -> str | None:
         return None
     return (
         f"The page holds {shown:,} of {total:,} nodes, so that it stays under 5 MB: those of "
-        "its map and lists, labelled ones, and the least certain. Charts count all nodes, and "
+        "its lists, labelled ones, and the least certain. Charts count all nodes, and "
         "predictions.csv lists them."
     )
-
-
-def _map(result: LabelledGraph, drawn: NodeMap, place: NDArray[np.int64]) -> dict[str, Any]:
-    total, shown = len(result.labels), len(drawn.nodes)
-    which = f"{shown:,} of {total:,} nodes, drawn at random, each"
-    return {
-        "sentence": f"{'Every node' if shown == total else which} as a point, near to nodes with "
-        f"similar {drawn.compared}. Colour and shape show the predicted class; the fuller a mark, "
-        "the surer the prediction. Distances between groups mean nothing.",
-        "nodes": packed(place[drawn.nodes], np.int32),
-        # In ten-thousandths, x and y of a node after each other.
-        "places": packed((drawn.places * 10_000).round(), np.int16),
-    }
 
 
 def _classes(result: LabelledGraph) -> dict[str, Any]:
@@ -231,7 +214,7 @@ def _suspect_labels(result: LabelledGraph) -> str:
 
 def _suggestions(count: int) -> str:
     if count == 0:
-        return "No node is suggested: either none was asked for, or every node has a label."
+        return "No node is suggested: every node has a label."
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
         "many uncertain nodes, and unlike those above it. Its gain is the entropy, summed over all "
@@ -243,7 +226,7 @@ def _suspicion(result: LabelledGraph) -> str:
     """Say what the list of suspect edges is, and how much to expect of it."""
     suspects, count = result.suspect_edges, len(result.suspect_edges.nodes)
     if count == 0:
-        return "No edge is listed: none was asked for, or none looks like a pair of random nodes."
+        return "No edge is listed: none looks like a pair of random nodes."
     sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
     doubt = (
         "In this graph edges hardly differ from random pairs: expect little of this list."

@@ -1,22 +1,24 @@
-"""Which nodes and links a page holds, as columns of numbers packed into text."""
+"""Nodes and links of a page as columns packed into text, and why a node has its class."""
 
 from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.estimator.explanation import LABELS, Explanation, Row
 from nodecopy.graph import Graph
+from nodecopy.nn.evidence import OF_NODES
 from nodecopy.run import LabelledGraph
+from nodecopy.tables import TableDataset
 
 MAX_NODES = 20_000
-MAX_DONORS = 250_000  # 1.3 MB
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.
 MAX_LISTED = 500
-_NONE = np.zeros(0, np.int64)
 
 _DIGITS = re.compile("([0-9]+)")
 
@@ -26,44 +28,30 @@ def most_listed(max_nodes: int) -> int:
     return min(MAX_LISTED, max_nodes // 5)
 
 
-def choose_nodes(
-    result: LabelledGraph, max_nodes: int = MAX_NODES, drawn: NDArray[np.int64] = _NONE
-) -> NDArray[np.int64]:
+def choose_nodes(result: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
-    All of them, if they are few enough; else those of the map, which are a random sample, those in
-    its lists (suggested ones, ends of suspect edges, those with a suspect label), those with a
-    label, which take half of the rest at first, and others, the least certain first.
-
-    Args:
-        result: what to show.
-        max_nodes: how many nodes the page holds at most.
-        drawn: the nodes of the map, a fifth of the others at most.
+    All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
+    edges, those with a suspect label), some with a label, and others, the least certain first.
     """
     count = len(result.table.ids)
-    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes, drawn)
+    nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
     ids = [str(id) for id in result.table.ids[nodes]]
     order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
     return nodes[order]
 
 
-def _telling_nodes(
-    result: LabelledGraph, max_nodes: int, drawn: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _telling_nodes(result: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
-    others = len(result.table.ids) - len(result.labels)  # of other kinds, the last to be taken
-    certainty = np.pad(result.posterior.probabilities.max(1), (0, others), constant_values=1)
-    labelled, taken = result.table.dataset.labels >= 0, np.zeros(len(certainty), bool)
-    rows = most_listed(max_nodes)
-    taken[drawn] = True
-    taken[result.next_labels.nodes[:rows]] = True
-    taken[result.suspect_edges.nodes[:rows].ravel()] = True
+    rows, certainty = most_listed(max_nodes), result.posterior.probabilities.max(1)
+    least = np.argsort(certainty, kind="stable")
+    labelled = least[result.labels[least] >= 0]
+    lists = [result.next_labels.nodes[:rows], result.suspect_edges.nodes[:rows].ravel()]
     if result.suspect_labels is not None:
-        taken[result.suspect_labels.nodes[:rows]] = True
-    for among, share in ((labelled, 2), (~labelled, 1), (labelled, 1)):
-        left, room = np.flatnonzero(among & ~taken), (max_nodes - np.count_nonzero(taken)) // share
-        taken[left[np.argsort(certainty[left], kind="stable")[:room]]] = True
-    return np.flatnonzero(taken)
+        lists.append(result.suspect_labels.nodes[:rows])
+    ranked = np.concatenate([*lists, labelled[: max_nodes // 4], least])
+    ranked = np.append(ranked, np.arange(len(result.labels), len(result.table.ids)))  # other kinds
+    return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
 
 
 def natural(text: str) -> tuple[list[tuple[int, str]], str]:
@@ -134,23 +122,31 @@ def links_among(
     return offsets, end[np.lexsort((end, start))]
 
 
-def donor_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any] | None:
-    """Return who could lend its neighbours to each node, and who was drawn to; None if nobody."""
-    donors = result.donors
-    if donors is None:
-        return None
-    drawn, base = donors.nodes[: max(1, MAX_DONORS // len(nodes))], donors.classes
-    place = place_of(nodes, len(result.table.ids))
-    return {
-        "classOf": packed(base[nodes], np.int32),
-        "classSizes": np.bincount(
-            base[: len(result.labels)], minlength=len(result.class_names)
-        ).tolist(),
-        "graphs": len(drawn),
-        "allGraphs": len(donors.nodes),
-        "drawn": packed(place[drawn[:, nodes].T], np.int32),
-        "epsilon": donors.epsilon,
-    }
+def evidence_block(why: Explanation, label: int, against: int, table: TableDataset) -> Any:
+    """Return an explanation as JSON can hold it: [title, points, [[name, points], …]] per kind.
+
+    Args:
+        why: the explanation.
+        label: the number of its class on the page.
+        against: that of the next one.
+        table: names the nodes.
+    """
+
+    def named(rows: Sequence[Row]) -> list[list[Any]]:
+        return [[_name(row, table), round(100 * row.points, 1)] for row in rows]
+
+    groups: list[list[Any]] = [
+        [title, round(100 * points, 1), named(rows)] for title, points, rows in why.groups()
+    ]
+    if why.top_labels:
+        groups.append([LABELS, None, named(why.top_labels)])
+    return {"label": label, "against": against, "groups": groups}
+
+
+def _name(row: Row, table: TableDataset) -> str:
+    if row.kind in OF_NODES:
+        row = row._replace(name=table.shown(row.number))
+    return row.title
 
 
 def packed(values: NDArray[Any], kind: type[np.generic]) -> str:

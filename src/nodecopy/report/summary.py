@@ -1,4 +1,4 @@
-"""What `nodecopy fit` and `nodecopy evaluate` say, as lines of text."""
+"""What `nodecopy fit` and `nodecopy evaluate` print, and how much each kind of edges tells."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ from math import isnan
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.errors import counted, shortened
-from nodecopy.report.kinds import kind_sentences
+from nodecopy.graph import Graph
+from nodecopy.posterior.averaging import entropy
 from nodecopy.run import LabelledGraph
 from nodecopy.run.evaluation import Evaluation
+from nodecopy.run.fit import SUSPECTS
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
 from nodecopy.tables.inspection import aligned, listed_sentences, printable
 
 _SHOWN = 3
 _SURE = 0.9
+_MOST = 20  # kinds of edges that are listed
 
 
 def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
@@ -63,6 +67,48 @@ def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
     ]
 
 
+def kind_sentences(result: LabelledGraph) -> list[str]:
+    """Return a sentence on each kind of edges, the one that tells most first; none without kinds.
+
+    Classes are the predicted ones.
+    """
+    dataset = result.table.dataset
+    if not dataset.graph.kinds:
+        return []
+    classes = np.asarray(result.classifier.model_.probabilities).argmax(1)  # of every kind of node
+    told = {name: _told(kind, classes) for name, kind in dataset.graph.kinds.items()}
+    order = sorted(told, key=lambda name: -told[name][0])
+    sentences = []
+    for name in order[:_MOST]:
+        information, equal, by_chance = told[name]
+        directed = ", directed" * dataset.graph.kinds[name].directed
+        sentences.append(
+            f"{name}: {counted(dataset.graph.kinds[name].num_edges, 'edge')}{directed}; the class "
+            f"of one end tells {information:.0%} of the class of the other; {equal:.0%} join equal "
+            f"classes, {by_chance:.0%} would by chance"
+        )
+    return [*sentences, *([f"and {len(told) - _MOST:,} more"] if len(told) > _MOST else [])]
+
+
+def _told(graph: Graph, classes: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Return the mutual information of the classes of two ends as a share of the entropy of one.
+
+    Corrected for chance in few edges (Miller and Madow); then the share of edges that join equal
+    classes, and the share to expect.
+    """
+    k = int(classes.max()) + 1
+    pairs = np.bincount(classes[graph.row_of_entry()] * k + classes[graph.indices], minlength=k * k)
+    total = max(int(pairs.sum()), 1)
+    joint = pairs.reshape(k, k) / total
+    rows, columns = joint.sum(1), joint.sum(0)
+    chance = (
+        (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1) / (2 * graph.num_edges or 1)
+    )
+    information = float(entropy(rows) + entropy(columns) - entropy(joint.ravel())) - chance
+    share = max(information, 0.0) / max(float(entropy(columns)), 1e-12)
+    return share, float(np.trace(joint)), float(rows @ columns)
+
+
 def estimate_line(estimate: EstimatedAccuracy, truth: Evaluation) -> str:
     """Return the estimated accuracy beside the true one, and what to make of the difference."""
     true = truth.accuracy
@@ -78,7 +124,7 @@ def estimate_line(estimate: EstimatedAccuracy, truth: Evaluation) -> str:
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
-    """Return scores, then confidence beside accuracy, then how each class fared."""
+    """Return scores, then how each class fared."""
     scores, sets = result.scores, result.sets
     rows = [
         ("nodes", f"{result.nodes:,}{_left_out(result)}"),
@@ -99,8 +145,6 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     lines = [
         *aligned(rows),
         "",
-        *_reliability_lines(result),
-        "",
         f"{'class':<{width}}  {'true':>7}  {'recall':>7}  {'precision':>9}",
     ]
     for score in result.classes:
@@ -117,22 +161,9 @@ def _gap(result: Evaluation) -> str:
     return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
 
 
-def _reliability_lines(result: Evaluation) -> list[str]:
-    """Return a row for each bin of confidence that is not empty."""
-    curve, bins = result.reliability, len(result.reliability.count)
-    lines = [f"{'confidence':<10}  {'nodes':>7}  {'mean':>7}  {'right':>7}"]
-    for number in range(bins):
-        count = int(curve.count[number])
-        if count:
-            name = f"{100 * number // bins}–{100 * (number + 1) // bins}%"
-            mean, right = curve.confidence[number], curve.accuracy[number]
-            lines.append(f"{name:<10}  {count:>7,}  {mean:>7.1%}  {right:>7.1%}")
-    return lines
-
-
 def _edges(result: LabelledGraph) -> str:
     count = len(result.suspect_edges.nodes)
-    if count and count == result.settings.suspects:  # there may be more
+    if count == SUSPECTS:  # there may be more
         return f"the {counted(count, 'edge')} most like pairs of random nodes"
     return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
 

@@ -1,9 +1,8 @@
 """A run: from a graph to labels, how far to trust them, and what to label next; and its folder.
 
-Reading order: ``settings`` (what is asked for), ``source`` (what is read), ``fit`` (the whole job
-and what it gives), with its parts ``baselines`` and ``suspects``; then ``folder`` (the
-files of a run), ``predictions`` and ``model_folder`` (what is in them), and
-``evaluation``.
+Reading order: ``settings`` (what is asked for), ``fit`` (the whole job and what it gives), with its
+parts ``evaluation`` and ``suspects``; then ``folder`` (the files of a run), ``predictions`` and
+``model_folder`` (what is in them).
 """
 
 from nodecopy.estimator.assessment import Validation

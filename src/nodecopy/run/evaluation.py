@@ -1,4 +1,8 @@
-"""Evaluation: predictions against true labels."""
+"""How good predictions are: against true labels, and beside simple methods on held-out labels.
+
+Of the baselines, each known label is predicted by label propagation and by logistic regression on
+the features, from the labels of the other folds, the folds being those of the fit.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.calibration import HeldOut
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier
+from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import DatasetError, listed
-from nodecopy.metrics import ReliabilityCurve, Scores, reliability_curve, score_predictions
+from nodecopy.graph import Graph
+from nodecopy.metrics import Scores, score_predictions
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.presets import FEATURES_PRECISION
 from nodecopy.run.predictions import Predictions, read_predictions
 from nodecopy.tables import read_label_table
+from nodecopy.weights import MaximumPosterior
 
 _SHOWN = 10
-_BINS = 10
+# Multiplications, a few seconds; beyond them, nothing is compared.
+MAX_WORK = 3 * 10**9
+
+PROPAGATION, REGRESSION = "label propagation", "logistic regression on the features"
+COMMONEST = "always the commonest class"
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,6 @@ class Evaluation:
         accuracy: the share of the nodes that are predicted right.
         classes: by class.
         confidence: mean confidence of the nodes that ``scores`` are over.
-        reliability: how often these are right, in ten bins of their confidence.
         sets: scores of prediction sets; None if there are none.
         notes: remarks on the labels.
     """
@@ -71,7 +86,6 @@ class Evaluation:
     accuracy: float
     classes: tuple[ClassScore, ...]
     confidence: float
-    reliability: ReliabilityCurve
     sets: SetScore | None
     notes: tuple[str, ...] = ()
 
@@ -123,7 +137,6 @@ def evaluate_predictions(
         float(right.mean()),
         tuple(map(ClassScore, own, *(count.tolist() for count in counts))),
         float(p.max(1).mean()),
-        reliability_curve(p, actual[scored], n_bins=_BINS),
         _set_score(table, tested, actual[tested]),
         tuple(given_labels.notes),
     )
@@ -142,3 +155,55 @@ def _set_score(
 
 def _some(names: Sequence[str]) -> str:
     return listed([repr(name) for name in names[:_SHOWN]], len(names))
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A simple method, and which held-out labels it predicted correctly [n]."""
+
+    name: str
+    right: NDArray[np.bool_]
+
+    def gap(self, right: NDArray[np.bool_]) -> tuple[float, float]:
+        """Return by how much another method is more accurate, and the standard error of that."""
+        gap = right.astype(np.float64) - self.right
+        error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.inf
+        return float(gap.mean()), float(error)
+
+
+def baselines_on(
+    graph: Graph,
+    features: FeatureMatrix | None,
+    labels: NDArray[np.int64],
+    held: HeldOut,
+) -> tuple[Baseline, ...]:
+    """Predict the held-out labels by simple methods; by none where that would take long.
+
+    Args:
+        graph: the observed graph.
+        features: X [N, D], scaled; None leaves out regression on them.
+        labels: those known, -1 where there is none [N].
+        held: the labels to predict, and the folds in which each was held out.
+    """
+    classes, folds = int(labels.max()) + 1, int(held.folds.max()) + 1
+    work = LabelPropagation().steps * (len(graph.indices) + graph.num_nodes)
+    if features is not None:
+        work += features.nnz if sp.issparse(features) else features.size
+    if work * classes * folds > MAX_WORK:
+        return ()
+    methods: dict[str, NodeClassifier] = {PROPAGATION: LabelPropagation()}
+    if features is not None:
+        posterior = MaximumPosterior(FEATURES_PRECISION)
+        methods[REGRESSION] = DiffusionClassifier(Diffusion(1.0, 0), posterior)
+    right = {name: np.zeros(len(held.nodes), bool) for name in methods}
+    X = np.zeros((graph.num_nodes, 1), np.float32) if features is None else features
+    for fold in range(folds):
+        inside = held.folds == fold
+        shown = labels.copy()
+        shown[held.nodes[inside]] = -1
+        task = Task.of(graph, X, shown, np.flatnonzero(shown >= 0), num_classes=classes)
+        for name, method in methods.items():
+            p = np.asarray(method.fit(task).probabilities)
+            right[name][inside] = p[held.nodes[inside]].argmax(1) == held.truth[inside]
+    right[COMMONEST] = held.truth == np.bincount(labels[labels >= 0]).argmax()
+    return tuple(Baseline(name, hits) for name, hits in right.items())

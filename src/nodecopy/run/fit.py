@@ -10,42 +10,28 @@ from numpy.typing import NDArray
 
 from nodecopy.active import NextLabels
 from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
+from nodecopy.data import NodeDataset, Split, load_dataset
+from nodecopy.data.splits import chosen_split
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
-from nodecopy.graph_models import DonorPosterior
 from nodecopy.posterior import Posterior
-from nodecopy.progress import Progress, progress_bar
-from nodecopy.run.baselines import Baseline, baselines_on
+from nodecopy.run.evaluation import Baseline, baselines_on
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
-from nodecopy.run.source import read_source
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
-from nodecopy.tables import TableDataset
-from nodecopy.tables.inspection import Inspection, inspect_table
+from nodecopy.tables import TableDataset, read_label_table, read_tables
+from nodecopy.tables.inspection import Inspection, inspect_dataset
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5
+# Nodes to label next, and suspect edges that are listed at most.
+_SUGGESTED, SUSPECTS = 20, 100
 # Nodes that are explained on the page of a run, and nodes of a graph beyond which none is.
 _EXPLAINED, _MOST_NODES = 300, 100_000
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnDonors:
-    """Which node each node copies its neighbours from, in each sampled graph.
-
-    Attributes:
-        nodes: ζ, the donor of each node [V, N].
-        classes: ĉ, the class of each node that donors were drawn from [N].
-        epsilon: ε, the probability that a node keeps its own neighbours.
-    """
-
-    nodes: NDArray[np.int32]
-    classes: NDArray[np.int64]
-    epsilon: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +46,7 @@ class LabelledGraph:
         validation: predictions of held-out labels; None where none were held out.
         next_labels: the nodes most worth labelling.
         suspect_edges: edges that may be wrong.
-        donors: of the sampled graphs; None if nothing is copied, or only a part of the graph was
-            fitted to.
-        baselines: simple methods on the same held-out labels; none where they were not asked for,
-            or the graph is large.
+        baselines: simple methods on the same held-out labels; none where the graph is large.
     """
 
     settings: FitSettings
@@ -73,7 +56,6 @@ class LabelledGraph:
     validation: Validation | None
     next_labels: NextLabels
     suspect_edges: SuspectEdges
-    donors: DrawnDonors | None
     baselines: tuple[Baseline, ...] = ()
 
     @property
@@ -186,11 +168,7 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
         raise InputError("labels is missing: name a file of the known labels (--labels FILE)")
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:
-        with progress_bar("reading", progress) as report:
-            table = read_source(settings, report)
-        if settings.graph is not None and not np.any(table.dataset.labels >= 0):
-            raise InputError(f"{settings.graph} holds no label; name a file of them: --labels")
-        return label_table(settings, table, progress, executor)
+        return label_table(settings, read_source(settings), progress, executor)
 
 
 def label_table(
@@ -204,55 +182,75 @@ def label_table(
     fitted = classifier.fit(table, suggested=table.ids[table.suggested])
     # These settings belong to this fit, not to the model, which may be saved.
     fitted.set_params(progress=None, max_memory=None, executor=None)
-    with progress_bar("choosing nodes and edges to look at", progress) as report:
-        return analyse_fit(settings, table, fitted, report)
+    return analyse_fit(settings, table, fitted)
 
 
 def analyse_fit(
-    settings: FitSettings,
-    table: TableDataset,
-    fitted: NodeCopyClassifier,
-    progress: Progress | None = None,
+    settings: FitSettings, table: TableDataset, fitted: NodeCopyClassifier
 ) -> LabelledGraph:
     """Return what follows from a fit to a table: what to label next, what to doubt, and why."""
-    report: Progress = progress or (lambda done, total: None)
-    nodes, posterior = fitted.nodes_, fitted.posterior_
-    graph, features = nodes.graph, nodes.compared
-    seed = settings.random_state
-    inspection = inspect_table(table)
-    report(1, 4)
-    chosen = nodes.suggest(posterior, settings.suggestions, seed)
-    report(2, 4)
-    own = None if NO_FEATURES in table.notes else features
+    nodes, seed, held = fitted.nodes_, settings.random_state, fitted.held_out_
+    own = None if NO_FEATURES in table.notes else nodes.compared
     p = np.asarray(fitted.model_.probabilities, np.float64)  # of other kinds of nodes, too
-    suspects = suspect_edges(graph, p, own, settings.suspects, seed=seed)
-    report(3, 4)
-    held = fitted.held_out_ if settings.baselines else None
-    baselines = () if held is None else baselines_on(graph, own, table.dataset.labels, held)
-    report(4, 4)
     return LabelledGraph(
         settings,
         table,
-        inspection,
+        inspect_dataset(table.dataset),
         fitted,
         Validation.of(fitted.model_),
-        chosen,
-        suspects,
-        _donors(fitted),
-        baselines,
+        nodes.suggest(fitted.posterior_, _SUGGESTED, seed),
+        suspect_edges(nodes.graph, p, own, SUSPECTS, seed=seed),
+        () if held is None else baselines_on(nodes.graph, own, table.dataset.labels, held),
     )
 
 
-def _donors(classifier: NodeCopyClassifier) -> DrawnDonors | None:
-    """Draw again the donors of every node in every sampled graph; None if there are none."""
-    graphs = getattr(classifier, "graphs_", None)
-    posterior = getattr(graphs, "posterior", None)
-    whole = getattr(classifier.model_, "part", None) is None
-    if not whole or graphs is None or not isinstance(posterior, DonorPosterior):
-        return None
-    draws = [posterior.zeta(graphs.seed, v) for v in range(graphs.n_zeta)]
-    classes = classifier.base_proba_.argmax(1)
-    return DrawnDonors(np.array(draws, np.int32), classes, posterior.epsilon)
+def read_source(settings: FitSettings) -> TableDataset:
+    """Read what the settings name, tables or a built-in dataset; it need not have labels."""
+    if settings.dataset is not None:
+        return _built_in_table(settings)
+    assert settings.edges is not None  # or the settings would have been refused
+    return read_tables(settings.edges, settings.labels, settings.nodes, **settings.reading)
+
+
+def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
+    """Return the built-in dataset that the settings name, and its split."""
+    assert settings.dataset is not None
+    dataset = load_dataset(settings.dataset)
+    split = settings.split or "fixed"
+    return dataset, chosen_split(
+        dataset, split, settings.labels_per_class or 20, settings.random_state
+    )
+
+
+def true_labels(settings: FitSettings) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+    """Return the test nodes of a built-in dataset, and the names of their true classes [n]."""
+    dataset, split = built_in(settings)
+    names = np.array(dataset.class_names, object)
+    return split.test, names[dataset.labels[split.test]]
+
+
+def _built_in_table(settings: FitSettings) -> TableDataset:
+    """Return a built-in dataset as if it had been read; ids and feature names are numbers.
+
+    Known are the labels in files, or else those of the training nodes.
+    """
+    dataset, split = built_in(settings)
+    known = np.full(dataset.num_nodes, -1)
+    known[split.train] = dataset.labels[split.train]
+    note = (
+        f"{dataset.name} is built in; its split {split.name} has {len(split.train):,} nodes to "
+        f"learn from and {len(split.test):,} to test on"
+    )
+    table = TableDataset(
+        dataset.with_labels(known, dataset.class_names),
+        np.arange(dataset.num_nodes),
+        tuple(map(str, range(dataset.num_features))),
+        (note,),
+    )
+    if settings.labels is None:
+        return table
+    given = read_label_table(settings.labels, table.ids, label_columns=settings.label_columns)
+    return table.with_labels(given)
 
 
 def _accuracy_warnings(validation: Validation | None) -> list[str]:

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.graph.shared import shared_neighbours
-from nodecopy.progress import Progress, stages
-from nodecopy.run.fit import LabelledGraph
+from nodecopy.run.fit import LabelledGraph, true_labels
 from nodecopy.run.model_folder import ModelFolder
-from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED
+from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED, Columns, write_table
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
-from nodecopy.run.source import true_labels
-from nodecopy.run.table_file import Columns, write_table
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
@@ -52,7 +49,6 @@ def write_folder(
     path: str | os.PathLike[str],
     page: str,
     exchanging: AbstractContextManager[None] | None = None,
-    progress: Progress | None = None,
 ) -> None:
     """Write everything into a folder; an earlier fit in it is replaced once all is written.
 
@@ -61,19 +57,11 @@ def write_folder(
         path: the folder.
         page: the report, as HTML.
         exchanging: entered for the moment in which the new folder takes the place of the old one.
-        progress: called with how much is written.
     """
     folder = check_folder(path)
-    of_predictions, of_rest = stages(progress, [3, 1])
     try:
         with replacing_folder(folder, WRITTEN, exchanging) as new:
-            write_table(
-                result.predictions.blocks(),
-                new / PREDICTIONS,
-                new / PARQUET,
-                num_rows=len(result.labels),
-                progress=of_predictions,
-            )
+            write_table(result.predictions.blocks(), new / PREDICTIONS, new / PARQUET)
             for name, columns in _tables(result).items():
                 write_table([columns], new / name)
             texts = {
@@ -85,8 +73,6 @@ def write_folder(
                 (new / name).write_text(text, encoding="utf-8", newline="")
             (new / MODEL).mkdir()
             ModelFolder.of(result).save(new / MODEL)
-            if of_rest is not None:
-                of_rest(1, 1)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
 

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.encoding import MISSING
 from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import DatasetError, FormatError, listed
+from nodecopy.errors import DatasetError, FormatError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
 from nodecopy.posterior import Posterior
-from nodecopy.progress import Progress
 from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
-from nodecopy.run.source import read_source
 from nodecopy.saving import load, savable, save
 from nodecopy.tables import TableDataset, read_tables
 from nodecopy.tables.ids import places_in
 from nodecopy.tables.options import TableOptions
 
 TABLES_FILE = "tables.safetensors"
-_SHOWN = 5
 
 
 @savable
@@ -65,7 +59,7 @@ class ModelFolder:
             table.dataset.labels,
             NO_FEATURES in table.notes,
             tuple(table.feature_names),
-            _given(result.settings) | {"repeated_edges": table.repeated_edges},
+            _given(result.settings),
         )
         return cls(result.classifier, tables)
 
@@ -84,37 +78,28 @@ class ModelFolder:
             raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
         return cls(classifier, tables)
 
-    def predict(
-        self, settings: FitSettings, progress: Progress | None = None
-    ) -> tuple[TableDataset, Posterior]:
-        """Apply the model to another graph, e.g. the same one with new nodes.
+    def predict(self, settings: FitSettings) -> tuple[TableDataset, Posterior]:
+        """Apply the model to other tables, e.g. of the same graph with new nodes.
 
         Files are read, and columns encoded, as they were for the fit, unless the settings say
         otherwise. Columns are matched by name: they may come in another order, and one that the
         model has not seen is left out, with a note. One that it needs must be there; listed
         features that are not there are zero. The labels returned are those that the model was
         fitted to. A note says how many nodes are new.
-
-        Args:
-            settings: the tables, or the graph, and how tables are read.
-            progress: called with how much is read.
         """
         fitted = self.tables
         if settings.edges is None:
-            table = read_source(settings, progress)
-        else:
-            reading = fitted.reading | _given(settings)
-            if settings.nodes is None:
-                reading.pop("columns", None)
-            table = read_tables(
-                settings.edges,
-                nodes=settings.nodes,
-                encoder=self.classifier.encoder_,
-                kinds=tuple(self.classifier.kinds_),
-                max_memory=settings.max_memory,
-                progress=progress,
-                **reading,
-            )
+            raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
+        reading = fitted.reading | _given(settings)
+        if settings.nodes is None:
+            reading.pop("columns", None)
+        table = read_tables(
+            settings.edges,
+            nodes=settings.nodes,
+            encoder=self.classifier.encoder_,
+            kinds=tuple(self.classifier.kinds_),
+            **reading,
+        )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
         if described == fitted.structural:
             way, got = ("without", "got") if described else ("to", "missing:")
@@ -122,20 +107,18 @@ class ModelFolder:
         places = places_in(table.ids, self.classifier.names_)
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
-        unknown = set(table.feature_names) - set(self.tables.feature_names)
-        if described and unknown:
-            notes.append(_named("features that the model has not seen were left out", unknown))
+        names = fitted.feature_names
+        if described and names != table.feature_names:
+            raise DatasetError(
+                "the columns are not those of the built-in dataset that the model was fitted to"
+            )
         dataset = replace(
             table.dataset,
-            features=self._picked(table) if described else self._ties(table),
-            labels=np.where(places < 0, -1, self.tables.labels[places]),
+            features=table.dataset.features if described else self._ties(table),
+            labels=np.where(places < 0, -1, fitted.labels[places]),
             class_names=tuple(str(value) for value in self.classifier.classes_),
         )
-        names = self.tables.feature_names
-        encoder = self.classifier.encoder_
-        named = replace(
-            table, dataset=dataset, feature_names=names, notes=tuple(notes), encoder=encoder
-        )
+        named = replace(table, dataset=dataset, feature_names=names, notes=tuple(notes))
         posterior = self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
         return named, posterior.take(slice(named.num_classified))
 
@@ -165,32 +148,6 @@ class ModelFolder:
             )
         return ties_to(table.dataset.graph, hubs)
 
-    def _picked(self, table: TableDataset) -> FeatureMatrix:
-        """Return the columns that the model was fitted to, by name; absent ones are zero.
-
-        Tables are read with the encoder of the model. A graph has its own, and only what is the
-        same whoever encodes it can be picked from it.
-        """
-        names, values = self.tables.feature_names, table.dataset.features
-        model, own = self.classifier.encoder_, table.encoder
-        if model is not None and own is not None and not model.agrees_with(own):
-            raise DatasetError(
-                "the columns of this graph were encoded when it was imported; predict from the "
-                "tables, with --edges and --nodes"
-            )
-        if names == tuple(table.feature_names):
-            return values
-        place = {name: i for i, name in enumerate(table.feature_names)}
-        # A value that is missing nowhere in this file needs no column that marks it.
-        absent = {name for name in names if not name.endswith(MISSING)} - place.keys()
-        if absent and not sp.issparse(values):
-            raise DatasetError(_named("features of the model are missing", absent))
-        columns = [k for k, name in enumerate(names) if name in place]
-        rows = [place[names[k]] for k in columns]
-        ones = np.ones(len(rows), values.dtype)
-        picked = values @ sp.csr_array((ones, (rows, columns)), (values.shape[1], len(names)))
-        return sp.csr_array(picked) if sp.issparse(picked) else picked
-
 
 def _given(settings: FitSettings) -> dict[str, Any]:
     """Return the options for reading edges and nodes that were given."""
@@ -200,9 +157,3 @@ def _given(settings: FitSettings) -> dict[str, Any]:
         for key, value in settings.reading.items()
         if value != getattr(default, key) and key not in ("label_columns", "label_kind")
     }
-
-
-def _named(what: str, names: set[str]) -> str:
-    """Return a message with the first of some names."""
-    first: Sequence[str] = sorted(names)[:_SHOWN]
-    return f"{what}: {listed([repr(name) for name in first], len(names))}"

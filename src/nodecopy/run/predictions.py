@@ -10,7 +10,8 @@ import csv
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,22 @@ from numpy.typing import NDArray
 
 from nodecopy.errors import FormatError, InputError, RunError
 from nodecopy.files import regular_file, replacing
+from nodecopy.machine import usable_memory
 from nodecopy.posterior import Posterior
-from nodecopy.progress import Progress
-from nodecopy.run.table_file import BLOCK_ROWS, Columns, write_table
 from nodecopy.tables import TableDataset
 
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 NONE = "none_of_these"
 _PROBABILITY, _SET = "p_", "set_"
+BLOCK_ROWS = 1 << 16
+_DECIMALS = 6
+# Bytes that DuckDB may use before it writes rows to temporary files.
+_MEMORY = 2**30
 _FORMATS = (".csv", ".parquet")
 _ROUNDING = 0.01
 _SET_NAME = re.compile(r"(?:[^\\|]|\\.)+", re.S)
+
+Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +133,11 @@ def _may_be_replaced(target: Path) -> bool:
         return False
 
 
-def write_predictions(
-    predictions: Predictions, target: Path, progress: Progress | None = None
-) -> None:
+def write_predictions(predictions: Predictions, target: Path) -> None:
     """Write predictions to a CSV or Parquet file; nobody sees half of it."""
     try:
         with replacing(target) as part:
-            write_table(
-                predictions.blocks(), part, num_rows=len(predictions.ids), progress=progress
-            )
+            write_table(predictions.blocks(), part)
     except OSError as error:
         raise RunError(f"cannot write {target}: {error}") from error
 
@@ -242,3 +244,70 @@ def _read_columns(file: Path, rows: int | None = None) -> dict[str, Sequence[Any
     return dict(
         zip(header, zip(*cells, strict=True) if cells else ((),) * len(header), strict=True)
     )
+
+
+def write_table(blocks: Iterable[Columns], *files: Path) -> None:
+    """Write columns by name to files, as CSV or Parquet according to their suffix.
+
+    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
+    in Parquet.
+
+    Args:
+        blocks: one or more, all with the same columns of integers, floats or strings.
+        files: what to write.
+    """
+    import duckdb
+
+    limit = max(min(_MEMORY, usable_memory() // 4) // 2**20, 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="nodecopy-") as folder,
+        duckdb.connect(config={"memory_limit": f"{limit}MiB", "temp_directory": folder}) as rows,
+    ):
+        kinds: dict[str, str] = {}
+        for block in blocks:
+            # Class names may be anything, so columns are called c0, c1, … here.
+            columns = {f"c{i}": column for i, column in enumerate(block.values())}
+            values = ", ".join(f"{_value(c, column)} AS {c}" for c, column in columns.items())
+            into = "INSERT INTO rows" if kinds else "CREATE TEMP TABLE rows AS"
+            rows.register("block", columns)
+            rows.execute(f"{into} SELECT {values} FROM block")
+            rows.unregister("block")
+            kinds = {name: column.dtype.kind for name, column in block.items()}
+        for file in files:
+            cells = [
+                f"{_text(f'c{i}') if kind == 'f' and _is_csv(file) else f'c{i}'} AS {_quoted(name)}"
+                for i, (name, kind) in enumerate(kinds.items())
+            ]
+            target = "'" + str(file).replace("'", "''") + "'"
+            form = "csv, HEADER" if _is_csv(file) else "parquet"
+            try:
+                rows.execute(
+                    f"COPY (SELECT {', '.join(cells)} FROM rows) TO {target} (FORMAT {form})"
+                )
+            except duckdb.IOException as error:
+                reason = re.search(r'": ([A-Z][\w ,-]+)', str(error))
+                raise OSError(f"{file.name}: {reason[1] if reason else error}") from error
+
+
+def _is_csv(file: Path) -> bool:
+    return file.suffix.casefold() == ".csv"
+
+
+def _value(name: str, column: NDArray[Any]) -> str:
+    if column.dtype.kind == "O":
+        return f"nullif(CAST({name} AS VARCHAR), '')"
+    return (
+        f"round(nullif(CAST({name} AS DOUBLE), 'nan'), {_DECIMALS})"
+        if column.dtype.kind == "f"
+        else name
+    )
+
+
+def _text(name: str) -> str:
+    """Return a float as text; decimals print ten times faster, but hold no more than 18 digits."""
+    decimal = f"CAST(TRY_CAST({name} AS DECIMAL(18,{_DECIMALS})) AS VARCHAR)"
+    return f"coalesce({decimal}, format('{{:.{_DECIMALS}f}}', {name}))"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

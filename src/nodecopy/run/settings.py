@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 from nodecopy.calibration.sets import check_coverage
-from nodecopy.data.load import dataset_names
+from nodecopy.data.dataset import dataset_names
 from nodecopy.data.splits import SplitKind
 from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
 from nodecopy.estimator import NodeCopyClassifier
@@ -25,18 +25,17 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
-from nodecopy.typed import Count, Limits, Probability, check_value
+from nodecopy.typed import Count, Limits, Probability
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"
 
-_FILES = ("edges", "labels", "nodes", "graph")
+_FILES = ("edges", "labels", "nodes")
 _READING = tuple(declared.name for declared in fields(TableOptions))
-# Settled already in a graph that was imported, and in a built-in dataset.
+# Settled already in a built-in dataset.
 _OF_TABLES = ("edges", "nodes", *(key for key in _READING if key != "label_columns"))
 _OF_BUILT_IN = ("labels_per_class", "split")
 _Seed = Annotated[int, Limits(0, 2**62)]
-_Number = Annotated[int, Limits(0)]
 
 
 @dataclass(frozen=True)
@@ -46,10 +45,10 @@ class FitSettings(TableOptions):
     How tables are read is declared in `TableOptions`.
 
     Args:
-        edges: file of the edges, or one for each kind of edges; None where there is a graph, or a
-            built-in dataset.
-        labels: file of the known labels, or several of them; None takes those of the graph, or of
-            the split of a built-in dataset. A fit to tables needs them.
+        edges: file of the edges, or one for each kind of edges; None where there is a built-in
+            dataset.
+        labels: file of the known labels, or several of them; None takes those of the split of a
+            built-in dataset. A fit to tables needs them.
         nodes: file of the columns of the nodes, or several of them; None describes nodes by their
             links.
         random_state: random seed.
@@ -60,17 +59,13 @@ class FitSettings(TableOptions):
         class_prior: "estimate", "labels", "uniform", or shares of the classes as one string,
             "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
-        suggestions: how many nodes to suggest for labelling.
-        suspects: how many suspect edges to list at most.
-        baselines: whether to compare with simple methods on the held-out labels.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         abstain: leave the prediction of a node empty if it belongs to none of the classes with at
             least this probability; None always predicts.
-        max_memory: bytes that tables and the fit may take, see `NodeCopyClassifier`.
+        max_memory: bytes that a fit may take at a time, see `NodeCopyClassifier`.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
-        graph: folder that `nodecopy import` wrote, instead of edges and nodes.
         dataset: name of a built-in dataset, instead of edges and nodes.
         labels_per_class: how many labels of each of its classes are known; None is 20.
         split: which: "fixed" (the public ones) or "random"; None is "fixed".
@@ -87,32 +82,23 @@ class FitSettings(TableOptions):
     random_state: _Seed = 0
     max_memory: Count | None = None
     executor: str | None = None
-    suggestions: _Number = 20
-    suspects: _Number = 100
-    baselines: bool = True
     coverage: float = 0.9
     abstain: Probability | None = None
-    graph: str | None = None
     dataset: str | None = None
     labels_per_class: Count | None = None
     split: SplitKind | None = None
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""
-        hints = get_type_hints(FitSettings, include_extras=True)
-        for declared in fields(self):
-            value = getattr(self, declared.name)
-            if isinstance(value, list):
-                value = tuple(value)
-            if declared.name in _FILES and isinstance(value, tuple) and len(value) == 1:
-                value = value[0]
-            object.__setattr__(self, declared.name, value)
-            check_value(declared.name, value, hints[declared.name], SpecError)
-            if "\0" in str(value):
-                raise SpecError(f"{declared.name} must not have a NUL character")
-        self._check_source()
+        for name in _FILES:
+            value = getattr(self, name)
+            if isinstance(value, (list, tuple)) and len(value) == 1:
+                object.__setattr__(self, name, value[0])
         try:
             super().__post_init__()
+            if "\0" in "".join(map(str, vars(self).values())):
+                raise DatasetError("a setting must not have a NUL character")
+            self._check_source()
             check_coverage(self.coverage)
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:
@@ -121,35 +107,28 @@ class FitSettings(TableOptions):
             raise SpecError(str(error)) from error
 
     def _check_source(self) -> None:
-        """Refuse settings that do not apply to the source: tables, a graph, a built-in dataset."""
+        """Refuse settings that do not apply to the source: tables, or a built-in dataset."""
         foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
         if self.dataset is not None:
             if self.dataset not in dataset_names():
                 raise SpecError(unknown_name("dataset", self.dataset, dataset_names()))
             why = f"is for user tables, not for the built-in {self.dataset}"
-            foreign = dict.fromkeys([*_OF_TABLES, "graph"], why)
-        elif self.graph is not None:
-            why = f"is for tables; the graph {self.graph} was read already"
-            foreign |= dict.fromkeys(_OF_TABLES, why)
+            foreign = dict.fromkeys(_OF_TABLES, why)
         elif self.edges is None:
             raise SpecError(
-                "edges is missing: name tables (--edges FILE), a graph that was imported (--graph "
-                "FOLDER), or, for a fit, a built-in dataset (nodecopy fit cora)"
+                "edges is missing: name tables (--edges FILE) or, for a fit, a built-in dataset "
+                "(nodecopy fit cora)"
             )
         for key, why in foreign.items():
             if getattr(self, key) != getattr(FitSettings, key):
                 raise SpecError(f"{key} {why}")
-        if self.label_columns is not None and self.labels is None:
-            raise SpecError("label_columns are named, but no file of labels is given")
-        if self.columns is not None and self.nodes is None:
-            raise SpecError("columns are named, but no file of nodes is given")
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of what is read, the graph or its edges first."""
+        """The names of what is read, the edges first."""
         several = (
             files if isinstance(files, tuple) else (files,)
-            for files in (self.graph, self.edges, self.labels, self.nodes)
+            for files in (self.edges, self.labels, self.nodes)
         )
         return tuple(name for name in chain(*several) if name is not None)
 

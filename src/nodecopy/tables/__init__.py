@@ -3,7 +3,7 @@
 Reading order: ``options`` (how tables are read), ``formats`` (files as DuckDB scans them),
 ``columns`` (which column is what, and its SQL), ``database`` (loads tables, and finds the lines of
 what is wrong), ``ids`` (nodes), ``edges``, ``labels``, ``readings`` (what the cells of a column can
-be), ``nodes``, ``dataset`` (all of it together), ``stored`` (a graph on disk), ``inspection``.
+be), ``nodes``, ``dataset`` (all of it together), ``inspection``.
 
 Names are imported when they are first used: the command line needs the options, but not NumPy.
 """
@@ -19,17 +19,13 @@ if TYPE_CHECKING:
     from nodecopy.tables.labels import Labelling as Labelling
     from nodecopy.tables.labels import read_label_table as read_label_table
     from nodecopy.tables.options import TableOptions as TableOptions
-    from nodecopy.tables.stored import open_graph as open_graph
-    from nodecopy.tables.stored import write_graph as write_graph
 
 _HOME = {
     "Labelling": "labels",
     "TableDataset": "dataset",
     "TableOptions": "options",
-    "open_graph": "stored",
     "read_label_table": "labels",
     "read_tables": "dataset",
-    "write_graph": "stored",
 }
 __all__ = list(_HOME)
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nodecopy.data.columns import plain_name
 from nodecopy.data.label_values import UNKNOWN_TEXTS
@@ -41,18 +41,10 @@ class Kind:
         return next((role for role, words in self.roles.items() if plain in words.split()), None)
 
     def roles_of(self, names: Sequence[str]) -> list[str | None]:
-        """Return the role of each column; a first column without a name is the id.
-
-        A name is the id only where there is no other.
-        """
+        """Return the role of each column; a first column without a name is the id."""
         roles = [self.role(name) for name in names]
         if "id" in self.roles and names and not names[0].strip():
             roles[0] = "id"
-        if roles.count("id") > 1:
-            roles = [
-                None if role == "id" and name.strip().casefold() == "name" else role
-                for name, role in zip(names, roles, strict=True)
-            ]
         return roles
 
     def is_header(self, cells: Sequence[str]) -> bool:
@@ -61,8 +53,7 @@ class Kind:
         return roles[:1] == ["id"] or sum(role is not None for role in roles) > 1
 
 
-_ID_ENDS = ("id", "nr", "no", "nummer", "number", "key", "code")
-_ID = "id node nodeid nodename index key name"
+_ID = "id node nodeid nodename index key"
 EDGES = Kind(
     "edge",
     {
@@ -154,10 +145,6 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
     }
     roles = NODES.roles_of(table.names) if table.header else []
     id = asked.get("id", roles.index("id") if "id" in roles else 0)
-    # Of "Kunden-Nr;Name" the first column is the id, of "age;name" the second.
-    if table.names[id].strip().casefold() == "name" and "id" not in asked:
-        ends = plain_name(table.names[0]).endswith(_ID_ENDS)
-        id = 0 if table.types[0] == "VARCHAR" or ends else id
     others = [place for place in table.named_places if place != id]
     if not others:
         raise DatasetError(f"{table.path} has an id in each row, but no other column")
@@ -283,12 +270,6 @@ NUMBER_HINT = (
     "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
     "--na-values"
 )
-# Cells that tell the decimal mark of a table: 1,5 and 1.234,5 have a comma, 1,234.5 and 1'234 a
-# point; 1,234 may have either.
-DECIMALS: dict[Literal[",", "."], str] = {
-    ",": r"[+-]?(\d+,(\d|\d\d|\d{4,})|0,\d+|\d{1,3}(\.\d{3})+,\d+)",
-    ".": r"[+-]?(\d{1,3}(,\d{3})+\.\d+|\d{1,3}(['’]\d{3})+(\.\d+)?)",
-}
 
 
 def is_number(type: str) -> bool:

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import (
     DatasetError,
     FormatError,
-    InputError,
     RunError,
-    TablesError,
     counted,
     listed,
     shortened,
@@ -45,14 +43,12 @@ class Database:
         options: how tables are read.
         folder: a temporary folder, while the database is open.
         loaded: the file and the columns of each table that was loaded, by name.
-        problems: input errors that `collected` kept.
         known_ids: SQL for ids of nodes that are known already; empty where none are.
     """
 
     def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
         self.options = TableOptions() if options is None else options
         self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
-        self.problems: list[InputError] = []
         self.known_ids = ""
         self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
         self._threads = threads
@@ -82,21 +78,6 @@ class Database:
         self._connection.close()
         self._temporary.cleanup()
 
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep an input error that is raised inside in ``problems``, and go on behind."""
-        try:
-            yield
-        except InputError as error:
-            self.problems.append(error)
-
-    def raise_problems(self) -> None:
-        """Raise what was collected: one error as it is, several as one that lists them."""
-        if len(self.problems) == 1:
-            raise self.problems[0]
-        if self.problems:
-            raise TablesError([str(error) for error in self.problems])
-
     def load(self, name: str, table: Table, columns: Sequence[Column]) -> None:
         """Read columns of a file into a table of the database, without rows that are all empty.
 
@@ -113,7 +94,7 @@ class Database:
             if self.attempt(self._creation(name, table, columns, doubles)) is None:
                 self.run(self._creation(name, table, columns, ()))
         except FormatError as error:
-            raise table.explained(self, error) from error
+            raise FormatError(f"{table.path} cannot be read: {error}") from error
         self.loaded[name] = (table, columns)
         empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
         self.run(f"DELETE FROM {name} WHERE {empty}")
@@ -268,16 +249,16 @@ class Database:
             if memory or self._spill in str(error):
                 raise RunError(
                     f"the tables need more than {self._memory_limit / 2**20:,.0f} MiB of memory "
-                    f"and the free space for temporary files: {first_line(error)}"
+                    f"and the free space for temporary files: {message_of(error)}"
                 ) from error
-            raise FormatError(first_line(error)) from error
+            raise FormatError(message_of(error)) from error
 
 
-def first_line(error: Exception) -> str:
-    r"""Return the first line of a message of DuckDB, without its class.
+def message_of(error: Exception) -> str:
+    r"""Return a message of DuckDB in one line, without its class and its advice.
 
-    >>> first_line(ValueError("IO Error: No magic bytes found\n\nLINE 1: SELECT"))
-    'No magic bytes found'
+    >>> message_of(ValueError("CSV Error on Line: 2\nFound: 3\n\nPossible fixes:\n* none"))
+    'CSV Error on Line: 2 Found: 3'
     """
-    lines = re.sub(r"^[\w ]+ Error: ", "", str(error)).splitlines()
-    return shortened(lines[0], 200) if lines else type(error).__name__
+    text = re.split(r"\n\s*(?:Possible |LINE \d)", re.sub(r"^[\w ]+ Error: ", "", str(error)))[0]
+    return shortened(" ".join(text.split()), 200)

@@ -9,25 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import NodeColumns, missing_in
+from nodecopy.data.columns import NodeColumns
 from nodecopy.data.dataset import Features, NodeDataset
-from nodecopy.data.encoding import MISSING, NO_ROW, ColumnEncoder
+from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.kinds import Encoder, KindEncoder, NodeKinds, num_classified, spans
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.errors import DatasetError, counted, listed
-from nodecopy.machine import usable_memory
-from nodecopy.progress import Progress
-from nodecopy.tables.columns import quoted
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
-from nodecopy.tables.formats import PathLike, is_above_ids, paths_of
+from nodecopy.tables.formats import PathLike, paths_of
 from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
-from nodecopy.tables.options import RepeatedEdges, TableOptions
-
-_STAGES = 4
+from nodecopy.tables.options import TableOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +35,6 @@ class TableDataset:
             of 64 bits, else strings (an object array).
         feature_names: of the columns [D]; without features, the ids of the nodes they stand for.
         notes: what was changed or assumed, in sentences.
-        repeated_edges: weight of an edge with several rows, see `TableOptions`.
         encoder: how features were made of the columns of nodes; None without them.
         names: what people call each node, empty where unknown [N]; None without such a column.
         kinds: how many nodes each kind has, in the order of the nodes; classes belong to the first.
@@ -52,7 +46,6 @@ class TableDataset:
     ids: Ids
     feature_names: tuple[str, ...]
     notes: tuple[str, ...]
-    repeated_edges: RepeatedEdges = "largest"
     encoder: Encoder | None = None
     names: NDArray[np.object_] | None = None
     kinds: NodeKinds = field(default_factory=dict)
@@ -82,8 +75,6 @@ def read_tables(
     encoder: Encoder | None = None,
     kinds: Sequence[str] | None = None,
     threads: int | None = None,
-    max_memory: int | None = None,
-    progress: Progress | None = None,
     **options: Any,
 ) -> TableDataset:
     r"""Read a graph, labels and columns of nodes from CSV, TSV or Parquet files.
@@ -105,9 +96,6 @@ def read_tables(
         kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
             them.
         threads: how many DuckDB may use; None for one per core.
-        max_memory: bytes that the arrays may take; more is refused. None is half of what this
-            process may use.
-        progress: called with how much is done.
         options: fields of `TableOptions`, such as ``edge_columns``.
 
     Raises:
@@ -132,41 +120,24 @@ def read_tables(
         raise DatasetError("label_columns are named, but no file of labels is given")
     if settings.columns is not None and not nodes:
         raise DatasetError("columns are named, but no file of nodes is given")
-    most = usable_memory() // 2 if max_memory is None else max_memory
     fitted = encoder is not None
     if encoder is not None and kinds is None:
         kinds = tuple(getattr(encoder, "encoders", ()))
 
-    def done(stage: int) -> None:
-        if progress is not None:
-            progress(stage, _STAGES)
-
     with Database(settings, threads=threads) as db:
-        with db.collected():
-            load_edges(db, edges, most)
         sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
-        if sources and not db.problems and _names_columns(db, sources):
-            db.attempt("DROP VIEW edges")  # of several files
-            load_edges(db, edges, most)
+        load_edges(db, edges)
         load_labels(db, labels)
-        done(1)
-        db.raise_problems()
         sizes, sources, of_kinds = assign_kinds(db, sources, kinds)
         ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
-        done(2)
         known = number_labels(db, len(ids))
-        columns: dict[str, NodeColumns] = {}
-        if sources:
-            with db.collected():
-                columns = _read_columns(db, sources, sizes, ids)
-                encoder = encoder or _fitted(columns, sizes)
-        db.raise_problems()
+        columns = _read_columns(db, sources, sizes, ids) if sources else {}
+        if sources and encoder is None:
+            encoder = _fitted(columns, sizes)
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
         notes = [note for table in tables.values() for note in table.notes]
-        notes += of_kinds
-        notes += _node_notes(db, sources, ids)
-    done(3)
+        notes += [*of_kinds, *_node_notes(db, sources, ids)]
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
@@ -179,14 +150,12 @@ def read_tables(
     else:
         features, feature_names = _encoded(encoder, columns, sizes), encoder.feature_names
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
-    done(4)
     name = files[0].split(".")[0] or files[0]
     return TableDataset(
         NodeDataset(name, graph, features, known.labels, known.class_names),
         ids,
         feature_names,
         (*of_edges, *notes, *known.notes, *of_nodes),
-        settings.repeated_edges,
         encoder if columns else None,
         names,
         sizes,
@@ -206,18 +175,6 @@ def _load_nodes(
         of_columns |= encoder.kinds | {"*": "skip"}
     of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
     return open_nodes(db, nodes, of_columns, of_model)
-
-
-def _names_columns(db: Database, sources: Sequence[NodeTable]) -> bool:
-    """Tell whether ids of nodes show that the first row of the edges, read as data, has names."""
-    tables = [table for name, (table, _) in db.loaded.items() if name.startswith("edges")]
-    if db.options.header is not None or all(table.header for table in tables):
-        return False
-    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
-    cells = ", ".join(quoted(cell.strip()) for table in tables for cell in table.first_row)
-    rows = db.value(f"SELECT count(*) FROM edges WHERE source IN ({cells}) OR target IN ({cells})")
-    once = rows <= len(tables)  # ids mostly occur in other rows, too
-    return once and any(is_above_ids(db, table) for table in tables if not table.header)
 
 
 def _read_columns(
@@ -281,38 +238,22 @@ def _column_notes(
     *,
     fitted: bool,
 ) -> list[str]:
-    """Return which columns of each kind were left out, and what replaced missing values."""
+    """Return which columns of each kind were left out, by themselves or as a model lacks them."""
     encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
-    return [
-        note
-        for kind, own in columns.items()
-        if encoders[kind] is not None
-        for note in _notes_of_kind(
-            [source for source in sources if source.kind == kind], own, encoders[kind], fitted
-        )
-    ]
-
-
-def _notes_of_kind(
-    sources: Sequence[NodeTable], columns: NodeColumns, encoder: ColumnEncoder, fitted: bool
-) -> list[str]:
-    titles = {*columns.listed_names, *(title for source in sources for title in source.titles)}
-    unseen = sorted(titles - {*encoder.kinds, *encoder.listed})
-    empty = [name for name, made in encoder.made.items() if made.startswith("left out")]
-    missing = [missing_in(columns.values[name]) & ~columns.absent for name in encoder.marked]
-    gaps, without = int(np.sum(missing)), int(columns.absent.sum())
-    notes = {
-        "left out, which --columns NAME=KIND settles": [] if fitted else empty,
-        "left out, as the model has not seen them": unseen if fitted else [],
-        f"{counted(gaps, 'missing value')} became the mean of the column, marked in new columns": [
-            name + MISSING for name in encoder.marked if gaps
-        ],
-        f"{counted(without, 'node')} without a row got the means, marked in a new column": [
-            NO_ROW for _ in range(encoder.marks_rows) if without
-        ],
-    }
-    files = ", ".join(source.table.path.name for source in sources)
-    return [f"{files}: {what}: {_first(names)}" for what, names in notes.items() if names]
+    notes = []
+    for kind, own in columns.items():
+        of_kind, made = [s for s in sources if s.kind == kind], encoders[kind]
+        if made is None:
+            continue
+        titles = set(own.listed_names).union(*(source.titles for source in of_kind))
+        what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
+        if not fitted:
+            what = "which --columns NAME=KIND settles"
+            names = {name for name, text in made.made.items() if text.startswith("left out")}
+        if names:
+            files = ", ".join(source.table.path.name for source in of_kind)
+            notes.append(f"{files}: left out, {what}: {_first(sorted(names))}")
+    return notes
 
 
 def _first(names: Sequence[str]) -> str:

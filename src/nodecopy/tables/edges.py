@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nodecopy.errors import DatasetError, counted
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import MAX_WEIGHT
-from nodecopy.machine import size_text
+from nodecopy.graph.graph import Duplicates
 from nodecopy.tables.columns import (
     EDGES,
     NUMBER_HINT,
@@ -27,13 +27,8 @@ from nodecopy.tables.formats import PathLike, open_table, paths_of
 from nodecopy.tables.ids import IN_EDGES, number_values
 from nodecopy.tables.options import NO_KIND, RepeatedEdges
 
-# Bytes per row while a graph is made: indices, weights, keys to sort.
-_ROW_BYTES = 80
-
-
 # Most kinds of edges: a column of more is taken for something else.
 MOST_KINDS = 256
-_AS_ONE = "--edge-kind none reads all edges as one kind"
 
 
 class EdgeRows(NamedTuple):
@@ -45,15 +40,10 @@ class EdgeRows(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-def load_edges(db: Database, edges: PathLike | Sequence[PathLike], max_memory: int) -> None:
+def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
     """Read tables of edges into ``edges(source, target[, weight][, kind])``, and check every cell.
 
     Edges of several files without a column of kinds are of a kind each, named as its file.
-
-    Args:
-        db: loads the tables, and collects what is wrong with them.
-        edges: the file, or several.
-        max_memory: bytes that their rows may take as arrays.
     """
     paths = paths_of(edges)
     several = len(paths) > 1
@@ -70,12 +60,6 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike], max_memory: i
         db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
     db.known_ids = IN_EDGES
-    rows = db.value("SELECT count(*) FROM edges")
-    if rows * _ROW_BYTES > max_memory:
-        raise DatasetError(
-            f"{paths[0]}: {rows:,} rows take about {size_text(rows * _ROW_BYTES)} of memory; "
-            f"max_memory is {size_text(max_memory)}"
-        )
     for name, place in zip(names, loaded, strict=True):
         _check(db, name, place)
 
@@ -97,26 +81,18 @@ def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
 
 
 def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
-    """Collect what is wrong with the cells of a table of edges."""
-    with db.collected():
-        missing = "source IS NULL OR target IS NULL"
-        db.refuse(name, missing, "row", "without two ids", show=("source", "target"))
+    """Refuse what is wrong with the cells of a table of edges."""
+    missing = "source IS NULL OR target IS NULL"
+    db.refuse(name, missing, "row", "without two ids", show=("source", "target"))
     if "weight" in place:
-        with db.collected():
-            wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
-            what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
-            db.refuse(name, wrong, "weight", what, show=("weight",), hint=NUMBER_HINT)
+        wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
+        what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
+        db.refuse(name, wrong, "weight", what, show=("weight",), hint=NUMBER_HINT)
     if "kind" in place:
-        with db.collected():
-            table = db.loaded[name][0]
-            kinds = db.column(f"SELECT DISTINCT kind FROM {name} LIMIT {MOST_KINDS + 1}")
-            if len(kinds) > MOST_KINDS:
-                raise DatasetError(
-                    f"{table.path}: more than {MOST_KINDS} kinds of edges in "
-                    f"{table.column_name(place['kind'])}; {_AS_ONE}"
-                )
-            hint = f"; {_AS_ONE}"
-            db.refuse(name, "kind IS NULL", "row", "without a kind", show=("source",), hint=hint)
+        hint, path = "; --edge-kind none reads all edges as one kind", db.loaded[name][0].path
+        if db.value(f"SELECT count(DISTINCT kind) FROM {name}") > MOST_KINDS:
+            raise DatasetError(f"{path}: more than {MOST_KINDS} kinds of edges{hint}")
+        db.refuse(name, "kind IS NULL", "row", "without a kind", show=("source",), hint=hint)
 
 
 def fetch_edges(db: Database) -> EdgeRows:
@@ -159,12 +135,11 @@ def build_graph(
             split = np.split(rows.weights[order], ends)
         parts = list(zip(np.split(rows.pairs[order], ends), split, strict=True))
     built = [_of_kind(num_nodes, *part, repeated, directed=directed) for part in parts]
-    graphs = [graph for graph, _ in built]
     changes = _Changes(*map(sum, zip(*(changes for _, changes in built), strict=True)))
-    notes = changes.notes(added=repeated == "sum")
+    notes = changes.notes(repeated)
     if directed or rows.kind is not None:
-        return join_kinds(dict(zip(kinds, graphs, strict=True))), notes
-    return graphs[0], notes
+        return join_kinds(dict(zip(kinds, (graph for graph, _ in built), strict=True))), notes
+    return built[0][0], notes
 
 
 class _Changes(NamedTuple):
@@ -173,29 +148,18 @@ class _Changes(NamedTuple):
     edges: int
     one_way: int
     repeats: int
-    unequal: int
     loops: int
 
-    def notes(self, *, added: bool) -> list[str]:
-        notes = []
-        if self.one_way:
-            notes.append(
-                f"{self.one_way:,} of {self.edges:,} edges are listed in one direction and count "
-                "in both"
-            )
-        if self.repeats:
-            what = counted(self.repeats, "repeated row")
-            notes.append(f"{'added up' if added else 'dropped'} {what}")
-        if self.unequal:
-            notes.append(
-                f"{counted(self.unequal, 'edge')} listed in both directions: "
-                f"{'weights are added up' if added else 'the larger weight counts'}"
-            )
-        if notes and (self.repeats or self.unequal) and not added:
-            notes[-1] += "; --repeated-edges sum adds rows up"
-        if self.loops:
-            notes.append(f"dropped {counted(self.loops, 'self-loop')}")
-        return notes
+    def notes(self, repeated: RepeatedEdges) -> list[str]:
+        done = "added up" if repeated == "sum" else "dropped"
+        hint = "" if repeated == "sum" else "; --repeated-edges sum adds them up"
+        notes = {
+            f"{self.one_way:,} of {self.edges:,} edges are listed in one direction and count in "
+            "both": self.one_way,
+            f"{done} {counted(self.repeats, 'repeated row')}{hint}": self.repeats,
+            f"dropped {counted(self.loops, 'self-loop')}": self.loops,
+        }
+        return [note for note, count in notes.items() if count]
 
 
 def _of_kind(
@@ -208,30 +172,13 @@ def _of_kind(
 ) -> tuple[Graph, _Changes]:
     """Return the simple graph of the rows of a kind, and what was dropped or added up.
 
-    If weights are to be added up but both directions of every edge weigh the same, rows are added
-    up within each direction only: such a file lists every edge twice.
+    Of the two directions of an edge the larger weight counts.
     """
-    added = repeated == "sum"
-    graph = Graph.from_edges(
-        num_nodes, pairs, weights, directed=True, duplicates="sum" if added else "merge"
-    )
-    loops = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1]))
-    repeats, arcs, one_way, unequal = len(pairs) - loops - graph.num_edges, graph.num_edges, 0, 0
-    if not directed:
-        mirrored = graph.weights is not None and _is_mirrored(graph)
-        weighted = graph.weights is not None and not mirrored
-        graph = graph.symmetrise("sum" if added and not mirrored else "union")
-        one_way = 2 * graph.num_edges - arcs
-        unequal = weighted * (graph.num_edges - one_way)
-    if added and np.all(graph.weights == 1):  # weights that are all one carry no information
-        graph = Graph(graph.indptr, graph.indices, directed=directed)
-    return graph, _Changes(graph.num_edges, one_way, repeats, unequal, loops)
-
-
-def _is_mirrored(directed: Graph) -> bool:
-    """Tell whether both directions of every edge weigh the same, but for rounding."""
-    other = directed.transpose()  # equal columns of all rows together mean equal rows, too
-    same = np.array_equal(directed.indices, other.indices)
-    assert directed.weights is not None
-    assert other.weights is not None
-    return same and np.allclose(directed.weights, other.weights, rtol=1e-9, atol=0)
+    policy: Duplicates = "sum" if repeated == "sum" else "merge"
+    graph = Graph.from_edges(num_nodes, pairs, weights, directed=True, duplicates=policy)
+    if graph.weights is not None and np.all(graph.weights == 1):  # they carry no information
+        graph = Graph(graph.indptr, graph.indices, directed=True)
+    loops, arcs = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1])), graph.num_edges
+    graph = graph if directed else graph.symmetrise()
+    one_way = 0 if directed else 2 * graph.num_edges - arcs
+    return graph, _Changes(graph.num_edges, one_way, len(pairs) - loops - arcs, loops)

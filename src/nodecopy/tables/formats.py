@@ -23,15 +23,15 @@ from typing import Any
 
 from nodecopy.errors import DatasetError, FormatError, shortened
 from nodecopy.files import regular_file
-from nodecopy.tables.columns import LABELS, Kind, quoted
-from nodecopy.tables.database import SHOWN, Database
+from nodecopy.tables.columns import LABELS, NODES, Kind, quoted
+from nodecopy.tables.database import Database
 from nodecopy.tables.options import TableOptions
 
 PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
-_CODES = 100  # rows that are looked at
+_LOOKED_AT = 100  # rows
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -75,10 +75,6 @@ class Table:
         """Say where rows are in the file; they count from 1, in order."""
         return [f"row {row}" for row in rows]
 
-    def explained(self, db: Database, error: Exception) -> FormatError:
-        """Say why the file cannot be read."""
-        return FormatError(f"{self.path} cannot be read: {error}")
-
     @property
     def named_places(self) -> list[int]:
         """Places of the columns; one without a name in the header row counts only if it is first.
@@ -113,15 +109,15 @@ class TextTable(Table):
     delimiter: str = ","
     skip: int = 0
 
-    def scan(self, doubles: Sequence[int] = (), more: str = "") -> str:
-        """Return SQL to select from, with further options of DuckDB's CSV reader."""
+    def scan(self, doubles: Sequence[int] = ()) -> str:
+        """Return SQL to select from: DuckDB's CSV reader."""
         types = ["VARCHAR"] * len(self.names)
         for place in doubles:
             types[place] = "DOUBLE"
         columns = ", ".join(f"c{place}: '{type}'" for place, type in enumerate(types))
         return (
             f"read_csv({_sql_path(self.text)}, auto_detect = false, header = false, "
-            f"skip = {self.skip}, {_dialect(self.delimiter)}, columns = {{{columns}}}{more})"
+            f"skip = {self.skip}, {_dialect(self.delimiter)}, columns = {{{columns}}})"
         )
 
     def scanned_type(self, place: int) -> str:
@@ -143,25 +139,6 @@ class TextTable(Table):
                     lines.append(f"line {number}")
         # A quote that is not closed: its row goes on to the last line.
         return lines + [f"line {number}"] * (len(rows) - len(lines))
-
-    def explained(self, db: Database, error: Exception) -> FormatError:
-        """Name the lines that DuckDB rejects."""
-        scan = self.scan(more=f", store_rejects = true, rejects_limit = {SHOWN}")
-        db.run("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
-        db.attempt(f"CREATE OR REPLACE TEMP TABLE rejected AS FROM {scan}")
-        rejects = db.attempt(
-            "SELECT line_byte_position, min(error_message) FROM reject_errors "
-            f"GROUP BY 1 ORDER BY 1 LIMIT {SHOWN}"
-        )
-        if not rejects:
-            return super().explained(db, error)
-        lines = "; ".join(f"line {self._line_at(at)}: {message}" for at, message in rejects)
-        return FormatError(f"{self.path} cannot be read: {lines}")
-
-    def _line_at(self, position: int) -> int:
-        with self.text.open("rb") as file:
-            before = file.read(max(position - 1, 0))
-        return 1 + before.count(b"\n")
 
 
 def open_table(
@@ -233,18 +210,14 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
     header, notes = db.options.header, table.notes
     if header is None:
-        header = kind.is_header(first) or not set(first).isdisjoint(set(chosen or ()) - {*numbers})
-        # Above a column of numbers or dates, a first row of words is one of names.
+        named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
+        header = kind.is_header(first) or named
         numbered = not set(numbers).isdisjoint(chosen or ())
-        in_doubt = not (header or numbered or any(map(_is_number, first)))
-        if in_doubt:
-            # A label may be anything, so only ids that are all numbers tell.
-            header = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")
-            header = header or is_above_ids(db, table) or _is_above_codes(db, table)
-            what = ("taken for a header row", "--no-header if it is data")
-            what = what if header else ("read as data", "--header if it names the columns")
-            row = f"{table.path.name}: the first row, {table.first_row_text}, was {what[0]}"
-            notes = (*notes, f"{row}; {what[1]}")
+        if not (header or numbered or any(map(_is_number, first))):
+            header = _is_above(db, table, kind)
+            if not header:
+                row = f"{table.path.name}: the first row, {table.first_row_text}, was read as data"
+                notes = (*notes, f"{row}; --header if it names the columns")
     if not header:
         return replace(table, names=numbers, header=False, notes=notes)
     (line,) = table.where([1]) or ["line 1"]
@@ -253,22 +226,21 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
-def is_above_ids(db: Database, table: Table) -> bool:
-    """Tell whether the cell below one of the first row is an id that is known, and it is not."""
-    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 2") if db.known_ids else None
-    if not rows or len(rows) < 2:
-        return False
-    first, second = ([str(cell or "").strip() for cell in row] for row in rows)
-    some = ", ".join(map(quoted, first + second))
-    known = db.column(f"SELECT DISTINCT id FROM ({db.known_ids}) WHERE id IN ({some})")
-    return any(a not in known and b in known for a, b in zip(first, second, strict=True))
+def _is_above(db: Database, table: TextTable, kind: Kind) -> bool:
+    """Tell whether a first row of words names columns: by the kind of table, types, or known ids.
 
-
-def _is_above_codes(db: Database, table: Table) -> bool:
-    """Tell whether the first cells have no digit, and those below them all do, as K0017 does."""
-    rows = db.attempt(f"SELECT c0 FROM {table.scan()} LIMIT {_CODES}") or []
-    first, *below = [any(map(str.isdigit, row[0] or "")) for row in rows] or [True]
-    return not first and len(below) > 1 and all(below)
+    Of nodes it does. Above numbers or dates it does, but for a label, which may be anything. And
+    so it does where ids that are known are below it, and none of its cells is there or known.
+    """
+    by_types = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")
+    if kind is NODES or by_types or not db.known_ids:
+        return kind is NODES or by_types
+    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT {_LOOKED_AT}") or [()]
+    first, *others = [{str(cell or "").strip() for cell in row} for row in rows]
+    below = set().union(*others)
+    some = ", ".join(map(quoted, first | below))
+    known = set(db.column(f"SELECT DISTINCT id FROM ({db.known_ids}) WHERE id IN ({some})"))
+    return bool(below & known) and first.isdisjoint(below | known)
 
 
 def _is_number(cell: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +14,10 @@ from nodecopy.data.kinds import Encoder
 from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import counted, listed
 from nodecopy.graph import Graph
-from nodecopy.metrics import wilson_interval
 from nodecopy.tables.dataset import TableDataset
 
-# Sets known as heterophilous reach 0.15, those known as homophilous start above 0.5: Platonov et
-# al., Characterizing graph datasets for node classification, NeurIPS 2023.
-_HETEROPHILOUS = 0.3
-_FEW_EDGES = 10
-# Length of the longest bar, and how many classes and columns are shown.
-_BAR = 30
-_MAX_CLASSES, _MAX_COLUMNS = 30, 40
-
-
-class Mixing(NamedTuple):
-    """How labels lie on the edges whose two ends are labelled.
-
-    Attributes:
-        edges: how many such edges there are.
-        homophily: the share of them that joins equal labels; NaN where there are none.
-        by_chance: the share to expect if ends were joined whatever their labels.
-    """
-
-    edges: int
-    homophily: float
-    by_chance: float
-
-    @property
-    def adjusted(self) -> float:
-        """Homophily beyond chance: 1 where all labels agree, 0 where they do as if by chance."""
-        possible = 1 - self.by_chance
-        return (self.homophily - self.by_chance) / possible if possible > 0 else float("nan")
+# Classes, kinds and columns that are shown.
+_MOST = 30
 
 
 @dataclass(frozen=True)
@@ -54,50 +27,33 @@ class Inspection:
     Attributes:
         components: sizes of the connected components, largest first.
         label_counts: how many labels each class has [K].
-        mixing: how labels lie on the edges.
         warnings: what to beware of, in sentences.
     """
 
     components: NDArray[np.int64]
     label_counts: NDArray[np.int64]
-    mixing: Mixing
     warnings: tuple[str, ...]
 
 
-def inspect_table(table: TableDataset) -> Inspection:
-    """Inspect what was read; few edges join labels where those lead to other kinds of nodes."""
-    return inspect_dataset(table.dataset, several_kinds=bool(table.kinds))
-
-
-def inspect_dataset(dataset: NodeDataset, *, several_kinds: bool = False) -> Inspection:
+def inspect_dataset(dataset: NodeDataset) -> Inspection:
     """Count, and say what matters for fitting.
 
-    >>> from nodecopy.data.load import load_dataset
+    >>> from nodecopy.data.dataset import load_dataset
     >>> cora = inspect_dataset(load_dataset("cora"))
-    >>> len(cora.components), int(cora.components[0]), round(cora.mixing.homophily, 3)
-    (78, 2485, 0.81)
-    >>> cora.warnings
-    ()
+    >>> len(cora.components), int(cora.components[0]), cora.warnings
+    (78, 2485, ())
     """
     component = connected_components(dataset.graph.to_scipy(), directed=False)[1]
     counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
-    mixing = _mixing(dataset)
-    return Inspection(
-        components=np.sort(np.bincount(component))[::-1],
-        label_counts=counts,
-        mixing=mixing,
-        warnings=tuple(_warnings(dataset, component, counts, mixing, several_kinds)),
-    )
+    sizes = np.sort(np.bincount(component))[::-1]
+    return Inspection(sizes, counts, tuple(_warnings(dataset, component, counts)))
 
 
 def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
-    """Return counts, degrees, labels and homophily, then notes and warnings, as lines of text."""
+    """Return counts, columns and labels, then notes and warnings, as lines of text."""
     return [
         *aligned(_counts(table, inspection)),
-        "",
         *_column_lines(table.encoder),
-        *_bars("degree", _degree_rows(table.dataset.graph.degrees)),
-        *(_label_lines(table.dataset, inspection) if inspection.label_counts.any() else ()),
         "",
         *listed_sentences("note", table.notes),
         *listed_sentences("warning", inspection.warnings),
@@ -119,26 +75,8 @@ def printable(text: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def _mixing(dataset: NodeDataset) -> Mixing:
-    labelled = np.flatnonzero(dataset.labels >= 0)
-    rows = dataset.graph.take_rows(labelled)
-    source, target = np.repeat(labelled, np.diff(rows.indptr)), rows.indices
-    once = source != target if dataset.graph.directed else source < target
-    known = (dataset.labels[target] >= 0) & once
-    ends = dataset.labels[source[known]], dataset.labels[target[known]]
-    count = len(ends[0])
-    if not count:
-        return Mixing(0, float("nan"), float("nan"))
-    shares = np.bincount(np.concatenate(ends)) / (2 * count)
-    return Mixing(count, float(np.mean(ends[0] == ends[1])), float(np.sum(shares**2)))
-
-
 def _warnings(
-    dataset: NodeDataset,
-    component: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    mixing: Mixing,
-    several_kinds: bool,
+    dataset: NodeDataset, component: NDArray[np.int32], counts: NDArray[np.int64]
 ) -> Iterator[str]:
     of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
@@ -154,22 +92,6 @@ def _warnings(
         yield "all labels are of one class; at least two are needed to fit anything"
     if single:
         yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
-    if np.count_nonzero(counts) < 2:
-        return
-    if mixing.edges < _FEW_EDGES and several_kinds:
-        return
-    if mixing.edges < _FEW_EDGES:
-        count = counted(mixing.edges, "edge")
-        yield f"only {count} between labelled nodes: too few to tell whether neighbours are alike"
-        return
-    # Warn only if the upper end of the interval is heterophilous, too.
-    upper = mixing._replace(homophily=wilson_interval(mixing.homophily, mixing.edges)[1])
-    if upper.adjusted < _HETEROPHILOUS:
-        yield (
-            f"the graph is heterophilous: {mixing.homophily:.0%} of the labelled edges join equal "
-            f"labels, {mixing.by_chance:.0%} would by chance; copying within classes cannot help, "
-            "features and block models can"
-        )
 
 
 def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:
@@ -183,78 +105,42 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
     known, first = int(inspection.label_counts.sum()), table.num_classified
     noun = next(iter(table.kinds), "nodes")
     kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in table.kinds.items())
-    kinds = kinds if table.kinds else ""
     return [
-        ("nodes", f"{n:,} (ids are {kind}){kinds}"),
+        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(table.kinds)}"),
         ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
-        *kind_rows(dataset.graph),
+        *_rows("kinds", _edge_kinds(dataset.graph)),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if NO_FEATURES in table.notes else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
+        *_rows("classes", _classes(dataset, inspection.label_counts) if known else []),
     ]
 
 
-def kind_rows(graph: Graph) -> list[tuple[str, str]]:
-    """Return the number of edges of each kind, the largest kind first."""
+def _rows(name: str, texts: list[str]) -> list[tuple[str, str]]:
+    """Return texts as rows, with a name before the first; of very many the first."""
+    more = [f"… and {len(texts) - _MOST:,} more"] if len(texts) > _MOST else []
+    return [("" if at else name, text) for at, text in enumerate([*texts[:_MOST], *more])]
+
+
+def _edge_kinds(graph: Graph) -> list[str]:
     counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
-    texts = [
+    return [
         f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
         for name, kind in counts
     ]
-    shown = _first(texts, _MAX_CLASSES)
-    return [("" if at else "kinds", text) for at, text in enumerate(shown)]
+
+
+def _classes(dataset: NodeDataset, counts: NDArray[np.int64]) -> list[str]:
+    named = zip(dataset.class_names, counts.tolist(), strict=True)
+    return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
 
 
 def _column_lines(encoder: Encoder | None) -> list[str]:
-    """Return what was made of each column, and an empty line."""
+    """Return what was made of each column, below an empty line."""
     if encoder is None:
         return []
     made = {printable(name): text for name, text in encoder.made.items()}
     width = max(len("column"), *map(len, made))
     lines = [f"{name:<{width}}  {text}" for name, text in made.items()]
-    return [f"{'column':<{width}}  made of it", *_first(lines, _MAX_COLUMNS), ""]
-
-
-def _first(lines: list[str], most: int) -> list[str]:
-    more = [f"… and {len(lines) - most:,} more"] if len(lines) > most else []
-    return lines[:most] + more
-
-
-def _degree_rows(degrees: NDArray[np.int64]) -> list[tuple[str, int]]:
-    """Count degrees in the ranges 0, 1, 2–3, 4–7, … that are not empty."""
-    digits = np.frexp(degrees.astype(np.float64))[1]  # binary digits of each degree
-    return [
-        (f"{2**n // 2:,}" if n < 2 else f"{2**n // 2:,}–{2**n - 1:,}", count)
-        for n, count in enumerate(np.bincount(digits).tolist())
-        if count
-    ]
-
-
-def _label_lines(dataset: NodeDataset, inspection: Inspection) -> list[str]:
-    counts, mixing = inspection.label_counts.tolist(), inspection.mixing
-    rows = [(printable(name), n) for name, n in zip(dataset.class_names, counts, strict=True)]
-    lines = ["", *_bars("label", rows[:_MAX_CLASSES])]
-    if len(rows) > _MAX_CLASSES:
-        lines.append(f"… and {len(rows) - _MAX_CLASSES:,} more")
-    if mixing.edges:
-        joined = f"{mixing.homophily:.2f} of {mixing.edges:,} edges between labelled nodes"
-        homophily = [
-            ("homophily", f"{joined} join equal labels;"),
-            ("", f"it would be {mixing.by_chance:.2f} if edges did not depend on labels;"),
-            ("", "the further above that, the more a node's neighbours tell about its label"),
-        ]
-        lines += ["", *aligned(homophily)]
-    return lines
-
-
-def _bars(title: str, rows: Sequence[tuple[str, int]]) -> list[str]:
-    """Return a table of counts with a bar each; the longest bar is the largest count."""
-    width = max(len(title), *(len(name) for name, _ in rows))
-    largest = max(count for _, count in rows)
-    digits = max(len("nodes"), len(f"{largest:,}"))
-    lines = [f"{title:<{width}}  {'nodes':>{digits}}"]
-    for name, count in rows:
-        bar = "█" * round(count * _BAR / largest) or "▏" * (count > 0)
-        lines.append(f"{name:<{width}}  {count:>{digits},}  {bar}".rstrip())
-    return lines
+    return ["", f"{'column':<{width}}  made of it", *(text for _, text in _rows("", lines))]

@@ -54,22 +54,21 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
     """
     paths = paths_of(labels)
     for number, path in enumerate(paths):
-        with db.collected():
-            chosen = db.options.label_columns
-            table = open_table(db, path, LABELS, chosen)
-            named = {"id", "label"} <= set(LABELS.roles_of(table.names))
-            if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
-                chosen = None
-            place, name = assign(table, LABELS, chosen), f"labels{number}"
-            columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
-            if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
-                columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
-            db.load(name, table, columns)
-            db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
+        chosen = db.options.label_columns
+        table = open_table(db, path, LABELS, chosen)
+        named = {"id", "label"} <= set(LABELS.roles_of(table.names))
+        if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
+            chosen = None
+        place, name = assign(table, LABELS, chosen), f"labels{number}"
+        columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
+        if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
+            columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
+        db.load(name, table, columns)
+        db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
 
 def number_labels(db: Database, num_nodes: int) -> Labelling:
-    """Return the labels of the ids of ``nodes`` in all label tables; collect what is wrong."""
+    """Return the labels of the ids of ``nodes`` in all label tables."""
     names = [name for name in db.loaded if name.startswith("labels")]
     if not names:
         return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
@@ -81,17 +80,15 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
         f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
         "FROM known"
     )[0]
-    with db.collected():
-        for name in names:
-            _check_ids(db, name)
-    with db.collected():
-        if not known:
-            raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
-        for name in names if numbers else ():
-            hint = "; classes are names or integers, and these labels look continuous"
-            fraction = f"{_NUMBER} % 1 <> 0"
-            db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
-        _check_agreement(db, names)
+    for name in names:
+        _check_ids(db, name)
+    if not known:
+        raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
+    for name in names if numbers else ():
+        hint = "; classes are names or integers, and these labels look continuous"
+        fraction = f"{_NUMBER} % 1 <> 0"
+        db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
+    _check_agreement(db, names)
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
     named = ", ".join(file.name for file in files)
     classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
@@ -118,9 +115,7 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
     with Database(TableOptions(**options)) as db:
         set_nodes(db, ids)
         load_labels(db, path)
-        db.raise_problems()
         result = number_labels(db, len(ids))
-        db.raise_problems()
         notes = [note for table, _ in db.loaded.values() for note in table.notes]
         return replace(result, notes=(*notes, *result.notes))
 

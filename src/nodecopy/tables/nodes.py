@@ -27,20 +27,10 @@ from nodecopy.tables.columns import (
 from nodecopy.tables.database import Database
 from nodecopy.tables.formats import PathLike, Table, open_table, paths_of
 from nodecopy.tables.ids import Ids, isolated_nodes, number_values
-from nodecopy.tables.readings import (
-    LARGEST,
-    MOSTLY,
-    SAMPLE,
-    Reading,
-    as_number,
-    as_text,
-    decimal_marks,
-    readable_shares,
-    ways_to_read,
-)
+from nodecopy.tables.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
-# Columns that are converted, and looked at, at a time: SQL takes memory for each of them.
-_BLOCK, _LOOKED_AT = 256, 32
+# Columns that are converted at a time: SQL takes memory for each of them.
+_BLOCK = 256
 # More nodes than this share without a row are an error.
 _MOST_WITHOUT = 0.5
 
@@ -88,12 +78,10 @@ class NodeTable:
         """Read the file into the database, check ids, and drop repeated rows."""
         db.load(self.name, self.table, [*self.keys, *self.cells])
         keys = [column.name for column in self.keys]
-        with db.collected():
-            missing = " OR ".join(f"{key} IS NULL" for key in keys)
-            what = "without an id or the name of a feature" if self.triples else "without an id"
-            db.refuse(self.name, missing, "row", what, show=keys)
-        with db.collected():
-            self._drop_repeats(db, ", ".join(keys))
+        missing = " OR ".join(f"{key} IS NULL" for key in keys)
+        what = "without an id or the name of a feature" if self.triples else "without an id"
+        db.refuse(self.name, missing, "row", what, show=keys)
+        self._drop_repeats(db, ", ".join(keys))
 
     def columns(self, db: Database, num_nodes: int) -> Iterator[tuple[str, Kind, NDArray[Any]]]:
         """Yield name, kind and values of each column; all strings are "text" here."""
@@ -135,50 +123,8 @@ class NodeTable:
                 settled[column] = as_number(column, type, db.options)
             else:
                 unsure[column] = asked
-        cells = self._sampled(db, list(unsure))
-        marks = decimal_marks(cells.values(), db.options)
-        ways = {
-            column: list(
-                ways_to_read(column, types[column.name], db.options, marks, asked, cells[column])
-            )
-            for column, asked in unsure.items()
-        }
-        for start in range(0, len(unsure), _LOOKED_AT):
-            block = dict(list(ways.items())[start : start + _LOOKED_AT])
-            for column, shares in readable_shares(db, self.name, block).items():
-                settled[column] = self._chosen(db, shares)
+        settled |= choose_readings(db, self.name, unsure, types)
         yield from (settled[column] for column in self.cells)
-
-    def _sampled(self, db: Database, columns: Sequence[Column]) -> dict[Column, list[str]]:
-        """Return the cells of columns in some rows that are not missing."""
-        if not columns:
-            return {}
-        picked = ", ".join(f"CAST({column.name} AS VARCHAR)" for column in columns)
-        rows = db.rows(f"SELECT {picked} FROM {self.name} ORDER BY id LIMIT {SAMPLE}")
-        missing = set(db.options.na_words)
-        return {
-            column: [cell.strip() for cell in cells if cell and cell.strip().lower() not in missing]
-            for column, cells in zip(columns, zip(*rows, strict=True), strict=True)
-        }
-
-    def _chosen(self, db: Database, shares: Sequence[tuple[Reading, float]]) -> Reading:
-        """Return the first way in which all cells can be read, where such shares of them can.
-
-        Raises:
-            DatasetError: half of the cells or more can be read in another way than as strings, but
-                not all; or fewer, where the user does not want strings. A column of y and x is one
-                of strings.
-        """
-        for way, share in shares:
-            if share == 1 and way.kind != "text":
-                return way
-        shares = [one for one in shares if one[0].kind != "boolean"] or shares
-        best, share = max(shares, key=lambda one: (one[0].kind != "text", one[1]))
-        if best.kind != "text" and (share >= MOSTLY or shares[-1][0].kind != "text"):
-            for way, _ in shares:
-                if way.kind == best.kind:
-                    self.refuse(db, way)
-        return shares[-1][0]
 
     def _drop_repeats(self, db: Database, key: str) -> None:
         """Drop rows that are the same as others; refuse those that contradict."""
@@ -205,31 +151,30 @@ def open_nodes(
     """Open and load tables of nodes, and tell which of their columns are what.
 
     Args:
-        db: loads the files, and collects what is wrong with them.
+        db: loads the files.
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
         of_model: returns a table as one of a kind of nodes of a model.
     """
-    paths = paths_of(nodes)
     tables, titles = [], set()
-    for number, path in enumerate(paths):
-        with db.collected():
-            table = open_table(db, path, NODES, list(kinds))
-            titles |= {name.strip() for name in table.names}
-            id, places, triples = node_places(table, kinds)
-            keys = [Column("id", id)]
-            if triples:
-                keys, places = [*keys, Column("feature", places[0])], places[1:]
-            cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
-            source = NodeTable(f"described{number}", table, keys, cells, kinds)
-            source = source if of_model is None else of_model(source)
-            if not triples:
-                cells = [column for column in cells if source.asked(column) != "skip"]
-            tables.append(replace(source, cells=cells))
-            tables[-1].load(db)
+    for number, path in enumerate(paths_of(nodes)):
+        table = open_table(db, path, NODES, list(kinds))
+        titles |= {name.strip() for name in table.names}
+        id, places, triples = node_places(table, kinds)
+        keys = [Column("id", id)]
+        if triples:
+            keys, places = [*keys, Column("feature", places[0])], places[1:]
+        cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
+        source = NodeTable(f"described{number}", table, keys, cells, kinds)
+        source = source if of_model is None else of_model(source)
+        if not triples:
+            cells = [column for column in cells if source.asked(column) != "skip"]
+        tables.append(replace(source, cells=cells))
+        tables[-1].load(db)
     unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
-    if unknown and len(tables) == len(paths):
-        db.problems.append(DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}"))
+    if unknown:
+        raise DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}")
+    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
     return tables
 
 

@@ -6,7 +6,7 @@ line takes it from here (`nodecopy.cli.reading`), and so do the settings of a ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_type_hints
 
 from nodecopy.errors import DatasetError, shown
@@ -92,27 +92,24 @@ class TableOptions:
 
     def __post_init__(self) -> None:
         """Check every option."""
-        from nodecopy.typed import fits  # it imports NumPy, which --help does not need
+        from nodecopy.typed import check_value  # it imports NumPy, which --help does not need
 
-        for name, hint in get_type_hints(TableOptions).items():
+        hints = get_type_hints(type(self), include_extras=True)
+        for name in (declared.name for declared in fields(self)):
             value = getattr(self, name)
             if isinstance(value, (list, tuple)):
                 value = tuple(one.strip() if isinstance(one, str) else one for one in value)
                 object.__setattr__(self, name, value)
-            lengths = _LENGTHS.get(name) if value is not None else None
-            accepted = str(hint).replace("typing.", "")
-            if fits(value, hint) and lengths and len(value) not in lengths:
+            check_value(name, value, hints[name], DatasetError)
+            lengths = _LENGTHS.get(name, ())
+            if value is not None and lengths and len(value) not in lengths:
                 accepted = f"of length {' or '.join(map(str, lengths))}"
-            elif fits(value, hint):
-                continue
-            raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
+                raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
         for column, kind in self.column_kinds.items():
             if not column or kind not in COLUMN_KINDS:
+                given = shown(f"{column}={kind}".lstrip("="))
                 kinds = ", ".join(COLUMN_KINDS)
-                raise DatasetError(
-                    f"columns must be NAME=KIND; got {shown(f'{column}={kind}'.lstrip('='))}; "
-                    f"kinds are {kinds}"
-                )
+                raise DatasetError(f"columns must be NAME=KIND; got {given}; kinds are {kinds}")
 
     @property
     def column_kinds(self) -> dict[str, str]:

@@ -1,13 +1,11 @@
-"""How the cells of a column can be read: as booleans, numbers, dates, or strings.
+"""How the cells of a column are read: as booleans, numbers, dates, or strings.
 
-Some rows tell which ways are likely, and which decimal mark a table has; all rows tell which of
-them work.
+Some rows tell which way it is. Whether all rows can be read so is seen when they are.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,9 +14,6 @@ import numpy as np
 from nodecopy.data.columns import Kind
 from nodecopy.tables.columns import (
     DATE_FORMS,
-    DECIMALS,
-    NO,
-    YES,
     Column,
     read_boolean,
     read_date,
@@ -30,19 +25,10 @@ from nodecopy.tables.options import TableOptions
 
 DecimalMark = Literal[",", "."]
 LARGEST = float(np.finfo(np.float32).max)
-# Cells that look like a kind, or can be read as it: from this share on it is meant.
-MOSTLY = 0.5
-# Rows that tell in which ways a column may be read, and what cells, none of them long, look like. A
-# column of cells that group thousands, or have three decimals, is not read as strings.
-SAMPLE, _LONG = 1000, 60
-_FORMS = {
-    "boolean": re.compile("(?i)" + "|".join((*YES, *NO))),
-    "number": re.compile(
-        r"[-+]?[\d.,'’\s]*\d[\d.,'’\s]*(e[-+]?\d+)?|[-+]?inf|true|false", re.IGNORECASE
-    ),
-    "date": re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}\b.*"),
-}
-_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+")
+# Cells that can be read as a kind: from this share on it is meant.
+_MOSTLY = 0.5
+# Rows, and columns at a time, that are looked at: SQL takes memory for each column.
+_SAMPLE, _BLOCK = 1000, 32
 
 
 @dataclass(frozen=True)
@@ -53,43 +39,43 @@ class Reading:
         column: what to read.
         kind: what it is then; "text" stands for all strings.
         sql: the value in a cell, in seconds for a date; infinite where it cannot be read.
+        mark: the decimal mark, where it was not given.
     """
 
     column: Column
     kind: Kind
     sql: str
+    mark: DecimalMark | None = None
 
 
-def ways_to_read(
-    column: Column,
-    type: str,
-    options: TableOptions,
-    marks: Sequence[DecimalMark],
-    asked: str | None,
-    cells: Sequence[str],
-) -> Iterator[Reading]:
-    """Yield the ways to read a column that are asked for, or that half of some cells allow.
+Shares = Mapping[Reading, float]
 
-    Unless one is asked for, the last is as strings, in which every cell can be read.
+
+def choose_readings(
+    db: Database, name: str, columns: Mapping[Column, str | None], types: Mapping[str, str]
+) -> dict[Column, Reading]:
+    """Return how to read columns of a loaded table, given the kinds that were asked for, if any.
+
+    A column is what half of its cells or more can be read as; those that cannot are refused when
+    they are read. A column of y and x is one of strings.
     """
-    if cells and not marks and asked is None and _look_like(_GROUPED, cells):
-        asked = "number"
-    likely = {kind for kind, form in _FORMS.items() if _look_like(form, cells)}
-    cell, likely = (column.name, type), likely if asked is None else {asked}
-    if "boolean" in likely:
-        yield Reading(column, "boolean", read_boolean(*cell, options))
-    if "number" in likely:
-        for mark in (options.decimal, *marks):
-            yield as_number(column, type, replace(options, decimal=mark))
-    for form in DATE_FORMS if "date" in likely else ():
-        yield Reading(column, "date", read_date(*cell, options, form))
-    if asked is None:
-        yield as_text(column, options)
-
-
-def _look_like(form: re.Pattern[str], cells: Sequence[str]) -> bool:
-    matches = (len(cell) < _LONG and form.fullmatch(cell) is not None for cell in cells)
-    return sum(matches) >= MOSTLY * len(cells)
+    shares: dict[Column, dict[Reading, float]] = {}
+    pairs = list(columns.items())
+    for start in range(0, len(pairs), _BLOCK):
+        block = [
+            way
+            for column, asked in pairs[start : start + _BLOCK]
+            for way in _ways(column, types[column.name], db.options, asked)
+        ]
+        picked = ", ".join(_share(way, db.options) for way in block)
+        sample = f"(SELECT * FROM {name} ORDER BY id LIMIT {_SAMPLE})"
+        for way, share in zip(block, db.rows(f"SELECT {picked} FROM {sample}")[0], strict=True):
+            shares.setdefault(way.column, {})[way] = share
+    marks = {mark for each in shares.values() for mark in _marks(each)}
+    return {
+        column: _best(each, marks, columns[column]) or as_text(column, db.options)
+        for column, each in shares.items()
+    }
 
 
 def as_number(column: Column, type: str, options: TableOptions) -> Reading:
@@ -102,23 +88,47 @@ def as_text(column: Column, options: TableOptions) -> Reading:
     return Reading(column, "text", read_text(column.name, "", options))
 
 
-def decimal_marks(columns: Iterable[Sequence[str]], options: TableOptions) -> list[DecimalMark]:
-    """Return the decimal marks that cells of a table give evidence of, unless one was named."""
-    if options.decimal is not None:
-        return []
-    cells = [cell for column in columns for cell in column if cell[-1:].isdecimal()]
-    return [mark for mark, form in DECIMALS.items() if any(re.fullmatch(form, c) for c in cells)]
+def _ways(column: Column, type: str, options: TableOptions, asked: str | None) -> Iterator[Reading]:
+    """Yield the ways to read a column other than as strings."""
+    if asked in (None, "boolean"):
+        yield Reading(column, "boolean", read_boolean(column.name, type, options))
+    if asked in (None, "number"):
+        plain = as_number(column, type, options)
+        yield plain
+        marks: tuple[DecimalMark, ...] = (",", ".") if options.decimal is None else ()
+        for mark in marks:
+            sql = read_number(column.name, type, replace(options, decimal=mark))
+            yield replace(plain, sql=sql, mark=mark)
+    for form in DATE_FORMS if asked in (None, "date") else ():
+        yield Reading(column, "date", read_date(column.name, type, options, form))
 
 
-def readable_shares(
-    db: Database, source: str, ways: Mapping[Column, Sequence[Reading]]
-) -> dict[Column, list[tuple[Reading, float]]]:
-    """Return which share of the cells can be read in each way; 1 where there are none."""
-    shares = []
-    for column, each in ways.items():
-        known = f"({read_text(column.name, '', db.options)}) IS NOT NULL"
-        for way in each:
-            readable = "true" if way.kind == "text" else f"abs({way.sql}) <= {LARGEST!r}"
-            shares.append(f"coalesce(avg(CAST({readable} AS INTEGER)) FILTER ({known}), 1)")
-    values = iter(db.rows(f"SELECT {', '.join(shares)} FROM {source}")[0])
-    return {column: [(way, next(values)) for way in each] for column, each in ways.items()}
+def _share(way: Reading, options: TableOptions) -> str:
+    """Return SQL for the share of the cells that can be read in a way; 1 where there are none."""
+    known = f"({read_text(way.column.name, '', options)}) IS NOT NULL"
+    readable = f"CAST(abs({way.sql}) <= {LARGEST!r} AS INTEGER)"
+    return f"coalesce(avg({readable}) FILTER ({known}), 1)"
+
+
+def _marks(shares: Shares) -> Iterator[DecimalMark]:
+    """Yield a decimal mark that a column is evidence of: 1,5 is, and 1,234 is not."""
+    for way, share in shares.items():
+        others = (shares[one] for one in shares if one.kind == "number" and one != way)
+        if way.mark and share >= _MOSTLY and share > max(others):
+            yield way.mark
+
+
+def _best(shares: Shares, marks: set[DecimalMark], asked: str | None) -> Reading | None:
+    """Return the way in which most cells can be read, the first of equals; None for strings.
+
+    A decimal mark counts if there is evidence of it in the table. Else numbers are read as plain
+    ones, which fails with a hint.
+    """
+    possible = {way: share for way, share in shares.items() if way.mark in (None, *marks)}
+    for plain in [way for way in possible if way.kind == "number" and not marks]:
+        possible[plain] = max(share for way, share in shares.items() if way.kind == "number")
+    best = max(possible, key=lambda way: possible[way])
+    if possible[best] < 1 and asked is None:
+        possible = {way: share for way, share in possible.items() if way.kind != "boolean"}
+        best = max(possible, key=lambda way: possible[way])
+    return best if asked or possible[best] >= _MOSTLY else None

@@ -8,15 +8,6 @@ const links = {
   offsets: unpack(Int32Array, data.links.offsets),
   targets: unpack(Int32Array, data.links.targets),
 };
-const map = {
-  nodes: Array.from(unpack(Int32Array, data.map.nodes)),
-  places: unpack(Int16Array, data.map.places),
-};
-const donors = data.donors && {
-  ...data.donors,
-  classOf: unpack(Int32Array, data.donors.classOf),
-  drawn: unpack(Int32Array, data.donors.drawn),
-};
 const otherKinds = data.otherKinds; // of nodes without a class; their numbers are -1, -2, …
 const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));

@@ -1,4 +1,4 @@
-// The panel of a node: probabilities, uncertainty, neighbourhood, donors.
+// The panel of a node: probabilities, uncertainty, neighbourhood.
 
 const BARS_AT_FIRST = 8;
 const LISTED = 200;
@@ -31,7 +31,6 @@ function fillPanel(panel, node) {
   const around = make("div", {});
   panel.append(make("h3", {}, "Neighbourhood"), around);
   fillNeighbourhood(around, node);
-  if (hasClass) panel.append(make("h3", {}, "Donors"), ...donorParts(node));
 }
 
 function verdict(node) {

@@ -3,7 +3,6 @@
 function start() {
   watchTheme();
   showSummary();
-  showMap();
   showClasses();
   showConfidence();
   showReliability();

@@ -1,7 +1,6 @@
 // The parts of the page above the table of nodes.
 
 const LISTED_AT_FIRST = 10;
-const MAP_KEY = 20;
 
 function showSummary() {
   document.title = `Node labels: ${shown(data.files)}`;
@@ -153,22 +152,6 @@ function showSuspects() {
 function settled(gain) {
   const count = doubt(gain);
   return count < 9.95 ? count.toFixed(1) : whole(Math.round(count));
-}
-
-function showMap() {
-  byId("map-words").append(data.map.sentence);
-  byId("map-chart").style.height = "min(34rem, 95vw)";
-  const present = new Set(map.nodes.map((i) => nodes.predicted[i]));
-  const members = classNames.map((_, k) => k).filter((k) => present.has(k));
-  byId("map-key").append(
-    ...members.slice(0, MAP_KEY).map((k) => make("li", {}, className(k))),
-    ...(members.length > MAP_KEY ? [`and ${whole(members.length - MAP_KEY)} more`] : []),
-    make("li", {}, make("span", { class: "ring" }), "known label"),
-  );
-  draw(byId("map-chart"), "Map of nodes; the table of all nodes says the same", mapOption);
-  echarts.getInstanceByDom(byId("map-chart"))?.on("click", ({ data: clicked }) => {
-    if (clicked?.node !== undefined) openNode(clicked.node);
-  });
 }
 
 function showBaselines() {
