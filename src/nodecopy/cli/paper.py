@@ -7,7 +7,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
