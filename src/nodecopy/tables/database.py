@@ -176,9 +176,7 @@ class Database:
             f"{', '.join(repr(shortened(cell)) for cell in cells)} ({place})"
             for place, (*cells, _) in zip(where, rows, strict=True)
         ]
-        in_first_row = not table.header and bool(rows) and rows[0][-1] == 1
-        hint = "; --header if the first row names the columns" if in_first_row else ""
-        return listed(shown_rows, count) + hint
+        return listed(shown_rows, count)
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         """Execute a statement."""

@@ -31,7 +31,6 @@ PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
-_LOOKED_AT = 100  # rows
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -208,39 +207,36 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
-    header, notes = db.options.header, table.notes
+    header = db.options.header
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
-        header = kind.is_header(first) or named
         numbered = not set(numbers).isdisjoint(chosen or ())
-        if not (header or numbered or any(map(_is_number, first))):
-            header = _is_above(db, table, kind)
-            if not header:
-                row = f"{table.path.name}: the first row, {table.first_row_text}, was read as data"
-                notes = (*notes, f"{row}; --header if it names the columns")
+        words = not (numbered or any(map(_is_number, first)))
+        header = kind.is_header(first) or named or (words and _names_columns(db, table, kind))
     if not header:
-        return replace(table, names=numbers, header=False, notes=notes)
+        return replace(table, names=numbers, header=False)
     (line,) = table.where([1]) or ["line 1"]
     names = (table.first_row[0].lstrip("#"), *table.first_row[1:])
     skip = int(line.split()[1])
-    return replace(table, names=names, header=True, skip=skip, notes=notes)
+    return replace(table, names=names, header=True, skip=skip)
 
 
-def _is_above(db: Database, table: TextTable, kind: Kind) -> bool:
-    """Tell whether a first row of words names columns: by the kind of table, types, or known ids.
+def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
+    """Tell whether a first row of words names the columns: unless one of its ids is one elsewhere.
 
-    Of nodes it does. Above numbers or dates it does, but for a label, which may be anything. And
-    so it does where ids that are known are below it, and none of its cells is there or known.
+    Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
+    names joined two nodes without any other edge; names that are wrongly taken for an edge would
+    be two nodes that do not exist. Of nodes the first row always names the columns.
     """
-    by_types = table.header and not (kind is LABELS and table.types[0] == "VARCHAR")
-    if kind is NODES or by_types or not db.known_ids:
-        return kind is NODES or by_types
-    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT {_LOOKED_AT}") or [()]
-    first, *others = [{str(cell or "").strip() for cell in row} for row in rows]
-    below = set().union(*others)
-    some = ", ".join(map(quoted, first | below))
-    known = set(db.column(f"SELECT DISTINCT id FROM ({db.known_ids}) WHERE id IN ({some})"))
-    return bool(below & known) and first.isdisjoint(below | known)
+    if kind is NODES:
+        return True
+    places = range(1 if kind is LABELS else 2)
+    some = ", ".join(quoted(table.first_row[place].strip()) for place in places)
+    here = " OR ".join(f"trim(c{place}) IN ({some})" for place in places)
+    counts = f"SELECT count(*), count(*) FILTER (WHERE {here}) FROM {table.scan()}"
+    ((total, alike),) = db.attempt(counts) or [(0, 0)]
+    known = f"SELECT count(*) FROM ({db.known_ids}) WHERE id IN ({some})"
+    return total > 1 and alike == 1 and not (db.known_ids and db.value(known))
 
 
 def _is_number(cell: str) -> bool:
