@@ -23,7 +23,7 @@ from nodecopy import NodeCopyClassifier, saving
 from nodecopy.calibration import Component
 from nodecopy.classifiers import FeatureClassifier, LabelPropagation
 from nodecopy.errors import FormatError, ModelError, NodecopyError
-from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph, SoftClass
+from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
@@ -63,7 +63,7 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
             ),
             False,
         ),
-        (replace(SMALL, graph_model=NodeCopying(0.5, "sum", SoftClass())), True),
+        (replace(SMALL, graph_model=NodeCopying(0.5)), True),
         (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
         *(
             (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)

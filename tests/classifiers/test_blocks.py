@@ -94,16 +94,3 @@ def test_neighbours_that_differ_are_evidence_too() -> None:
     smoothed = np.mean(DiffusionClassifier().fit(task).probabilities.argmax(1) == labels)
     blocks = AnnotatedBlocks(alone).fit(task).probabilities
     assert np.mean(blocks.argmax(1) == labels) > max(features, smoothed) + 0.1
-
-
-def test_directed_and_weighted_graphs_and_loops_are_read(task: Task) -> None:
-    pairs = task.graph.edges()
-    for graph in (
-        Graph.from_edges(90, pairs, directed=True),
-        Graph.from_edges(90, pairs, np.ones(len(pairs))),
-        Graph.from_edges(90, [*pairs, (3, 3)], self_loops="keep"),
-    ):
-        other = Task.of(graph, task.features, task.labels, task.train, num_classes=3)
-        uniform = GivenProbabilities(np.full((90, 3), 1 / 3))
-        p = AnnotatedBlocks(uniform).fit(other).probabilities
-        np.testing.assert_allclose(p.sum(1), 1)

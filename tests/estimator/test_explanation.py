@@ -42,7 +42,6 @@ def problem(kind: str) -> tuple[Task, dict[str, Any]]:
         features = (features + noise).astype(np.float32)
     if kind == "directed":
         graph = Graph.from_edges(90, graph.edges(), directed=True)
-        arguments["method"] = DiffusionClassifier()  # graphs are copied undirected only
     if kind == "weighted":
         weights = np.random.default_rng(0).gamma(2, 3, graph.num_edges)
         graph = Graph.from_edges(90, graph.edges(), weights=weights)

@@ -4,10 +4,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from nodecopy.graph_models.donors import class_sets
 from scipy import stats
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.donors import class_sets
 from nodecopy.graph_models.mmsbm import (
     block_draw,
     distinct_numbers,

@@ -12,7 +12,7 @@ from nodecopy.classifiers import GivenProbabilities
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.graph_models import NodeCopying, ObservedGraph, SoftClass
+from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.rng import child_seed
@@ -133,7 +133,7 @@ def test_a_base_replaces_the_pretrained_network(task: Task) -> None:
     assert fitted.base_probabilities is given
 
 
-@pytest.mark.parametrize("graph_model", [NodeCopying(), NodeCopying(donors=SoftClass())])
+@pytest.mark.parametrize("graph_model", [NodeCopying(), NodeCopying(set_apart=True)])
 def test_collected_graphs_are_those_the_steps_were_taken_on(
     task: Task, graph_model: NodeCopying, monkeypatch: pytest.MonkeyPatch
 ) -> None:

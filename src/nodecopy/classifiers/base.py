@@ -107,15 +107,13 @@ class Refiner(Protocol):
 
 @runtime_checkable
 class SelfCalibrating(Protocol):
-    """Several classifiers as one, which hold out labels to calibrate their probabilities."""
+    """Several classifiers as one, which hold out labels to calibrate their probabilities.
 
-    def with_folds(self, folds: int) -> SelfCalibrating:
-        """Return it with the labels divided into so many folds; 0 holds out none."""
-        ...
+    A dataclass with these fields; see `nodecopy.calibration.StackedClassifier`.
+    """
 
-    def with_class_prior(self, prior: str | tuple[float, ...]) -> SelfCalibrating:
-        """Return it with probabilities that add up to given shares of the classes."""
-        ...
+    folds: int
+    class_prior: str | tuple[float, ...]
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
         """Learn from the task and return the probabilities of every node."""

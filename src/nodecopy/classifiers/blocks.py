@@ -213,10 +213,8 @@ class FittedBlocks:
             there = near.nodes < near.graph.num_nodes
             q = np.array(of.probabilities, np.float64)
             q[near.nodes[there]] = self.before[there]
-        graphs: Sequence[Graph] = [near.symmetric]
-        if self.kinds:
-            aligned = align_kinds(near.graph.built, self.kinds)
-            graphs = [kind.without_self_loops() for kind in aligned.kinds.values()]
+        aligned = align_kinds(near.graph.built, self.kinds)
+        graphs = aligned.kinds.values() or [aligned]
         delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
         each = [near.own_columns(node, delta) for node in of.nodes.tolist()]
         for graph, affinity in zip(graphs, self.affinity, strict=True):
@@ -305,24 +303,17 @@ def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Ten
     return _times(adjacency, log_affinity)
 
 
-def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:
-    """Return A with every edge in both directions and without self-loops [N, N]."""
-    return _operator(graph.built.symmetrise(), dtype)
-
-
 def kind_adjacencies(graph: Graph, dtype: type[np.floating] = np.float64) -> Kinds:
     """Return A [N, N] of each kind of edges, and whether it is directed; of all without kinds."""
-    if not graph.kinds:
-        return [(symmetric_adjacency(graph, dtype), False)]
-    return [(_operator(kind, dtype), kind.directed) for kind in graph.kinds.values()]
+    kinds = graph.kinds.values() or [graph]
+    return [(adjacency_operator(kind, dtype), kind.directed) for kind in kinds]
 
 
-def _operator(graph: Graph, dtype: type[np.floating]) -> SparseOperator:
-    """Return A without self-loops [N, N]."""
-    plain, device = graph.without_self_loops(), torch.device("cpu")
-    weights = np.ones(len(plain.indices)) if plain.weights is None else plain.weights
-    values = weights.astype(dtype)
-    return SparseOperator(plain.indptr, plain.indices, values, plain.num_nodes, device)
+def adjacency_operator(graph: Graph, dtype: type[np.floating] = np.float64) -> SparseOperator:
+    """Return A [N, N]."""
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    parts = graph.indptr, graph.indices, weights.astype(dtype)
+    return SparseOperator(*parts, graph.num_nodes, torch.device("cpu"))
 
 
 def softmax_(scores: Tensor) -> Tensor:

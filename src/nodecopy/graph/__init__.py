@@ -3,7 +3,7 @@
 from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
 from nodecopy.graph.graph import Graph
 from nodecopy.graph.kinds import ONE_KIND, align_kinds, join_kinds
-from nodecopy.graph.reach import Reach, reach
+from nodecopy.graph.reach import reach
 from nodecopy.graph.rows import RowGraph, Rows
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "FloatArray",
     "Graph",
     "IntArray",
-    "Reach",
     "RowGraph",
     "Rows",
     "align_kinds",

@@ -34,21 +34,11 @@ class Rows(NamedTuple):
 
 
 class RowGraph(Protocol):
-    """A graph that answers for some of its rows at a time; `Graph` is one."""
+    """An undirected graph that answers for some of its rows at a time; `Graph` is one."""
 
     @property
     def num_nodes(self) -> int:
         """N."""
-        ...
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether row i holds j at the weight at which row j holds i."""
-        ...
-
-    @property
-    def averages_rows(self) -> bool:
-        """Whether Â is D⁻¹ (A + I), a mean over the row, instead of D^-½ (A + I) D^-½."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """A copied graph: node j has the observed neighbours of ``source[j]`` (equation 5), read by rows.
 
 The graph is an integer vector and G_obs, and stays so. Row j of the copied matrix C is row
-``source[j]`` of G_obs; column j of C, which the undirected constructions need, holds every u whose
+``source[j]`` of G_obs; column j of C, which the undirected graph needs, holds every u whose
 source is a neighbour of j. An inverse index of ``source`` finds those, so a row costs what it
 holds, and nothing sorts all E edges. Where most rows are asked for, building the whole graph once
 is cheaper, and is what happens.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +18,6 @@ from numpy.typing import NDArray
 
 from nodecopy.graph import Graph, Rows
 from nodecopy.graph.arrays import distinct, unpacked
-
-Construction = Literal["union", "sum", "row"]
 
 # From this share of all rows on, building the graph costs less than reading it by rows; so it does
 # where the observed graph has few entries, of whatever share.
@@ -33,53 +30,37 @@ class CopiedGraph:
     """The graph in which node j has the observed neighbours of ``source[j]``.
 
     Attributes:
-        observed: G_obs; undirected unless the construction is "row".
+        observed: G_obs.
         source: whose neighbours each node receives [N].
-        construction: how the copied rows become a graph, see `NodeCopying`.
     """
 
     observed: Graph
     source: NDArray[np.int64]
-    construction: Construction
 
     def __repr__(self) -> str:
-        """Show the observed graph and the construction."""
-        return f"CopiedGraph({self.observed!r}, construction={self.construction!r})"
+        """Show the observed graph."""
+        return f"CopiedGraph({self.observed!r})"
 
     @property
     def num_nodes(self) -> int:
         """N."""
         return self.observed.num_nodes
 
-    @property
-    def symmetric(self) -> bool:
-        """Whether the construction is an undirected one."""
-        return self.construction != "row"
-
-    @property
-    def averages_rows(self) -> bool:
-        """As G_obs, so that networks train and predict with the same operator."""
-        return self.observed.averages_rows
-
     def take_rows(self, rows: NDArray[np.int64]) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
-        if self.construction == "row":
-            return self.observed.take_rows(self.source[rows])
         if self._better_built(rows):
             return self.built.take_rows(rows)
         return self._merged(rows, self.observed.take_rows(self.source[rows]), self._given(rows))
 
     def strengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sum of the weights in each of some rows."""
-        if self.construction == "row":
-            return self.observed.strengths(self.source[rows])
         built = self._better_built(rows)
         return self.built.strengths(rows) if built else self.take_rows(rows).strengths()
 
     @cached_property
     def built(self) -> Graph:
         """The whole graph."""
-        return copy_rows(self.observed, self.source, self.construction)
+        return self.observed.copied(self.source)
 
     def _better_built(self, rows: NDArray[np.int64]) -> bool:
         return len(rows) > _MOST * self.num_nodes or len(self.observed.indices) < _FEW
@@ -102,27 +83,13 @@ class CopiedGraph:
         return sp.csr_array(sources, shape=(n, n)).T.tocsr()
 
     def _merged(self, rows: NDArray[np.int64], *parts: Rows) -> Rows:
-        """Join entries of the same rows, each entry once: the larger weight, or the sum."""
+        """Join entries of the same rows, each entry once with the larger weight, without loops."""
         place = [np.repeat(np.arange(len(rows)), np.diff(part.indptr)) << 32 for part in parts]
         keys = np.concatenate([at | part.indices for at, part in zip(place, parts, strict=True)])
+        other = rows[keys >> 32] != keys & 0xFFFFFFFF
         values = None
         if self.observed.weights is not None:
-            values = np.concatenate([part.weights for part in parts if part.weights is not None])
-        elif self.construction == "sum":
-            values = np.ones(len(keys))
-        if self.construction == "union":
-            other = rows[keys >> 32] != keys & 0xFFFFFFFF
-            keys, values = keys[other], None if values is None else values[other]
-        merge = np.add if self.construction == "sum" else np.maximum
-        keys, weights = distinct(keys, values, merge)
-        return Rows(*unpacked(keys, len(rows)), weights)
-
-
-def copy_rows(observed: Graph, source: NDArray[np.int64], construction: Construction) -> Graph:
-    """Build the whole graph in which node j has the observed neighbours of ``source[j]``."""
-    copied = observed.with_rows(source)
-    if construction == "row":
-        return copied
-    if construction == "sum":
-        return copied.symmetrise("sum")
-    return copied.without_self_loops().symmetrise("union")
+            weights = [part.weights for part in parts if part.weights is not None]
+            values = np.concatenate(weights)[other]
+        keys, values = distinct(keys[other], values)
+        return Rows(*unpacked(keys, len(rows)), values)

@@ -227,7 +227,6 @@ class Propagator:
         self._coefficients = coefficients.tolist()
         self._operator = SparseOperator(*rows, graph.num_nodes, device)
         self._x, self._device = x, device
-        self._symmetric = graph.symmetric and not graph.averages_rows
 
     def times(self, w: Tensor) -> Tensor:
         """Return Π X W [N, K]: X W first, which is narrow."""
@@ -268,14 +267,13 @@ class Propagator:
         """Return Πᵀ [N, C] times a matrix that is zero but for its rows at some nodes [n, C]."""
         every = starts.new_zeros(self._operator.shape[0], starts.shape[1])
         every[nodes] = starts
-        return self.spread(every, self._operator if self._symmetric else self._operator.flipped)
+        return self.spread(every)
 
-    def spread(self, h: Tensor, operator: SparseOperator | None = None) -> Tensor:
-        """Return Π h = Σ_t c_t Âᵗ h [N, F]; of another operator, its walks."""
-        operator = operator or self._operator
+    def spread(self, h: Tensor) -> Tensor:
+        """Return Π h = Σ_t c_t Âᵗ h [N, F]; Π is symmetric."""
         total = self._coefficients[0] * h
         for coefficient in self._coefficients[1:]:
-            h = operator.matmul(h)
+            h = self._operator.matmul(h)
             total.add_(h, alpha=coefficient)
         return total
 
