@@ -22,7 +22,7 @@ from tests.problems import make_task
 def read_by_rows() -> Iterator[None]:
     """Small graphs are built at once; these are to be read by rows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nodecopy.graph_models.copied._FEW", 0)
+        patch.setattr("nodecopy.graph_models.copying._FEW", 0)
         yield
 
 
@@ -62,5 +62,5 @@ def test_a_fit_on_copied_rows_equals_a_fit_on_built_graphs(
     weights = MCDropout(TrainConfig(epochs=8))
     model = BayesianGCN(n_zeta=2, n_weights=2, weights=weights)
     by_rows = model.fit(task, seed=1).probabilities
-    monkeypatch.setattr("nodecopy.graph_models.copied._MOST", 0.0)
+    monkeypatch.setattr("nodecopy.graph_models.copying._MOST", 0.0)
     assert np.array_equal(by_rows, model.fit(task, seed=1).probabilities)

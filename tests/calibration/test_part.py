@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy import NodeCopyClassifier
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     DiffusionClassifier,
@@ -138,21 +137,6 @@ def test_dense_numbers_go_through_the_kernel_in_the_part_and_everywhere(task, pr
     fitted = replace(best(n_zeta=2), most_nodes=500).fit(dense, seed=0)
     assert fitted.features is not None
     assert accuracy(fitted.probabilities, labels, task) > 0.7
-
-
-def test_a_model_fitted_to_a_part_is_saved_and_read_again(problem, task, tmp_path):
-    y = np.where(task.labels >= 0, task.labels, -1)
-    data = problem
-    clf = NodeCopyClassifier(replace(fast(), most_nodes=300), random_state=0)
-    clf.fit(data.graph, data.features, y).save(tmp_path / "model.safetensors")
-    again = NodeCopyClassifier.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(again.predict_proba(), clf.predict_proba())
-    np.testing.assert_array_equal(again.predict_set(), clf.predict_set())
-    assert len(again.suspect_labels()) == len(clf.suspect_labels())
-    grown = Graph.from_edges(1_501, [*data.graph.edges().tolist(), (1_500, 0)])
-    x = data.features[np.append(np.arange(1_500), 0)]
-    on = [fit.posterior_on(grown, x).probabilities for fit in (clf, again)]
-    np.testing.assert_array_equal(*on)
 
 
 def test_a_part_that_does_not_belong_to_its_components_is_refused(within):

@@ -9,10 +9,10 @@ import torch
 
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities
 from nodecopy.classifiers.blocks import (
+    adjacency_operator,
     class_affinity,
     edge_evidence,
     softmax_regression,
-    symmetric_adjacency,
 )
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph, join_kinds
@@ -29,7 +29,7 @@ def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     expected = np.zeros((4, 2))
     for j, neighbours in enumerate([[1], [0, 2], [1, 3], [2]]):
         expected[j] = sum(np.log(omega @ q[i].numpy()) for i in neighbours)
-    flat, adjacency = torch.full_like(q, 0.5), symmetric_adjacency(graph)
+    flat, adjacency = torch.full_like(q, 0.5), adjacency_operator(graph)
     two = torch.stack([q, flat])
     affinity = class_affinity(adjacency, two)
     np.testing.assert_allclose(affinity[0], omega)

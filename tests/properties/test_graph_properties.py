@@ -163,25 +163,6 @@ def test_scipy_and_back(graph: Graph) -> None:
 
 
 @thorough
-@given(graph=graphs(), data=st.data())
-def test_renaming_the_nodes_commutes_with_every_operation(
-    graph: Graph, data: st.DataObject
-) -> None:
-    order = data.draw(st.permutations(range(graph.num_nodes)))
-    place = np.argsort(np.array(order, np.int64))  # node j of graph is node place[j] of moved
-    moved = graph.induced(order)
-    assert moved.num_edges == graph.num_edges
-    assert moved.degrees.tolist() == graph.degrees[order].tolist()
-    assert moved.strengths().tolist() == graph.strengths()[order].tolist()
-    assert moved.transpose() == graph.transpose().induced(order)
-    for combine in ("union", "sum"):
-        assert moved.symmetrise(combine) == graph.symmetrise(combine).induced(order)
-    nodes = data.draw(some_nodes(graph))
-    taken, moved_taken = rows_of(graph.take_rows(nodes)), rows_of(moved.take_rows(place[nodes]))
-    assert [{order[v]: w for v, w in row.items()} for row in moved_taken] == taken
-
-
-@thorough
 @given(case=graphs_with_nodes())
 def test_take_rows_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> None:
     graph, nodes = case

@@ -88,31 +88,27 @@ class Mixture(NamedTuple):
 class Pooled(Protocol):
     """A model that pools several components, as `FittedStack` does."""
 
-    def mixture(self, graph: Graph, features: FeatureMatrix, *, fitted_to: bool) -> Mixture:
-        """Return the components on a graph; the other arguments are those of `Leads`."""
+    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
+        """Return the components on the graph that they were fitted to."""
         ...
 
 
 class Leads:
-    """The leads of nodes of a graph.
+    """The leads of nodes.
 
     Args:
         model: the fitted model.
-        graph: the graph that it was fitted to, or another.
+        graph: the graph that it was fitted to.
         features: of its nodes, as the model sees them [N, D].
-        fitted_to: whether it is the graph that the model was fitted to.
     """
 
-    def __init__(
-        self, model: Fitted, graph: Graph, features: FeatureMatrix, *, fitted_to: bool
-    ) -> None:
+    def __init__(self, model: Fitted, graph: Graph, features: FeatureMatrix) -> None:
         self._features = features
         if isinstance(model, Pooled):
-            self._mixture = model.mixture(graph, features, fitted_to=fitted_to)
-            return
-        known = None if fitted_to else np.arange(len(model.probabilities))
-        part = part_of(model, 1.0, None, Surroundings(graph, features, known))
-        self._mixture = Mixture([part], lambda p: (p, p))
+            self._mixture = model.mixture(graph, features)
+        else:
+            part = part_of(model, 1.0, None, Surroundings(graph, features))
+            self._mixture = Mixture([part], lambda p: (p, p))
 
     def of(self, numbers: Sequence[int]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
@@ -141,7 +137,7 @@ class Leads:
 def part_of(
     fitted: Fitted, weight: float, calibrator: FittedCalibrator | None, near: Surroundings
 ) -> Part:
-    """Return a component on a graph; one that it was not fitted to is predicted first."""
+    """Return a component on a graph; if it was fitted to a part, all nodes are predicted first."""
     p = fitted.probabilities
     if near.nodes is not None:
         p = predicted_by(fitted, near.graph, near.features, Placement(near.nodes)).probabilities

@@ -321,16 +321,13 @@ class FittedStack:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
 
-    def mixture(self, graph: Graph, features: FeatureMatrix, *, fitted_to: bool) -> Mixture:
-        """Return the components on a graph, to explain its nodes."""
-        known = self.part
-        if known is None and not fitted_to:
-            known = np.arange(len(self.probabilities))
+    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
+        """Return the components on the graph that they were fitted to, to explain its nodes."""
         labels = np.concatenate([self.held_out.nodes, self.held_out.single])
         graphs = self._graphs(graph, features)
         mapped: Any = features if self.features is None else self.features.rows(features)
         near = {
-            view: Surroundings(view.of(graphs), mapped, known, labels)
+            view: Surroundings(view.of(graphs), mapped, self.part, labels)
             for view in dict.fromkeys(self.views)
         }
         views = (near[view] for view in self.views)

@@ -19,6 +19,8 @@ from nodecopy.errors import ModelError, shown
 from nodecopy.executors import Executor
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
+from nodecopy.rng import child_seed
+from nodecopy.typed import Settings
 
 
 @runtime_checkable
@@ -103,6 +105,26 @@ class Refiner(Protocol):
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
         """Start from the fit of another classifier to each task; they differ in labels only."""
         ...
+
+
+class RefiningClassifier(Settings):
+    """A `Refiner` with a base of its own, for a subclass that adds `refine_many`."""
+
+    base: NodeClassifier
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
+        """Start from the fit of another classifier to each task."""
+        raise NotImplementedError
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        """Fit the base, and start from it."""
+        base = self.base.fit(task, child_seed(seed, "base"), progress)
+        return self.refine_many([task], [base])[0]
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
+        """Fit the bases side by side, and start from them."""
+        bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
+        return self.refine_many(tasks, bases)
 
 
 @runtime_checkable

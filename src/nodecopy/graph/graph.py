@@ -22,6 +22,7 @@ from nodecopy.graph.arrays import (
     MAX_INT32,
     FloatArray,
     IntArray,
+    Rows,
     check_range,
     check_weights,
     distinct,
@@ -31,7 +32,6 @@ from nodecopy.graph.arrays import (
     keys_both_ways,
     unpacked,
 )
-from nodecopy.graph.rows import Rows
 
 Duplicates = Literal["merge", "sum"]
 Combine = Literal["union", "sum"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.graph.rows import RowGraph
+from nodecopy.graph.arrays import RowGraph
 
 # Nodes that are followed, as a multiple of the nodes that are returned.
 _FOLLOWED = 4

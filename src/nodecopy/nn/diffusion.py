@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -22,24 +23,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
 from nodecopy.saving import savable
+from nodecopy.typed import Limits, Probability, Settings
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
 _ENTRIES, _WIDTH = 2**18, 16
 
-_MOST_HOPS = 10_000
-
 
 @savable
 @dataclass(frozen=True)
-class Diffusion:
+class Diffusion(Settings):
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.
 
     Args:
@@ -51,16 +50,9 @@ class Diffusion:
     Rows of X are scaled to unit length (L2) first.
     """
 
-    alpha: float | tuple[float, ...] = (0.05, 0.1)
-    hops: int = 10
+    alpha: Probability | tuple[Probability, ...] = (0.05, 0.1)
+    hops: Annotated[int, Limits(0, 10_000)] = 10
     features: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.alphas or not all(0.0 <= alpha <= 1.0 for alpha in self.alphas):
-            raise ModelError(f"alpha must be from 0 to 1; got {self.alpha}")
-        if not 0 <= self.hops <= _MOST_HOPS:
-            raise ModelError(f"hops must be from 0 to {_MOST_HOPS:,}; got {self.hops}")
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -101,10 +93,6 @@ class Diffusion:
         """The penalty falls on W."""
         return True
 
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Yes, in Â."""
-        return True
-
     def lay_out(
         self,
         readings: Iterable[Reading],
@@ -128,10 +116,6 @@ class Diffusion:
     def forward(self, weights: Weights, inputs: Diffused, key: int | None) -> Tensor:
         """Return the logits Π X W [M, n, K]; there is no dropout."""
         return inputs.times(weights["w"])
-
-    def design(self, inputs: Diffused) -> Diffused:
-        """Return Π X at the nodes of the inputs."""
-        return inputs
 
     def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
@@ -331,30 +315,13 @@ def _padded(members: Sequence[Tensor]) -> Tensor:
 
 def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return an upper estimate of what one member takes: rows of Π and Π X, or its scores."""
-    size = 0
+    size, scores = 0, 20 * n * k  # of every node while they spread: a few copies
     for nodes in reading.nodes:
         if nodes is None:
-            size += score_bytes(n, k)
-        elif _coordinates([nodes], d) <= FEW_COORDINATES:
-            size += row_bytes(len(nodes), n, d)
-        else:
-            size += score_bytes(n, k) + search_bytes(d, k)
+            size += scores
+        elif (coordinates := _coordinates([nodes], d)) <= FEW_COORDINATES:
+            # Rows of Π and of Π X until a fit to them is solved, in double precision.
+            size += len(nodes) * (8 * n + 16 * d) + 32 * coordinates**2
+        else:  # gradients, steps and a sketch of the search of W, where rows are not formed
+            size += scores + (200 * k + 1600) * d
     return size + 4 * d * k
-
-
-def score_bytes(n: int, k: int) -> int:
-    """Return what scores of every node take while they spread: a few copies."""
-    return 20 * n * k
-
-
-def search_bytes(d: int, k: int) -> int:
-    """Return what searching W takes where rows are not formed: gradients, steps, a sketch."""
-    return (200 * k + 1600) * d
-
-
-def row_bytes(labels: int, n: int, d: int) -> int:
-    """Return what labelled rows of Π [N] and of Π X [D] take until a fit to them is solved.
-
-    That is done in double precision, in as many coordinates as there are rows or columns.
-    """
-    return labels * (8 * n + 16 * d) + 32 * min(labels, d) ** 2

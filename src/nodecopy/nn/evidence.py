@@ -128,7 +128,10 @@ class HasEvidence(Protocol):
 
 @runtime_checkable
 class LinearEvidence(Protocol):
-    """A network whose logits are a sum over columns and edges."""
+    """A network with logits F W, a sum over columns and edges: p(W) has one maximum.
+
+    Its inputs are F, see `nodecopy.nn.diffusion.Diffused`.
+    """
 
     def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
         """Return the terms of the logit of a minus that of b at each node."""

@@ -25,9 +25,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.batch import padded
+from nodecopy.nn.batch import padded, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
-from nodecopy.nn.receptive import receptive_field
 from nodecopy.rng import key64
 
 # Tensors of a module that are not learnt: buffers, such as running statistics, and parameters
@@ -42,7 +41,8 @@ class TorchNetwork:
 
     ``forward`` gets all nodes' features x [N, D], float32, and the edges [2, E], from source to
     target; it returns logits [N, K], or log-probabilities, not probabilities. If ``forward`` has an
-    argument ``edge_weight``, it gets the weights of the edges [E], ones where the graph has none.
+    argument ``edge_weight``, it gets the weights of the edges [E], ones where the graph has none;
+    without it, all edges count alike.
 
     Dropout and batch norm are the module's own. Dropout is on while training and in draws of
     `MCDropout`; batch norm learns its running statistics in training, and predicts with them.
@@ -102,10 +102,6 @@ class TorchNetwork:
         if self.decay is None:
             return True
         return any(name == one or name.startswith(f"{one}.") for one in self.decay)
-
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Tell whether ``forward`` has an argument ``edge_weight``."""
-        return _takes_weights(self._built(num_features, num_classes, 0))
 
     def lay_out(
         self,
