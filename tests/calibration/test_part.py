@@ -10,7 +10,6 @@ import pytest
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     DiffusionClassifier,
-    GivenProbabilities,
     LabelPropagation,
     Placement,
     RoleClassifier,
@@ -82,13 +81,6 @@ def test_held_out_labels_are_named_by_their_numbers_in_the_whole_graph(task, wit
     np.testing.assert_array_equal(within.held_out.truth, task.labels[within.held_out.nodes])
 
 
-def test_a_small_graph_is_fitted_whole_to_the_last_bit(task):
-    plain, bounded = (
-        replace(fast(), most_nodes=most).fit(task).probabilities for most in (None, 1_500)
-    )
-    np.testing.assert_array_equal(plain, bounded)
-
-
 def test_applied_to_its_own_graph_it_says_the_same(task, within):
     again = within.predict(task.graph, task.features)
     np.testing.assert_allclose(again.probabilities, within.probabilities, atol=1e-9)
@@ -113,18 +105,6 @@ def test_the_graph_alone_and_spread_labels_find_their_nodes_again(task):
         features = task.features[np.argsort(order)]
         result = fitted.predict_proba(graph, features, Placement(order))
         np.testing.assert_allclose(result[order], fitted.probabilities, atol=1e-5)
-
-
-def test_a_component_that_knows_its_nodes_only_is_refused(task):
-    uniform = np.full((1_500, 3), 1 / 3)
-
-    class Fixed:
-        def fit(self, task, seed=0, progress=None):
-            return GivenProbabilities(uniform[: task.graph.num_nodes])
-
-    stack = StackedClassifier((Component(Fixed()),), folds=0, most_nodes=100)
-    with pytest.raises(ModelError, match="GivenProbabilities cannot be applied"):
-        stack.fit(task)
 
 
 def test_dense_numbers_go_through_the_kernel_in_the_part_and_everywhere(task, problem):

@@ -8,7 +8,7 @@ from scipy import stats
 
 from nodecopy.graph import Graph
 from nodecopy.graph_models.copying import class_sets
-from nodecopy.graph_models.mmsbm import block_draw, distinct_numbers, pair_across, pair_within
+from nodecopy.graph_models.mmsbm import block_draw, pair_across, pair_within
 
 COMMUNITIES = np.array([0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 1, 4])  # nobody in 3, one each in 2 and 4
 STRENGTHS = np.array([0.3, 0.8, 0.5, 0.5, 0.9])
@@ -50,17 +50,6 @@ def test_numbers_across_blocks_are_the_pairs_of_different_communities() -> None:
         if COMMUNITIES[a] != COMMUNITIES[b]
     ]
     assert in_order(sets.nodes[pair_across(sets, np.arange(len(expected)))]) == expected
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
-def test_distinct_numbers_are_a_uniform_subset(count: int) -> None:
-    rng = np.random.default_rng(count)
-    subsets = list(combinations(range(5), count))
-    drawn = [tuple(distinct_numbers(5, count, rng).tolist()) for _ in range(3000)]
-    seen = [drawn.count(subset) for subset in subsets]
-    assert sum(seen) == 3000
-    if len(subsets) > 1:
-        assert stats.chisquare(seen).pvalue > 1e-3
 
 
 def test_every_pair_has_its_probability(draws: list[Graph]) -> None:

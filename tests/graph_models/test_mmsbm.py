@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from nodecopy.graph_models.mmsbm_inference import (
     cold_start,
     map_update,
     phi_gradient,
-    ring_pairs,
     theta_gradient,
     warm_start,
 )
@@ -120,17 +118,6 @@ def test_samples_are_unbiased(sums: str, monkeypatch: pytest.MonkeyPatch) -> Non
     error = sample.std(0) / np.sqrt(len(sample))
     assert np.all(error > 0)
     assert np.abs((sample.mean(0) - expected) / error).max() < 4.5
-
-
-@pytest.mark.parametrize("num_nodes", [2, 5, 6])
-def test_all_distances_meet_every_pair_twice(num_nodes: int) -> None:
-    pairs = ring_pairs(np.arange(float(num_nodes))[:, None], 1.0, np.random.default_rng(0))
-    met = [
-        tuple(sorted(pair))
-        for first, second in pairs
-        for pair in zip(first[0].tolist(), second[0].tolist(), strict=True)
-    ]
-    assert sorted(met) == sorted(2 * list(combinations(map(float, range(num_nodes)), 2)))
 
 
 def test_warm_start_survives_certain_labels_and_a_class_without_inner_edges() -> None:

@@ -53,7 +53,6 @@ class TorchNetwork:
             part of the graph only; as many as there are layers, and one more where layers normalise
             by the degrees of neighbours, as GCNConv does. None reads the whole graph, as batch norm
             needs.
-        decay: which parameters the L2 penalty is on: names, or those of submodules. None is all.
         readout: names of the last layer's parameters, where the logits are linear in them; for
             weight posteriors of the last layer.
 
@@ -65,13 +64,13 @@ class TorchNetwork:
     ...     def forward(self, x, edge_index):
     ...         source, target = edge_index
     ...         return self.linear(x + torch.zeros_like(x).index_add(0, target, x[source]))
-    >>> TorchNetwork(Mean, hops=1).decayed("linear.weight")
-    True
+    >>> network = TorchNetwork(Mean, hops=1)
+    >>> sorted(network.initial_weights(4, 2, np.random.default_rng(0)))
+    ['fixed:num_classes', 'linear.bias', 'linear.weight']
     """
 
     build: Callable[[int, int], Module]
     hops: int | None = None
-    decay: tuple[str, ...] | None = None
     readout: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,10 +97,8 @@ class TorchNetwork:
         return not name.startswith(_FIXED)
 
     def decayed(self, name: str) -> bool:
-        """As ``decay`` says; all by default, as in torch.optim."""
-        if self.decay is None:
-            return True
-        return any(name == one or name.startswith(f"{one}.") for one in self.decay)
+        """The penalty falls on all parameters, as in torch.optim."""
+        return True
 
     def lay_out(
         self,
