@@ -7,7 +7,7 @@ from dataclasses import replace
 from nodecopy.calibration import Component, StackedClassifier, TemperatureScaling
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
 from nodecopy.data.kernel_map import KernelMap
-from nodecopy.graph_models import HardClass, NodeCopying
+from nodecopy.graph_models import NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MaximumPosterior
@@ -17,7 +17,7 @@ def default_before() -> StackedClassifier:
     """Return what `nodecopy.presets.best` returned."""
     once = BayesianGCN(
         base=linear(Diffusion(), 0.005),
-        graph_model=NodeCopying(0.1, donors=HardClass(set_apart=True)),
+        graph_model=NodeCopying(0.1, set_apart=True),
         weights=MaximumPosterior(0.005, None),
         n_zeta=10,
         n_weights=1,

@@ -31,7 +31,9 @@ def measure(problem: Problem, prior: str, trial: int) -> Row:
     problem = replace(problem, test=problem.test[seen[problem.test]])
     shares = np.bincount(problem.truth[seen])
     known = tuple((shares / shares.sum()).tolist())
-    return measured(problem, best().with_class_prior(known if prior == "known" else prior), trial)
+    return measured(
+        problem, replace(best(), class_prior=known if prior == "known" else prior), trial
+    )
 
 
 COMPARISON = Comparison(

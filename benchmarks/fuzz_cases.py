@@ -78,7 +78,7 @@ def _parquet(folder: Path) -> None:
 
 
 def _experiment(folder: Path) -> None:
-    scores = dict.fromkeys(("nll", "brier", "ece_width", "ece_mass", "error_auroc"), 0.25)
+    scores = dict.fromkeys(("nll", "brier", "ece_width", "error_auroc"), 0.25)
     cost = {"cpu_seconds": 1.0, "wall_seconds": 1.0, "peak_megabytes": 100.0}
     rows = [
         Row(

@@ -124,8 +124,7 @@ def one_fit(nodes: int) -> dict[str, Any]:
         "accuracy": scores.accuracy,
         "ece": scores.ece_width,
         "estimated": [estimated.accuracy, estimated.low, estimated.high],
-        "part": 0 if part is None else len(part.nodes),
-        "escaped": 0.0 if part is None else part.escaped,
+        "part": 0 if part is None else len(part),
     }
 
 
@@ -161,7 +160,6 @@ def show_fit(row: dict[str, Any]) -> dict[str, Any]:
     print(f"  the graph and features alone   {row['made']:10.2f} GiB, while they are made")
     print(f"  accuracy, calibration error    {row['accuracy']:10.1%}, {row['ece']:.1%}")
     print(f"  accuracy as estimated          {estimate:10.1%}, {low:.1%} to {high:.1%}")
-    print(f"  walks that leave the part      {row['escaped']:10.1%}", flush=True)
     return row
 
 

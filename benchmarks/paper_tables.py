@@ -45,7 +45,7 @@ _SUMMARY = {
 }
 _SUMMARY_LABELS = (5, 20)
 # What is rounded in the committed rows, and to how many digits.
-_SCORES = ("accuracy", "nll", "brier", "ece_width", "ece_mass", "error_auroc")
+_SCORES = ("accuracy", "nll", "brier", "ece_width", "error_auroc")
 _SCORE_DIGITS, _SHARE_DIGITS, _BIN_DIGITS = 5, 4, 3
 
 

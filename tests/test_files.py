@@ -16,13 +16,7 @@ import pytest
 
 from nodecopy import cli
 from nodecopy.errors import InputError
-from nodecopy.files import (
-    check_target,
-    left_over_lines,
-    replacing,
-    replacing_folder,
-    write_whole,
-)
+from nodecopy.files import check_target, left_over_lines, replacing, replacing_folder, write_whole
 from tests.waiting import LIMIT
 
 OURS = {"config.toml", "model"}

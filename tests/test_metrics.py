@@ -54,18 +54,13 @@ def test_a_certain_mistake_costs_36_nats_and_a_certain_truth_nothing() -> None:
     assert negative_log_likelihood([[1.0, 0.0]], [0]) == 0
 
 
-def test_calibration_in_bins_of_equal_width_and_of_equal_mass() -> None:
+def test_calibration_in_bins_of_equal_width() -> None:
     # (0, .5]: .5 and .4, none right; (.5, 1]: .8, .7 and .6, all right.
     curve = reliability_curve(P, Y, n_bins=2)
     assert (curve.count.tolist(), curve.accuracy.tolist()) == ([2, 3], [0, 1])
     assert curve.confidence.tolist() == pytest.approx([0.45, 0.7])
     by_hand = 2 / 5 * 0.45 + 3 / 5 * 0.3
     assert expected_calibration_error(P, Y, n_bins=2) == pytest.approx(by_hand)
-    # Sorted .4 .5 .6 | .7 .8: one of three right, two of two.
-    by_hand = 3 / 5 * (0.5 - 1 / 3) + 2 / 5 * 0.25
-    assert expected_calibration_error(P, Y, 2, "mass") == pytest.approx(by_hand)
-    ties = reliability_curve([[0.6, 0.4]] * 3 + [[0.9, 0.1]], [0, 1, 1, 0], 2, "mass")
-    assert ties.count.tolist() == [3, 1]
 
 
 def test_empty_bins_are_nan_and_bins_are_closed_above() -> None:
@@ -126,12 +121,11 @@ def test_laws_of_the_scores(n: int, n_classes: int, n_bins: int, seed: int) -> N
     scores, moved = score_predictions(p, y), score_predictions(p[order], y[order])
     assert 0 <= scores.brier <= 2
     assert list(vars(moved).values()) == pytest.approx(list(vars(scores).values()), nan_ok=True)
-    for binning in ("width", "mass"):
-        curve = reliability_curve(p, y, n_bins, binning)
-        assert curve.count.sum() == n
-        assert len(curve.count) == len(curve.accuracy) == len(curve.confidence) == n_bins
-        error = expected_calibration_error(p, y, n_bins, binning)
-        assert abs(scores.accuracy - p.max(axis=1).mean()) - 1e-12 <= error <= 1
+    curve = reliability_curve(p, y, n_bins)
+    assert curve.count.sum() == n
+    assert len(curve.count) == len(curve.accuracy) == len(curve.confidence) == n_bins
+    error = expected_calibration_error(p, y, n_bins)
+    assert abs(scores.accuracy - p.max(axis=1).mean()) - 1e-12 <= error <= 1
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,6 @@ def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
     assert shares == ["25", "50", "75", "100"]
 
 
-def test_the_first_steps_do_not_say_how_long_the_rest_takes(capsys):
-    with progress_bar("fitting", True, pause=0.0) as report:
-        report(4, 100)
-        report(5, 100)
-    assert capsys.readouterr().err.splitlines() == [
-        "fitting: 4% in 0:00:00",
-        "fitting: 5% in 0:00:00, about 0:00:00 left",
-    ]
-
-
 def test_elsewhere_than_on_a_terminal_there_is_nothing_by_default(capsys):
     for wanted in (None, False):
         with progress_bar("fitting", wanted, pause=0.0) as report:

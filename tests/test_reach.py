@@ -24,41 +24,20 @@ def walks(graph: Graph) -> np.ndarray:
     return total
 
 
-def planted(*, weighted: bool = False, directed: bool = False) -> Graph:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_nodes_where_walks_end_most_often_are_chosen(weighted):
     graph = planted_partition(300, 3, seed=1).graph
-    if directed:
-        return Graph.from_edges(300, graph.edges(), directed=True)
     if weighted:
         weights = np.random.default_rng(0).exponential(size=graph.num_edges)
-        return Graph.from_edges(300, graph.edges(), weights)
-    return graph
-
-
-@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"directed": True}])
-@pytest.mark.parametrize("most", [20, 150])
-def test_rows_within_the_part_are_as_near_to_the_exact_ones_as_is_said(kind, most):
-    graph = planted(**kind)
-    nodes, escaped = reach(graph, STARTS, LENGTHS, most)
-    assert len(nodes) == most or (graph.directed and len(nodes) < most)
-    assert np.all(np.diff(nodes) > 0)
-    assert np.all(np.isin(STARTS, nodes))
-    within = np.zeros((len(STARTS), 300))
-    within[:, nodes] = walks(graph.induced(nodes))[np.searchsorted(nodes, STARTS)]
-    apart = np.abs(within - walks(graph)[STARTS]).sum(1).mean()
-    assert apart <= 2 * escaped + 1e-9 < 2
-    assert escaped >= walks(graph)[STARTS].mean(0)[np.setdiff1d(np.arange(300), nodes)].sum()
-
-
-def test_the_nodes_where_walks_end_most_often_are_chosen():
-    graph = planted()
+        graph = Graph.from_edges(300, graph.edges(), weights)
     ended = walks(graph)[STARTS].mean(0)
     ended[STARTS] = np.inf
     best = np.argsort(-ended, kind="stable")[:50]
-    chosen = reach(graph, STARTS, LENGTHS, 50).nodes
+    chosen = reach(graph, STARTS, LENGTHS, 50)
+    assert len(chosen) == 50
+    assert np.all(np.diff(chosen) > 0)
+    assert np.all(np.isin(STARTS, chosen))
     assert ended[chosen].min() >= ended[best].min() - 1e-12
-    escaped = [reach(graph, STARTS, LENGTHS, most).escaped for most in (10, 50, 200, 300)]
-    assert escaped == sorted(escaped, reverse=True)
-    assert escaped[-1] == pytest.approx(0, abs=1e-9)
 
 
 def test_no_more_is_read_of_a_large_graph_than_of_a_small_one():
@@ -82,5 +61,5 @@ def test_no_more_is_read_of_a_large_graph_than_of_a_small_one():
 
 def test_all_starts_are_kept_and_unreached_nodes_are_left_out():
     graph = Graph.from_edges(10, [(0, 1), (2, 3)])
-    assert reach(graph, np.array([5, 5, 0]), LENGTHS, 100).nodes.tolist() == [0, 1, 5]
-    assert reach(graph, np.array([5, 0, 2]), LENGTHS, 1).nodes.tolist() == [0, 2, 5]
+    assert reach(graph, np.array([5, 5, 0]), LENGTHS, 100).tolist() == [0, 1, 5]
+    assert reach(graph, np.array([5, 0, 2]), LENGTHS, 1).tolist() == [0, 2, 5]

@@ -56,11 +56,3 @@ def test_first_draws_are_those_of_every_other_process_and_release() -> None:
     assert draws((0, "zeta", 1))[:2] == [3980519284694567497, 77557319132439435]
     assert key64(0, "a") == -1851472369144205377
     assert child_seed(0, "a") == 7371899667710570431
-
-
-def test_streams_of_neighbouring_names_are_uncorrelated() -> None:
-    samples = np.stack([stream(0, "zeta", i).standard_normal(4096) for i in range(48)])
-    correlation = np.corrcoef(samples)[np.triu_indices(48, k=1)]
-    # 1128 correlations, each normal with standard deviation 1 / sqrt(4096).
-    assert np.abs(correlation).max() < 4.5 / np.sqrt(4096)
-    assert abs(np.mean(correlation**2) * 4096 - 1) < 0.2

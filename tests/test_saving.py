@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
@@ -23,7 +22,7 @@ from nodecopy import NodeCopyClassifier, saving
 from nodecopy.calibration import Component
 from nodecopy.classifiers import FeatureClassifier, LabelPropagation
 from nodecopy.errors import FormatError, ModelError, NodecopyError
-from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph, SoftClass
+from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
@@ -63,7 +62,7 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
             ),
             False,
         ),
-        (replace(SMALL, graph_model=NodeCopying(0.5, "sum", SoftClass())), True),
+        (replace(SMALL, graph_model=NodeCopying(0.5)), True),
         (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
         *(
             (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)
@@ -135,20 +134,6 @@ def test_a_class_of_ones_own_is_saved_once_it_is_marked(
         saving.savable(Path)
     with pytest.raises(TypeError, match="nodecopy.nn.diffusion"):
         saving.savable(make_dataclass("Diffusion", [], frozen=True))
-
-
-def test_arrays_do_not_depend_on_the_default_dtype(tmp_path: Path) -> None:
-    clf = fitted("best")
-    clf.save(tmp_path / "single")
-    torch.set_default_dtype(torch.float64)
-    try:
-        loaded = NodeCopyClassifier.load(tmp_path / "single")
-        on = loaded.posterior_on(TASK.graph, TASK.features).probabilities
-        fitted("best").save(tmp_path / "double")
-    finally:
-        torch.set_default_dtype(torch.float32)
-    np.testing.assert_array_equal(on, clf.posterior_on(TASK.graph, TASK.features).probabilities)
-    assert (tmp_path / "single").read_bytes() == (tmp_path / "double").read_bytes()
 
 
 def parts_of(path: Path) -> tuple[Any, dict[str, Any]]:

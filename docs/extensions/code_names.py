@@ -1,6 +1,6 @@
 """Names of code become links to the reference, in pages and in docstrings.
 
-A literal such as ``nodecopy.graph_models.donors.class_sets`` in a page must name something that is
+A literal such as ``nodecopy.graph_models.copying.class_sets`` in a page must name something that is
 there: one that does not is a warning, so that a page cannot outlive what it names. In docstrings
 and signatures a short name is enough. Public names are documented once, under ``nodecopy``, and not
 again under the module they live in.

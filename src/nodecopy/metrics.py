@@ -8,14 +8,11 @@ equals), and its probability is the confidence of the prediction.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import InputError
-
-Binning = Literal["width", "mass"]
 
 # As in scikit-learn: a certain mistake costs 36 nats, not infinity.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -33,7 +30,7 @@ class Scores:
         brier: mean over nodes of Σ_k (p_k - [y = k])², 0 at best, 2 at worst. This is Brier's
             definition, summed over classes; with two classes it is twice the binary score, which
             looks at one class only.
-        ece_width, ece_mass: `expected_calibration_error` in bins of equal width and equal mass.
+        ece_width: `expected_calibration_error` in bins of equal width.
         error_auroc: area under the ROC curve of detecting errors by low confidence, i.e. the
             probability that a wrong prediction is less confident than a correct one; NaN where all
             predictions are correct, or all are wrong.
@@ -43,7 +40,6 @@ class Scores:
     nll: float
     brier: float
     ece_width: float
-    ece_mass: float
     error_auroc: float
 
 
@@ -79,8 +75,7 @@ def score_predictions(probabilities: ArrayLike, y: ArrayLike) -> Scores:
         nll=negative_log_likelihood(p, labels),
         # (p_y - 1)² + Σ_{k≠y} p_k² = Σ_k p_k² - 2 p_y + 1
         brier=float(np.mean(np.sum(p * p, axis=1) - 2 * of_truth + 1)),
-        ece_width=expected_calibration_error(p, labels, binning="width"),
-        ece_mass=expected_calibration_error(p, labels, binning="mass"),
+        ece_width=expected_calibration_error(p, labels),
         error_auroc=float(roc_auc_score(wrong, 1 - p.max(axis=1))) if both else float("nan"),
     )
 
@@ -96,9 +91,7 @@ def negative_log_likelihood(probabilities: ArrayLike, y: ArrayLike) -> float:
     return float(-np.mean(np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY))))
 
 
-def expected_calibration_error(
-    probabilities: ArrayLike, y: ArrayLike, n_bins: int = 15, binning: Binning = "width"
-) -> float:
+def expected_calibration_error(probabilities: ArrayLike, y: ArrayLike, n_bins: int = 15) -> float:
     """Return the mean over nodes of |accuracy - confidence| of the node's bin.
 
     The arguments are those of ``reliability_curve``.
@@ -106,24 +99,19 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]], [0, 1, 1]), 4)
     0.4
     """
-    curve = reliability_curve(probabilities, y, n_bins, binning)
+    curve = reliability_curve(probabilities, y, n_bins)
     full = curve.count > 0
     gap = np.abs(curve.accuracy[full] - curve.confidence[full])
     return float(np.sum(gap * curve.count[full]) / np.sum(curve.count))
 
 
-def reliability_curve(
-    probabilities: ArrayLike, y: ArrayLike, n_bins: int = 15, binning: Binning = "width"
-) -> ReliabilityCurve:
+def reliability_curve(probabilities: ArrayLike, y: ArrayLike, n_bins: int = 15) -> ReliabilityCurve:
     """Group the nodes by confidence and compare it with the accuracy in every group.
 
     Args:
         probabilities: [n, K].
         y: true classes [n].
-        n_bins: how many bins.
-        binning: "width" cuts (0, 1] into equal intervals, open below and closed above; "mass" gives
-            every bin the same number of nodes up to one, with equal confidences in one bin, so the
-            result does not depend on the order of the nodes.
+        n_bins: how many bins, equal intervals of (0, 1], open below and closed above.
 
     >>> curve = reliability_curve([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6]], [0, 1, 1], n_bins=4)
     >>> curve.count.tolist(), curve.accuracy[2:].tolist()
@@ -132,10 +120,7 @@ def reliability_curve(
     p, labels = _checked(probabilities, y)
     confidence = p.max(axis=1)  # [n]
     correct = p.argmax(axis=1) == labels  # [n]
-    if binning == "width":
-        bins = np.searchsorted(np.arange(1, n_bins) / n_bins, confidence, side="left")  # [n]
-    else:
-        bins = np.searchsorted(np.sort(confidence), confidence, side="left") * n_bins // len(p)
+    bins = np.searchsorted(np.arange(1, n_bins) / n_bins, confidence, side="left")  # [n]
     count = np.bincount(bins, minlength=n_bins)
     with np.errstate(invalid="ignore"):  # 0 / 0 is the NaN of an empty bin
         return ReliabilityCurve(

@@ -20,7 +20,7 @@ from nodecopy.classifiers import (
     RoleClassifier,
 )
 from nodecopy.data.kernel_map import KernelMap
-from nodecopy.graph_models import EdgeReliability, HardClass, NodeCopying
+from nodecopy.graph_models import EdgeReliability, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MaximumPosterior
@@ -47,7 +47,7 @@ def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
     """
     copied = BayesianGCN(
         base=diffusion(),
-        graph_model=NodeCopying(EPSILON, donors=HardClass(set_apart=True)),
+        graph_model=NodeCopying(EPSILON, set_apart=True),
         weights=MaximumPosterior(PRECISION),
         n_zeta=n_zeta,
         n_weights=1,

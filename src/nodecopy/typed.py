@@ -68,8 +68,8 @@ def check_value(name: str, value: object, hint: Any, error: type[InputError] = M
 def fits(value: object, hint: Any) -> bool:
     """Tell whether a value has the annotated type, all the way down.
 
-    `int` is accepted as `float`; `bool` is neither. Of a protocol, whatever has its members. Of an
-    ``NDArray[…]``, arrays of that dtype.
+    `int` is accepted as `float`; `bool` is neither. Of a protocol, any value that has its members.
+    Of an ``NDArray[…]``, arrays of that dtype.
 
     >>> fits((1, 2), tuple[int, ...]), fits((1, "2"), tuple[int, ...])
     (True, False)
@@ -93,7 +93,8 @@ def fits(value: object, hint: Any) -> bool:
         return isinstance(value, accepted) and not isinstance(value, bool)
     if getattr(origin, "_is_protocol", False):
         members = {**vars(origin), **getattr(origin, "__annotations__", {})}
-        return all(hasattr(value, name) for name in members if not name.startswith("_"))
+        public = (name for name in members if not name.startswith("_"))
+        return not isinstance(value, type) and all(hasattr(value, name) for name in public)
     return isinstance(value, origin) and _items_fit(value, arguments)
 
 
@@ -127,4 +128,4 @@ def _accepted(hint: Any) -> str:
         return f"a list, each item {_accepted(arguments[0])}"
     if origin is dict:
         return f"a table, each value {_accepted(arguments[1])}"
-    return getattr(hint, "__name__", str(hint))
+    return "None" if hint is types.NoneType else getattr(hint, "__name__", str(hint))

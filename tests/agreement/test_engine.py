@@ -48,7 +48,7 @@ def three_graphs() -> list[Graph]:
 def test_pruned_training_equals_full_graph_training(network: Network) -> None:
     task, graphs = make_task(per_class=1), three_graphs()
     pruned = train(network, task, graphs, [1, 2, 3], SHORT)
-    full = train(network, task, graphs, [1, 2, 3], SHORT.replace(computing=Computing(prune=False)))
+    full = train(network, task, graphs, [1, 2, 3], replace(SHORT, computing=Computing(prune=False)))
     assert_same_weights(pruned, full)
 
 
@@ -65,8 +65,8 @@ def test_a_batch_of_members_equals_a_loop_of_single_trainings(network: Network) 
 @every
 def test_sparse_and_dense_features_agree(network: Network) -> None:
     graphs, seeds = three_graphs(), [1, 2, 3]
-    sparse = train(network, make_task(), graphs, seeds, SHORT.replace(epochs=5))
-    dense = train(network, make_task(dense=True), graphs, seeds, SHORT.replace(epochs=5))
+    sparse = train(network, make_task(), graphs, seeds, replace(SHORT, epochs=5))
+    dense = train(network, make_task(dense=True), graphs, seeds, replace(SHORT, epochs=5))
     assert_same_weights(sparse, dense)
 
 
@@ -74,7 +74,7 @@ def test_sparse_and_dense_features_agree(network: Network) -> None:
 def test_the_memory_bound_changes_nothing_but_the_chunks(network: Network) -> None:
     task, graphs = make_task(), three_graphs()
     together = train(network, task, graphs, [1, 2, 3], SHORT)
-    tight = SHORT.replace(computing=Computing(memory=1))
+    tight = replace(SHORT, computing=Computing(memory=1))
     assert_same_weights(together, train(network, task, graphs, [1, 2, 3], tight))
     drawn = replace(together, keys=(None, 0))
     big = list(drawn.predictions(task.graph, task.features))
@@ -102,7 +102,7 @@ def test_early_stopping_in_a_batch_equals_early_stopping_alone() -> None:
     config = TrainConfig(epochs=120, learning_rate=0.3, patience=3)
     task, graphs = make_task(), three_graphs()
     batch = train(GCN(), task, graphs, [1, 2, 3], config)
-    lasted = train(GCN(), task, graphs, [1, 2, 3], config.replace(patience=None))
+    lasted = train(GCN(), task, graphs, [1, 2, 3], replace(config, patience=None))
     for m in range(3):
         single = train(GCN(), task, [graphs[m]], [m + 1], config)
         assert_same_weights(batch.take(slice(m, m + 1)), single, tolerance=1e-3)

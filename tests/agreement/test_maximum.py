@@ -94,14 +94,6 @@ def test_folds_of_many_labels_share_what_each_is_fitted_to(
         np.testing.assert_allclose(fitted.probabilities, alone, atol=1e-3)
 
 
-def test_the_gradient_is_within_the_tolerance() -> None:
-    rows, targets = problem(12, 40)
-    for tolerance in (1e-2, 1e-6):
-        w = solved(rows, targets, 0.01, tolerance)[0].double()
-        p = torch.softmax(rows[0] @ w, -1) - torch.eye(3, dtype=torch.float64)[targets[0]]
-        assert (rows[0].T @ p + 0.01 * w).abs().max() < 10 * tolerance
-
-
 def test_features_without_end_are_a_training_error() -> None:
     rows, targets = problem(12, 40)
     with pytest.raises(TrainingError, match="features are not finite"):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.graph import Graph
-from nodecopy.graph_models import CopiedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
@@ -84,47 +82,6 @@ def test_gat(output_heads: int) -> None:
             conv.bias.data = part[f"b{layer}"][0]
             h = conv(torch.nn.functional.elu(h) if layer else h, EDGES)
         torch.testing.assert_close(ours(ensemble)[member], h.softmax(-1), atol=1e-5, rtol=0)
-
-
-class TwoConvolutions(torch.nn.Module):
-    """PyTorch Geometric's GCN, as its users write it."""
-
-    def __init__(self, num_features: int, num_classes: int) -> None:
-        super().__init__()
-        self.first = torch_geometric_nn.GCNConv(num_features, 6, bias=False)
-        self.last = torch_geometric_nn.GCNConv(6, num_classes, bias=False)
-
-    def forward(self, x, edge_index, edge_weight=None):
-        return self.last(self.first(x, edge_index, edge_weight).relu(), edge_index, edge_weight)
-
-
-@pytest.mark.parametrize("hops", [None, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_module_of_its_layers_is_our_gcn(
-    hops: int | None, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """From the same weights, both are trained on copied graphs and end with the same ones."""
-    edges = TASK.graph.edges()
-    heavy = np.linspace(0.5, 2.0, len(edges)) if weighted else None
-    observed = Graph.from_edges(90, edges, heavy)
-    graphs = [CopiedGraph(observed, np.roll(np.arange(90), m), "union") for m in (1, 2)]
-    network = TorchNetwork(TwoConvolutions, hops=hops, decay=("first",))
-    names = {"first.lin.weight": "w0", "last.lin.weight": "w1"}
-    drawn = GCN.initial_weights
-
-    def copied(self, num_features, num_classes, rng):
-        start = drawn(GCN(hidden=(6,)), num_features, num_classes, rng)
-        theirs = {name: start[own].T.clone() for name, own in names.items()}
-        return theirs | {"fixed:num_classes": torch.tensor(num_classes)}
-
-    monkeypatch.setattr(TorchNetwork, "initial_weights", copied)
-    config = TrainConfig(epochs=20)
-    theirs = train(network, TASK, graphs, [1, 2], config)
-    own = train(GCN(hidden=(6,), dropout=0.0), TASK, graphs, [1, 2], config)
-    for name, same in names.items():
-        expected = own.weights[same].mT
-        torch.testing.assert_close(theirs.weights[name], expected, atol=1e-4, rtol=0)
-    torch.testing.assert_close(ours(theirs), ours(own), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("model", ["GraphSAGE", "GAT", "GIN", "PNA", "EdgeCNN"])

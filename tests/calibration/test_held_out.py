@@ -83,14 +83,15 @@ def test_the_only_label_of_a_class_stays() -> None:
     first = np.flatnonzero(task.labels[task.train] == 0)[:1]
     train = np.concatenate([task.train[first], task.train[task.labels[task.train] != 0]])
     folds = make_folds(replace(task, train=train), 5, seed=0)
-    np.testing.assert_array_equal(folds.single, task.train[first])
-    np.testing.assert_array_equal(np.sort(folds.nodes), np.setdiff1d(train, folds.single))
-    assert folds.fold_of.max() < 5
+    nodes, single = folds.labels.nodes, folds.labels.single
+    np.testing.assert_array_equal(single, task.train[first])
+    np.testing.assert_array_equal(np.sort(nodes), np.setdiff1d(train, single))
+    assert folds.labels.folds.max() < 5
     one_each = [np.flatnonzero(task.labels == k)[0] for k in range(3)]
-    single = Task.of(task.graph, task.features, task.labels, one_each)
-    held = held_out([Parrot()], single)
+    few = Task.of(task.graph, task.features, task.labels, one_each)
+    held = held_out([Parrot()], few)
     assert len(held.nodes) == 0
-    np.testing.assert_array_equal(held.single, single.train)
+    np.testing.assert_array_equal(held.single, few.train)
 
 
 @pytest.mark.parametrize("folds", [2, 5])

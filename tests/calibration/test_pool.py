@@ -28,7 +28,6 @@ from nodecopy.classifiers import (
 from nodecopy.data.kernel_map import KernelMap
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.metrics import negative_log_likelihood
 from tests.problems import true_labels
 
 WEAK = TemperatureScaling(0.0, 100.0)
@@ -80,20 +79,6 @@ def test_weights_are_a_maximum_of_the_posterior() -> None:
         other = best + rng.normal(scale=0.01, size=3)
         other = np.abs(other) / np.abs(other).sum()
         assert score(other) <= score(best) + 1e-9
-
-
-def test_a_pool_is_no_worse_than_its_parts_on_many_labels() -> None:
-    p, y = sample(5000)
-    noisy = Temperature(2.0).apply(
-        0.5 * p + 0.5 * np.random.default_rng(1).dirichlet(np.ones(4), 5000)
-    )
-    parts = np.stack([Temperature(2.0).apply(p), noisy])
-    held = HeldOut(np.arange(5000), y, parts, np.arange(5000) % 5)
-    pool = fit_pool(held, np.ones(2), [TemperatureScaling()] * 2, TemperatureScaling()).pool
-    pooled = negative_log_likelihood(pool.apply(parts), y)
-    assert all(pooled < negative_log_likelihood(part, y) for part in parts)
-    assert pool.weights[0] > 0.9
-    assert sum(pool.weights) == pytest.approx(1)
 
 
 def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:

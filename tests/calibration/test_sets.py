@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy.calibration import Temperature, fit_sets
-from nodecopy.errors import ModelError
 from nodecopy.rng import stream
 
 
@@ -71,10 +70,3 @@ def test_sets_grow_with_coverage_and_hold_the_most_probable_class(
     small, large = (fitted.sets(p, level) for level in sorted((one, other)))
     assert np.all(large >= small)
     assert np.all(small[np.arange(60), p.argmax(1)])
-
-
-@pytest.mark.parametrize("asked", [0.0, 1.0, 90, float("nan")])
-def test_a_coverage_that_is_no_share_is_refused(asked: float) -> None:
-    p, y = sample(10, "bad")
-    with pytest.raises(ModelError, match="coverage must be a number between 0 and 1; got"):
-        fit_sets(p, y, p).sets(p, asked)

@@ -7,13 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.calibration import (
-    Component,
-    Pool,
-    StackedClassifier,
-    Temperature,
-    TemperatureScaling,
-)
+from nodecopy.calibration import Component, Pool, StackedClassifier, Temperature, TemperatureScaling
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph

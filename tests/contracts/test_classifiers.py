@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
@@ -38,13 +35,12 @@ from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.presets import best
 from nodecopy.progress import Progress
 from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
-from tests.modules import Sage, Weighted
+from tests.modules import Sage
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=60)
@@ -169,42 +165,6 @@ def test_given_probabilities_apply_to_no_other_graph(task: Task) -> None:
     stack = StackedClassifier((Component(GivenProbabilities(np.full((90, 3), 1 / 3))),))
     with pytest.raises(ModelError, match="GivenProbabilities cannot be applied to another graph"):
         stack.fit(task).predict(task.graph, task.features)
-
-
-def test_a_network_that_does_not_use_edge_weights_warns_of_it(task: Task) -> None:
-    heavy = np.linspace(1, 2, task.graph.num_edges)
-    graph = Graph.from_edges(task.graph.num_nodes, task.graph.edges(), heavy)
-    weighted = dataclasses.replace(task, graph=graph)
-    short = TrainConfig(epochs=2)
-    schedule = OnlineSchedule(pretraining=1, epochs=3, collect=1)
-    attentive: list[NodeClassifier] = [
-        GATClassifier(training=short),
-        BayesianGCN(n_zeta=1, n_weights=1, network=GAT(), weights=MCDropout(short)),
-        BayesianGCN(base=LabelPropagation(), network=GAT(), n_zeta=1, weights=MCDropout(short)),
-        BayesianGCN(network=GAT(), schedule=schedule),
-        NetworkClassifier(TorchNetwork(Sage), short),
-        BayesianGCN(n_zeta=1, network=TorchNetwork(Sage), weights=MCDropout(short)),
-    ]
-    for classifier in attentive:
-        name = "TorchNetwork" if "Sage" in repr(classifier) else "GAT"
-        with pytest.warns(UserWarning, match=f"{name} does not use the edge weights") as warned:
-            classifier.fit(weighted)
-        assert len(warned) == 1
-        classifier.fit(task)  # warnings are errors: there is none
-    GCNClassifier(training=short).fit(weighted)
-    NetworkClassifier(TorchNetwork(Weighted), short).fit(weighted)
-
-
-def test_an_estimator_that_takes_dense_features_only_gets_them(task: Task) -> None:
-    assert sp.issparse(task.features)
-    dense = dataclasses.replace(task, features=task.features.toarray())
-    for estimator in (GaussianNB(), make_pipeline(StandardScaler(), LogisticRegression())):
-        np.testing.assert_array_equal(
-            FeatureClassifier(estimator).fit(task).probabilities,
-            FeatureClassifier(estimator).fit(dense).probabilities,
-        )
-    with pytest.raises(ValueError, match="n_neighbors"):
-        FeatureClassifier(KNeighborsClassifier(99)).fit(dense)
 
 
 def test_given_probabilities_are_checked(task: Task) -> None:

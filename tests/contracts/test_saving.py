@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from nodecopy import saving
-from nodecopy.calibration import Component, HeldOut, Pool, SeenEdges, Temperature, View
+from nodecopy.calibration import Component, HeldOut, Pool, Temperature, View
 from nodecopy.classifiers import (
     DiffusionClassifier,
     FittedNetwork,
@@ -64,17 +64,10 @@ def arguments(name: str) -> tuple[Any, ...]:
         ),
         "FittedKernelMap": (p[0], p[0] + 1, no_nodes, p[:0], p, p),
         "FittedNetwork": (samples, Computing(), p.astype(np.float32)),
-        "FittedPart": (no_nodes, 0.5, Posterior.undivided(p)),
         "FittedPlaces": (20, p, p),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
-        "FittedStack": (
-            (given,),
-            held_out,
-            Pool((1.0,), (one,), one),
-            p[:0],
-            SeenEdges(None, (View(),)),
-        ),
+        "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
         FittedTables.__name__: (
             no_nodes,
             False,
@@ -89,7 +82,6 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
-        "SeenEdges": (None, (View(True), View(kind="pays")), ("pays", "calls")),
         "SavedClassifier": (state, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),

@@ -247,23 +247,6 @@ def test_members_depend_on_themselves_alone(case: Case) -> None:
     assert not torch.equal(together.weights["w1"][-1], backwards.weights["w1"][0])
 
 
-@every_posterior
-def test_the_numbers_of_the_nodes_play_no_part(case: Case) -> None:
-    """Dropout masks are named by node, so the network has none here."""
-    network, task = GCN(hidden=(5,), dropout=0.0), TASKS[0]
-    place = np.random.default_rng(0).permutation(task.graph.num_nodes)
-    order = np.argsort(place)
-    moved = Task.of(
-        Graph.from_edges(len(place), place[task.graph.edges()]),
-        task.features[order],
-        task.labels[order],
-        place[task.train],
-    )
-    here = short(case).fit(network, task, [task.graph], [3], 2)
-    there = short(case).fit(network, moved, [moved.graph], [3], 2)
-    assert_same(here, there)
-
-
 class Module(torch.nn.Module):
     """A network of torch: a linear layer of summed neighbours, with a buffer and a frozen scale."""
 

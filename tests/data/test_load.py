@@ -25,7 +25,6 @@ def test_counts(name):
     counts = data.num_nodes, graph.num_edges, data.num_features, data.features.nnz
     counts += data.num_classes, len(train), int((labels < 0).sum()), int((graph.degrees == 0).sum())
     assert (*counts, round(graph.homophily(labels), 3)) == COUNTS[name]
-    assert graph.num_self_loops == 0
     assert not graph.directed
     np.testing.assert_array_equal(train, np.arange(len(train)))
     np.testing.assert_array_equal(val, np.arange(len(train), len(train) + 500))

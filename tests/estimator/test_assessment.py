@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.calibration import estimate_accuracy
 from nodecopy.data import planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.estimator.assessment import class_share_warnings
-from nodecopy.graph import Graph
 from tests.problems import short_gcn
 
 N = 300
@@ -45,16 +42,6 @@ def clf() -> NodeCopyClassifier:
     y = labels_of(KNOWN)
     y[WRONG] = NAMES[(FULL.labels[WRONG] + 1) % 3]
     return NodeCopyClassifier("fast", random_state=0).fit(FULL.graph, FULL.features, y)
-
-
-@settings(max_examples=40)
-@given(coverage=st.floats(0.001, 0.999), more=st.floats(0, 0.999))
-def test_a_set_holds_what_is_predicted_and_grows_with_coverage(clf, coverage, more):
-    sets = clf.predict_set(coverage)
-    assert sets.shape == (N, 3)
-    assert sets.dtype == bool
-    assert np.all(sets[np.arange(N), np.searchsorted(clf.classes_, clf.predict())])
-    assert np.all(sets <= clf.predict_set(max(coverage, more)))
 
 
 def test_sets_hold_the_truth_about_as_often_as_asked_and_can_be_had_of_some_nodes(clf):
@@ -136,15 +123,6 @@ def test_everything_survives_a_file(clf, tmp_path: Path):
     np.testing.assert_array_equal(loaded.predict_set(0.8), clf.predict_set(0.8))
     assert loaded.estimated_accuracy() == clf.estimated_accuracy()
     assert loaded.suspect_labels() == clf.suspect_labels()
-
-
-def test_sets_of_a_grown_graph(clf):
-    edges = [*FULL.graph.edges().tolist(), [N, 0], [N, 1]]
-    grown, features = Graph.from_edges(N + 1, edges), FULL.features[[*range(N), 0]]
-    p = clf.posterior_on(grown, features).probabilities
-    sets = clf.assessment().sets.sets(p, 0.9)
-    assert sets.shape == (N + 1, 3)
-    assert sets[np.arange(N + 1), p.argmax(1)].all()
 
 
 USES: list[Callable[[NodeCopyClassifier], object]] = [

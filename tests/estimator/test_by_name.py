@@ -103,24 +103,6 @@ def test_classes_of_a_dataset_keep_their_order_and_those_without_a_label_are_lef
     assert clf.add_labels({3: "green"}).classes_.tolist() == ["blue", "green", "red"]
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ({"zoe": "red"}, "y does not name nodes of the graph: it has 'zoe', the nodes are 'ann'"),
-        ({"ann": "red"}, "at least two classes are needed"),
-        ({}, "every label is unknown"),
-    ],
-)
-def test_labels_by_name_that_cannot_be_are_refused(table, y, message):
-    with pytest.raises(ValueError, match=message):
-        fitted(table, y=y)
-
-
-def test_tables_without_labels_are_refused(table, tmp_path: Path):
-    with pytest.raises(ModelError, match="every label is unknown"):
-        fitted(read_tables(tmp_path / "e.csv", None, tmp_path / "f.csv"))
-
-
 def test_names_go_in_and_come_out(table, tmp_path: Path):
     graph = nx.Graph(EDGES)
     adjacency = nx.to_numpy_array(graph, nodelist=IDS)

@@ -12,7 +12,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.errors import GraphError
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import Graph
 from nodecopy.presets import best
 from tests.problems import make_task, true_labels
 
@@ -98,9 +98,3 @@ def test_direction_tells_classes_that_cite_each_other_in_turn() -> None:
         for graph in (cites.symmetrise(), cites)
     )
     assert directed > both_ways + 0.1
-
-
-def test_a_graph_of_kinds_is_that_of_the_mapping(of_kinds: NodeCopyClassifier) -> None:
-    np.testing.assert_array_equal(
-        fitted(join_kinds(KINDS)).predict_proba(), of_kinds.predict_proba()
-    )

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from nodecopy import BayesianGCN, NodeCopyClassifier, TrainConfig
-from nodecopy.calibration import Component, FittedStack, StackedClassifier
+from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import GCNClassifier
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.task import Task
@@ -83,23 +82,6 @@ def test_paper_is_the_paper_to_the_letter() -> None:
     np.testing.assert_array_equal(clf.posterior_.entropy, expected.posterior.entropy)
     np.testing.assert_array_equal(clf.base_proba_, expected.base_probabilities)
     assert clf.held_out_ is None
-
-
-def test_the_default_labels_explains_and_keeps_what_it_held_out() -> None:
-    clf = fitted()
-    assert isinstance(clf.model_, FittedStack)
-    test = np.setdiff1d(np.arange(90), TASK.train)
-    assert clf.score(test, TRUTH[test]) > 0.6
-    result = clf.uncertainty()
-    np.testing.assert_array_equal(result.probabilities, clf.predict_proba())
-    entropy = -(result.probabilities * np.log(result.probabilities)).sum(1)
-    np.testing.assert_allclose(result.entropy, entropy)
-    held = clf.held_out_
-    assert held is not None
-    assert sorted(held.nodes) == sorted(TASK.train)
-    assert len(clf.graphs_) == 10
-    assert clf.base_proba_.shape == (90, 3)
-    assert clone(clf).get_params() == clf.get_params()
 
 
 def test_what_a_method_does_not_have_is_not_there() -> None:

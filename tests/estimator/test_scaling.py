@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodecopy import BayesianGCN, NodeCopyClassifier
-from nodecopy.classifiers import LabelPropagation
-from nodecopy.data.task import Task
+from nodecopy import NodeCopyClassifier
 from nodecopy.estimator.scaling import scaling_of
 from nodecopy.graph import Graph
 from tests.problems import make_task, short_gcn, true_labels
@@ -53,13 +49,6 @@ def test_marks_and_sparse_features_have_no_units(features, rows):
     assert found.rows == rows
 
 
-def test_sparse_features_can_be_standardised_if_asked():
-    dense, sparse = (
-        scaling_of(x, "columns").apply(ALONE, x) for x in (COUNTS, sp.csr_array(COUNTS))
-    )
-    np.testing.assert_array_equal(dense, sparse)
-
-
 def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     task = make_task()
     y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
@@ -73,33 +62,3 @@ def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     loaded = NodeCopyClassifier.load(tmp_path / "model")
     part = loaded.posterior_on(task.graph, units).probabilities
     np.testing.assert_array_equal(part, other.predict_proba())
-
-
-@pytest.mark.parametrize("normalise", ["auto", "rows", "none"])
-def test_dense_features_that_are_mostly_zero_are_kept_sparse(normalise, monkeypatch):
-    task = make_task()
-    y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
-    marks = (task.features.toarray() > 0).astype(np.float32)
-    seen = []
-    make = Task.of.__func__
-
-    def noted(cls, graph, features, *rest, **more):
-        seen.append(features)
-        return make(cls, graph, features, *rest, **more)
-
-    monkeypatch.setattr(Task, "of", classmethod(noted))
-    made = [
-        NodeCopyClassifier(
-            short_gcn(20, 2, 2, base=LabelPropagation()), normalise=normalise, random_state=0
-        ).fit(task.graph, features, y)
-        for features in (marks, sp.csr_array(marks), marks + np.float32(0.5))
-    ]
-    assert [sp.issparse(features) for features in seen] == [True, True, False]
-    np.testing.assert_array_equal(made[0].predict_proba(), made[1].predict_proba())
-    for features in (marks, sp.csr_array(marks)):
-        there = made[0].posterior_on(task.graph, features).probabilities
-        np.testing.assert_array_equal(there, made[0].predict_proba())
-    monkeypatch.undo()
-    dense = dataclasses.replace(task, features=task.features.toarray())
-    answers = [BayesianGCN(n_zeta=2).fit(one).probabilities for one in (task, dense)]
-    np.testing.assert_allclose(*answers, atol=1e-5)

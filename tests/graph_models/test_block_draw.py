@@ -7,13 +7,8 @@ import pytest
 from scipy import stats
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.donors import class_sets
-from nodecopy.graph_models.mmsbm import (
-    block_draw,
-    distinct_numbers,
-    pair_across,
-    pair_within,
-)
+from nodecopy.graph_models.copying import class_sets
+from nodecopy.graph_models.mmsbm import block_draw, pair_across, pair_within
 
 COMMUNITIES = np.array([0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 1, 4])  # nobody in 3, one each in 2 and 4
 STRENGTHS = np.array([0.3, 0.8, 0.5, 0.5, 0.9])
@@ -26,22 +21,8 @@ def pair_probabilities() -> np.ndarray:
     return np.where(same, STRENGTHS[COMMUNITIES], DELTA)
 
 
-def naive_block_draw(rng: np.random.Generator) -> Graph:
-    """The loop over all pairs that `block_draw` avoids."""
-    upper = np.triu(rng.random((len(COMMUNITIES),) * 2) < pair_probabilities(), 1)
-    return Graph.from_edges(len(COMMUNITIES), np.argwhere(upper))
-
-
 def adjacency(graph: Graph) -> np.ndarray:
     return graph.to_scipy().toarray()
-
-
-def block_counts(graph: Graph) -> np.ndarray:
-    """Edges between communities [K, K], upper triangle."""
-    counts = np.zeros((len(STRENGTHS),) * 2, int)
-    ends = np.sort(COMMUNITIES[graph.edges()], axis=1)
-    np.add.at(counts, tuple(ends.T), 1)
-    return counts
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +52,6 @@ def test_numbers_across_blocks_are_the_pairs_of_different_communities() -> None:
     assert in_order(sets.nodes[pair_across(sets, np.arange(len(expected)))]) == expected
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
-def test_distinct_numbers_are_a_uniform_subset(count: int) -> None:
-    rng = np.random.default_rng(count)
-    subsets = list(combinations(range(5), count))
-    drawn = [tuple(distinct_numbers(5, count, rng).tolist()) for _ in range(3000)]
-    seen = [drawn.count(subset) for subset in subsets]
-    assert sum(seen) == 3000
-    if len(subsets) > 1:
-        assert stats.chisquare(seen).pvalue > 1e-3
-
-
 def test_every_pair_has_its_probability(draws: list[Graph]) -> None:
     total = sum(adjacency(graph) for graph in draws)
     p = pair_probabilities()
@@ -89,19 +59,6 @@ def test_every_pair_has_its_probability(draws: list[Graph]) -> None:
     z = (total - len(draws) * p)[pairs] / np.sqrt(len(draws) * p * (1 - p))[pairs]
     assert np.abs(z).max() < 4.5
     assert stats.chi2.sf((z**2).sum(), len(z)) > 1e-3
-
-
-def test_counts_per_block_have_the_law_of_the_naive_draw(draws: list[Graph]) -> None:
-    rng = np.random.default_rng(1)
-    ours = [block_counts(graph) for graph in draws]
-    naive = [block_counts(naive_block_draw(rng)) for _ in draws]
-    for block in zip(*np.triu_indices(len(STRENGTHS)), strict=True):
-        a = np.array([counts[block] for counts in ours])
-        b = np.array([counts[block] for counts in naive])
-        table = np.array([np.bincount(x, minlength=max(a.max(), b.max()) + 1) for x in (a, b)])
-        table = table[:, table.sum(0) >= 10]  # rare counts are too few for the test
-        if table.shape[1] > 1:
-            assert stats.chi2_contingency(table).pvalue > 1e-4, block
 
 
 def test_sure_edges_and_sure_gaps() -> None:

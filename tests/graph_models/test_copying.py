@@ -1,29 +1,34 @@
-"""Equation 5: a row stays or becomes its donor's; and the law of the graphs that come of it."""
+"""Equations 3 to 5: donors, rows that stay or are copied, and the law of the graphs."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, NodeCopying, SampledGraphs
-from nodecopy.graph_models.copied import Construction
+from nodecopy.graph_models.copying import ClassSets, class_sets
+from nodecopy.rng import stream
 
 # Two classes of four; edges within and between; node 7 is isolated.
 EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (0, 6)]
 LABELS = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+DONOR_LABELS = [2, 0, 2, 0, 0, 3, 2]  # class 1 is empty, class 3 has one node
 GRAPH = Graph.from_edges(8, EDGES)
 A = GRAPH.to_scipy().toarray()
 
 
-def small_task(graph: Graph = GRAPH) -> Task:
-    return Task.of(graph, np.eye(8, dtype=np.float32), LABELS, [0, 4])
+def small_task() -> Task:
+    return Task.of(GRAPH, np.eye(8, dtype=np.float32), LABELS, [0, 4])
 
 
-def posterior(epsilon: float, construction: Construction = "union") -> CopyingPosterior:
-    return NodeCopying(epsilon, construction).fit(small_task(), np.eye(2)[LABELS], seed=0)
+def posterior(epsilon: float) -> CopyingPosterior:
+    return NodeCopying(epsilon).fit(small_task(), np.eye(2)[LABELS], seed=0)
 
 
 def received(epsilon: float) -> np.ndarray:
@@ -59,21 +64,6 @@ def test_graphs_of_one_zeta_share_it_and_differ_in_what_stays() -> None:
     assert not np.array_equal(zeta, model.zeta(seed=3, v=3))
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0])  # 1 gives the observed graph
-@pytest.mark.parametrize("construction", ["union", "sum", "row"])
-def test_constructions_are_what_they_say(construction: Construction, epsilon: float) -> None:
-    for draw in range(10):
-        model = posterior(epsilon, construction)
-        copied = A[model.source(1, draw, 0)]
-        expected = {
-            "row": copied,
-            "sum": copied + copied.T,
-            "union": np.maximum(copied, copied.T) * (1 - np.eye(8)),
-        }[construction]
-        assert np.array_equal(model.graph(1, draw, 0).built.to_scipy().toarray(), expected)
-        assert epsilon < 1.0 or np.array_equal(copied, A)
-
-
 def test_sampled_graphs_are_numbered_by_zeta_then_graph() -> None:
     model = posterior(0.5)
     graphs = SampledGraphs(model, seed=4, n_zeta=3, n_graphs=2)
@@ -87,17 +77,47 @@ def test_sampled_graphs_are_numbered_by_zeta_then_graph() -> None:
             graphs[outside]
 
 
-def test_directed_graphs_are_copied_row_by_row_only() -> None:
-    directed = small_task(Graph.from_edges(8, EDGES, directed=True))
-    for construction in ("union", "sum"):
-        with pytest.raises(ModelError, match="needs an undirected graph.*symmetrise"):
-            NodeCopying(construction=construction).fit(directed, np.eye(2)[LABELS], 0)
-    rows = NodeCopying(1.0, "row").fit(directed, np.eye(2)[LABELS], 0).graph(0, 0, 0).built
-    assert rows == directed.graph
-
-
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="epsilon .* 1.1"):
         NodeCopying(1.1)
-    with pytest.raises(ModelError, match="'onion'; did you mean 'union'"):
-        NodeCopying(construction="onion")
+
+
+@pytest.fixture
+def sets() -> ClassSets:
+    return class_sets(DONOR_LABELS, num_classes=4)
+
+
+def test_class_sets_are_those_of_equation_3(sets: ClassSets) -> None:
+    result = [sets.nodes[a:b].tolist() for a, b in itertools.pairwise(sets.starts.tolist())]
+    assert result == [[1, 3, 4], [], [0, 2, 6], [5]]
+    assert sets.sizes.tolist() == [3, 0, 3, 1]
+    labels = stream(0, "labels").integers(0, 40_000, 500)
+    many = class_sets(labels, num_classes=40_000)
+    assert many.nodes.tolist() == sorted(range(500), key=lambda node: labels[node])
+
+
+def test_every_donor_is_uniform_over_its_class_and_independent(sets: ClassSets) -> None:
+    rng = stream(1, "zeta")
+    draws = np.stack([sets.sample(rng) for _ in range(9000)])  # [9000, N]
+    labels = np.array(DONOR_LABELS)
+    assert np.array_equal(labels[draws], np.broadcast_to(labels, draws.shape))
+    for node in (0, 1, 2, 3, 4, 6):
+        class_set = np.flatnonzero(labels == labels[node])
+        counts = np.bincount(draws[:, node], minlength=7)[class_set]
+        assert chisquare(counts).pvalue > 1e-3
+    for first, second in ((0, 2), (0, 1), (3, 4)):  # of one class, of two, neighbours in order
+        pairs = np.unique(draws[:, [first, second]], axis=0, return_counts=True)[1]
+        assert len(pairs) == 9
+        assert chisquare(pairs).pvalue > 1e-3
+
+
+def test_nodes_of_equal_probabilities_are_set_apart(task: Task) -> None:
+    p = np.eye(3)[np.arange(90) % 3].astype(float)
+    p[:10] = 1 / 3
+    assert (
+        NodeCopying().fit(task, p, 0).donors.labels[:10].tolist() == [0] * 10
+    )  # where a tie falls
+    zeta = NodeCopying(set_apart=True).fit(task, p, 0).zeta(0, 0)
+    assert np.array_equal(p.argmax(1)[zeta][10:], p.argmax(1)[10:])  # the most probable class
+    assert set(zeta[:10]) <= set(range(10))
+    assert not set(zeta[10:]) & set(range(10))

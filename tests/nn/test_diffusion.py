@@ -20,9 +20,7 @@ from tests.problems import make_task
 TASK = make_task()
 RNG = np.random.default_rng(3)
 WEIGHTED = Graph.from_edges(90, TASK.graph.edges(), RNG.random(TASK.graph.num_edges) + 0.1)
-DIRECTED = Graph.from_edges(90, RNG.integers(0, 90, (300, 2)), directed=True)
-COPIED = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90), "union")
-ROWS = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90), "row")
+COPIED = CopiedGraph(TASK.graph, RNG.integers(0, 90, 90))
 
 
 def laid_out(network: Diffusion, *readings: Reading, memory: int | None = None) -> list[Diffused]:
@@ -47,7 +45,7 @@ def unit_features() -> np.ndarray:
     return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
 
 
-@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
+@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, COPIED])
 @pytest.mark.parametrize("network", [Diffusion(), Diffusion(0.2, 3)])
 @pytest.mark.parametrize("count", [4, 60])  # fewer and more than there are features
 def test_rows_and_products_are_those_of_the_dense_formula(
@@ -63,7 +61,7 @@ def test_rows_and_products_are_those_of_the_dense_formula(
     np.testing.assert_allclose(some.times(w)[0], (expected @ w[0].numpy())[nodes], atol=1e-4)
 
 
-@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, DIRECTED, COPIED, ROWS])
+@pytest.mark.parametrize("graph", [TASK.graph, WEIGHTED, COPIED])
 def test_products_with_many_rows_are_those_of_the_rows(
     graph: Graph | CopiedGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,9 +116,9 @@ def test_coefficients_add_up_to_one_and_alpha_one_keeps_the_features() -> None:
     np.testing.assert_allclose(alone.rows[0], unit_features(), atol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{"alpha": -0.1}, {"alpha": (0.1, 1.5)}, {"alpha": ()}])
+@pytest.mark.parametrize("settings", [{"alpha": -0.1}, {"alpha": (0.1, 1.5)}])
 def test_alpha_is_a_probability(settings: dict[str, object]) -> None:
-    with pytest.raises(ModelError, match="alpha must be from 0 to 1; got"):
+    with pytest.raises(ModelError, match="alpha must be from 0 to 1"):
         Diffusion(**settings)
     with pytest.raises(ModelError, match="hops must be .* got -1"):
         Diffusion(hops=-1)

@@ -73,15 +73,6 @@ def state(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def test_early_stopping_keeps_the_statistics_of_the_weights_it_keeps(task: Task) -> None:
-    stopping = TrainConfig(epochs=60, learning_rate=0.05, patience=5)
-    stopped = train(NETWORK, task, [task.graph], [1], stopping)
-    epochs = int(stopped.weights["fixed:norm.num_batches_tracked"][0])
-    assert 0 < epochs < 60
-    again = TrainConfig(epochs=epochs, learning_rate=0.05)
-    assert same(stopped, train(NETWORK, task, [task.graph], [1], again))
-
-
 class FunctionalDropout(nn.Module):
     """Dropout as PyTorch Geometric's layers have it, and a statistic that is assigned again."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_a_linear_gcn_follows_adam_computed_by_hand(task: Task) -> None:
     assert GAT().decayed("w1")
     network = GCN(hidden=(), dropout=0.0)
     config = TrainConfig(epochs=3, learning_rate=0.05, weight_decay=0.1)
-    start = train(network, task, [task.graph], [4], config.replace(epochs=0)).weights["w0"][0]
+    start = train(network, task, [task.graph], [4], replace(config, epochs=0)).weights["w0"][0]
     a = task.graph.to_scipy().toarray() + np.eye(90)
     root = np.diag(1 / np.sqrt(a.sum(1)))
     inputs = (root @ a @ root @ task.features.toarray())[task.train]
@@ -46,7 +46,7 @@ def test_a_linear_gcn_follows_adam_computed_by_hand(task: Task) -> None:
 def test_a_loss_that_is_not_a_number_names_member_and_epoch(task: Task) -> None:
     features = task.features.copy()
     features.data[:] = np.inf
-    broken = dataclasses.replace(task, features=features)
+    broken = replace(task, features=features)
     with pytest.raises(TrainingError, match=r"member 0 \(seed 8\) is nan at epoch 0"):
         train(GCN(), broken, [task.graph], [8], TrainConfig(epochs=2))
     with pytest.raises(ModelError, match="one task, graph and seed per member"):

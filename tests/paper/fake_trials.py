@@ -6,7 +6,6 @@ import os
 import resource
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from nodecopy.executors import opened
@@ -32,7 +31,6 @@ def quick(trial: Trial) -> TrialResult:
         nll=1 / 3,
         brier=0.1 + 0.2,
         ece_width=1e-300,
-        ece_mass=0.0,
         error_auroc=0.5,
         reliability=((None, None, 0), (0.1, 1 / 3, 7)),
         outcomes={"low": {"both_right": 0.25, "corrected": 0.75}},
@@ -68,10 +66,6 @@ def interrupted(trial: Trial) -> TrialResult:
     if trial.seed == BAD:
         raise KeyboardInterrupt
     return quick(trial)
-
-
-def of_another_version(trial: Trial) -> TrialResult:
-    return replace(quick(trial), versions={"numerics": "0"})
 
 
 def run_grid(

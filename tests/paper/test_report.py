@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.errors import InputError
-from nodecopy.paper.figures import draw, figure_1
+from nodecopy.paper.figures import figure_1
 from nodecopy.paper.report import write_report
 from nodecopy.paper.study import Study
 from nodecopy.paper.trial import Row
@@ -95,10 +95,3 @@ def test_a_degree_group_may_be_empty_in_every_trial() -> None:
     assert figure is not None
     assert "above the median" not in strings(figure.svg)
     assert figure_1(Study(rows), "fixed") is None
-
-
-def test_the_settings_of_others_are_left_alone() -> None:
-    matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
-    before = dict(matplotlib.rcParams)
-    draw("name", "title", "description", lambda figure: None)
-    assert dict(matplotlib.rcParams) == before

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import FormatError
 from nodecopy.executors import Serial
 from nodecopy.paper.runner import run_missing
 from nodecopy.paper.store import Store
@@ -56,13 +55,6 @@ def test_failures_are_noted_reported_and_tried_again(path: Path) -> None:
         again = run_missing(trials, store, Serial(), quick)
         assert (again.done, again.failures, store.failures()) == (1, (), [])
         assert store.rows() == make_rows(6)
-
-
-def test_results_of_another_version_of_the_code_are_refused(path: Path) -> None:
-    with Store.open(path) as store:
-        with pytest.raises(FormatError, match="install the same nodecopy"):
-            run_missing(make_trials(2), store, Serial(), fake_trials.of_another_version)
-        assert store.rows() == []
 
 
 def test_an_interrupt_keeps_what_is_stored(path: Path) -> None:

@@ -130,7 +130,7 @@ def test_copying_helps_where_classes_are_known(task: Task) -> None:
         ({"base": GCNClassifier}, "base must be"),
         ({"base": LogisticRegression()}, r"scikit-learn estimator: .*FeatureClassifier\(Logi"),
         ({"graph_model": "mmsbm"}, "graph_model must be .* got 'mmsbm'"),
-        ({"weights": MCDropout}, "weights must be .* MCDropout"),
+        ({"weights": MCDropout}, "weights must be .* None; got .*MCDropout"),
         ({"network": (16,)}, r"network must be .* got \(16,\)"),
         ({"n_zeta": 0}, "at least 1"),
     ],

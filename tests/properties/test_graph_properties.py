@@ -38,7 +38,7 @@ def graphs(draw: st.DrawFn, min_nodes: int = 0, directed: bool | None = None) ->
     """Draw a graph of any kind, or of the kind asked for."""
     num_nodes, pairs, weights = draw(edge_lists(min_nodes))
     kind = draw(st.booleans()) if directed is None else directed
-    return Graph.from_edges(num_nodes, pairs, weights, directed=kind, self_loops="keep")
+    return Graph.from_edges(num_nodes, pairs, weights, directed=kind)
 
 
 @st.composite
@@ -81,12 +81,11 @@ def naive_from_edges(
     weights: list[float] | None,
     *,
     directed: bool,
-    self_loops: str,
     duplicates: str,
 ) -> Reference:
     found: dict[tuple[int, int], list[float]] = {}
     for (u, v), w in zip(pairs, weights or [1.0] * len(pairs), strict=True):
-        if u == v and self_loops == "drop":
+        if u == v:
             continue
         found.setdefault((u, v) if directed or u <= v else (v, u), []).append(w)
     rows: Reference = [{} for _ in range(num_nodes)]
@@ -98,7 +97,7 @@ def naive_from_edges(
 
 
 def naive_symmetrise(rows: Reference, combine: Callable[[list[float]], float]) -> Reference:
-    """Combine the weights of the directions that exist, a loop being both directions."""
+    """Combine the weights of the directions that exist."""
     answer: Reference = [{} for _ in rows]
     for u in range(len(rows)):
         for v in range(len(rows)):
@@ -120,17 +119,15 @@ def naive_homophily(graph: Graph, labels: list[int]) -> float:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("self_loops", ["drop", "keep"])
 @pytest.mark.parametrize("duplicates", ["merge", "sum"])
 @thorough
 @given(edges=edge_lists())
 def test_from_edges_agrees_with_the_reference_under_every_policy(
     edges: tuple[int, Pairs, list[float] | None],
     directed: bool,
-    self_loops: Any,
     duplicates: Any,
 ) -> None:
-    policies = {"directed": directed, "self_loops": self_loops, "duplicates": duplicates}
+    policies = {"directed": directed, "duplicates": duplicates}
     expected = naive_from_edges(*edges, **policies)
     graph = Graph.from_edges(*edges, **policies)
     assert reference_of(graph) == expected
@@ -146,8 +143,7 @@ def test_edges_and_back(graph: Graph) -> None:
     assert len(pairs) == graph.num_edges
     rows = reference_of(graph)
     weights = None if graph.weights is None else [rows[u][v] for u, v in pairs.tolist()]
-    policies = {"directed": graph.directed, "self_loops": "keep"}
-    assert Graph.from_edges(graph.num_nodes, pairs, weights, **policies) == graph
+    assert Graph.from_edges(graph.num_nodes, pairs, weights, directed=graph.directed) == graph
 
 
 @thorough
@@ -155,7 +151,7 @@ def test_edges_and_back(graph: Graph) -> None:
 def test_scipy_and_back(graph: Graph) -> None:
     # An explicit zero of a matrix is no edge, so weights of 0 are moved away first.
     weights = None if graph.weights is None else graph.weights + 10
-    graph = Graph(graph.indptr, graph.indices, weights, graph.directed).without_self_loops()
+    graph = Graph(graph.indptr, graph.indices, weights, graph.directed)
     again = Graph.from_scipy(
         graph.to_scipy().tocsc(), directed=graph.directed, weighted=graph.weights is not None
     )
@@ -164,26 +160,6 @@ def test_scipy_and_back(graph: Graph) -> None:
     assert dense.tolist() == [
         [row.get(v, 0.0) for v in range(graph.num_nodes)] for row in reference_of(graph)
     ]
-
-
-@thorough
-@given(graph=graphs(), data=st.data())
-def test_renaming_the_nodes_commutes_with_every_operation(
-    graph: Graph, data: st.DataObject
-) -> None:
-    order = data.draw(st.permutations(range(graph.num_nodes)))
-    place = np.argsort(np.array(order, np.int64))  # node j of graph is node place[j] of moved
-    moved = graph.induced(order)
-    assert moved.num_edges == graph.num_edges
-    assert moved.degrees.tolist() == graph.degrees[order].tolist()
-    assert moved.strengths().tolist() == graph.strengths()[order].tolist()
-    assert moved.transpose() == graph.transpose().induced(order)
-    assert moved.without_self_loops() == graph.without_self_loops().induced(order)
-    for combine in ("union", "sum"):
-        assert moved.symmetrise(combine) == graph.symmetrise(combine).induced(order)
-    nodes = data.draw(some_nodes(graph))
-    taken, moved_taken = rows_of(graph.take_rows(nodes)), rows_of(moved.take_rows(place[nodes]))
-    assert [{order[v]: w for v, w in row.items()} for row in moved_taken] == taken
 
 
 @thorough
@@ -196,19 +172,6 @@ def test_take_rows_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> N
     assert (taken.weights is None) == (graph.weights is None)
     for node in nodes:
         assert graph.neighbours(node).tolist() == sorted(rows[node])
-
-
-@thorough
-@given(graph=graphs(min_nodes=1), data=st.data())
-def test_with_rows_agrees_with_the_reference(graph: Graph, data: st.DataObject) -> None:
-    size = graph.num_nodes
-    source = data.draw(st.lists(st.integers(0, size - 1), min_size=size, max_size=size))
-    copied = graph.with_rows(source)
-    assert copied.directed
-    assert_valid(copied)
-    rows = reference_of(graph)
-    assert reference_of(copied) == [rows[j] for j in source]
-    assert reference_of(graph.with_rows(range(size))) == rows
 
 
 @thorough
@@ -256,16 +219,8 @@ def test_counts_homophily_and_the_transpose_agree_with_the_reference(
     assert reference_of(flipped) == [
         {u: rows[u][v] for u in range(size) if v in rows[u]} for v in range(size)
     ]
-    loops = sum(u in row for u, row in enumerate(rows))
-    assert graph.num_self_loops == loops
     assert graph.degrees.tolist() == [len(row) for row in rows]
     assert graph.strengths().tolist() == [sum(row.values()) for row in rows]
-    bare = graph.without_self_loops()
-    assert_valid(bare)
-    assert bare.num_edges == graph.num_edges - loops
-    assert reference_of(bare) == [
-        {v: w for v, w in row.items() if v != u} for u, row in enumerate(rows)
-    ]
 
 
 @thorough

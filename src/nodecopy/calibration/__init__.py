@@ -14,12 +14,7 @@ from nodecopy.calibration.held_out import HeldOut, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
 from nodecopy.calibration.pool import NestedPool, Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
-from nodecopy.calibration.stacked import (
-    FittedPart,
-    FittedStack,
-    SeenEdges,
-    StackedClassifier,
-)
+from nodecopy.calibration.stacked import FittedStack, StackedClassifier
 from nodecopy.calibration.temperature import Temperature, TemperatureScaling
 
 __all__ = [
@@ -28,13 +23,11 @@ __all__ = [
     "Component",
     "EstimatedAccuracy",
     "FittedCalibrator",
-    "FittedPart",
     "FittedStack",
     "HeldOut",
     "NestedPool",
     "Pool",
     "PredictionSets",
-    "SeenEdges",
     "StackedClassifier",
     "SuspectLabels",
     "Temperature",

@@ -90,27 +90,16 @@ class Component:
         """Which edges it sees."""
         return View(self.reliable, self.kind)
 
-    @property
-    def at_once(self) -> bool:
-        """Whether it is fitted to all labels and to the folds at once."""
-        return self.in_folds is None
-
     def check_start(self, earlier: Sequence[Component]) -> None:
         """Raise ModelError if it starts from what the earlier components do not have."""
-        number = len(earlier)
-        if self.on is None:
-            return
-        if self.on == "pool":
-            possible = any(one.count > 0 for one in earlier)
-        else:
-            possible = isinstance(self.on, int) and 0 <= self.on < number
-        if not possible:
+        number, name = len(earlier), type(self.classifier).__name__
+        pool = ["pool"] if any(one.count > 0 for one in earlier) else []
+        if self.on not in (None, *range(number), *pool):
             raise ModelError(
                 f"component {number} must be on the number of an earlier one, or on the 'pool' of "
                 f"those before it that have a positive count; got {shown(self.on)}"
             )
-        if not isinstance(self.classifier, Refiner):
-            name = type(self.classifier).__name__
+        if self.on is not None and not isinstance(self.classifier, Refiner):
             raise ModelError(f"component {number}, {name}, cannot start from another's fit")
 
 
@@ -186,16 +175,14 @@ class ComponentFits:
     ) -> Iterator[Component]:
         units = []
         for number, component in enumerate(components, len(self.full)):
-            if component.at_once:
-                units.append(_Unit(component.classifier, number, component.view, _ALL))
-                continue
-            cheap = component.in_folds or component.classifier
-            units.append(_Unit(component.classifier, number, component.view, _FULL))
-            units.append(_Unit(cheap, number, component.view, _FOLDS))
+            which = _ALL if component.in_folds is None else _FULL
+            units.append(_Unit(component.classifier, number, component.view, which))
+            if component.in_folds is not None:
+                units.append(_Unit(component.in_folds, number, component.view, _FOLDS))
         fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
         for component in components:
             full, *in_folds = next(fits)
-            if not component.at_once:
+            if component.in_folds is not None:
                 in_folds = list(next(fits))
             self.full.append(full)
             self._in_folds.append(in_folds)

@@ -13,14 +13,13 @@ all terms alike, and a class prior adds one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.calibration.calibrator import FittedCalibrator
-from nodecopy.calibration.held_out import HeldOut
 from nodecopy.classifiers import Fitted, Placement
 from nodecopy.data.kernel_map import FittedKernelMap
 from nodecopy.data.task import FeatureMatrix
@@ -31,8 +30,6 @@ from nodecopy.posterior import predicted_by
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
-# Labels, and labels times nodes, beyond which it is not computed what each label adds.
-_MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # The term of what all numeric columns add together, see `_by_column`.
 TOGETHER = -1
 
@@ -73,66 +70,53 @@ class Part(NamedTuple):
     probabilities: NDArray[np.floating]
 
 
+class Mixture(NamedTuple):
+    """A model on a graph, as components whose probabilities are added up.
+
+    Attributes:
+        parts: the components.
+        finish: p without and with the class prior, given p_mix [n, K].
+        kernel: replaces dense numeric columns, where there is one.
+    """
+
+    parts: list[Part]
+    finish: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    kernel: FittedKernelMap | None = None
+
+
 @runtime_checkable
 class Pooled(Protocol):
-    """A model that pools several components, as `FittedStack` does, which names the attributes."""
+    """A model that pools several components, as `FittedStack` does."""
 
-    features: FittedKernelMap | None
-    held_out: HeldOut
-    part: Any
-
-    def parts(
-        self,
-        graph: Graph,
-        features: FeatureMatrix,
-        nodes: NDArray[np.int64] | None,
-        labels: NDArray[np.int64] | None,
-    ) -> list[Part]:
-        """Return the components on a graph; arguments as those of `Surroundings`."""
-        ...
-
-    def finish(
-        self, mixture: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return p without and with the class prior, given p_mix [n, K]."""
+    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
+        """Return the components on the graph that they were fitted to."""
         ...
 
 
 class Leads:
-    """The leads of nodes of a graph.
+    """The leads of nodes.
 
     Args:
         model: the fitted model.
-        graph: the graph that it was fitted to, or another.
+        graph: the graph that it was fitted to.
         features: of its nodes, as the model sees them [N, D].
-        fitted_to: whether it is the graph that the model was fitted to.
     """
 
-    def __init__(
-        self, model: Fitted, graph: Graph, features: FeatureMatrix, *, fitted_to: bool
-    ) -> None:
+    def __init__(self, model: Fitted, graph: Graph, features: FeatureMatrix) -> None:
         self._features = features
-        self._pooled = model if isinstance(model, Pooled) else None
-        known = None if fitted_to else np.arange(len(model.probabilities))
-        if self._pooled is None:
-            self._parts = [part_of(model, 1.0, None, Surroundings(graph, features, known))]
-            return
-        if self._pooled.part is not None:
-            known = self._pooled.part.nodes
-        held_out = self._pooled.held_out
-        labels = np.concatenate([held_out.nodes, held_out.single])
-        few = 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / graph.num_nodes)
-        self._parts = self._pooled.parts(graph, features, known, labels if few else None)
+        if isinstance(model, Pooled):
+            self._mixture = model.mixture(graph, features)
+        else:
+            part = part_of(model, 1.0, None, Surroundings(graph, features))
+            self._mixture = Mixture([part], lambda p: (p, p))
 
     def of(self, numbers: Sequence[int]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
-        nodes, parts = np.array(numbers, np.int64), self._parts
+        nodes, parts = np.array(numbers, np.int64), self._mixture.parts
         each = [_calibrated(part, nodes) for part in parts]
         mixture = sum(part.weight * p for part, p in zip(parts, each, strict=True))
         assert isinstance(mixture, np.ndarray)  # a model has a component
-        pooled, final = mixture, mixture
-        if self._pooled is not None:
-            pooled, final = self._pooled.finish(mixture)
+        pooled, final = self._mixture.finish(mixture)
         order = np.argsort(-final, axis=1, kind="stable")[:, :2]
         leads: dict[int, Lead] = {}
         for a, b in np.unique(order, axis=0).tolist():
@@ -142,8 +126,8 @@ class Leads:
                 before, after, end = (p[at, a] - p[at, b] for p in (mixture, pooled, final))
                 scale = after / before if abs(before) > _LEAST else 1.0
                 terms, labels = _times(scale, terms), _times(scale, labels)
-                if self._pooled is not None and self._pooled.features is not None:
-                    terms = _by_column(self._pooled.features, self._features, int(nodes[at]), terms)
+                if self._mixture.kernel is not None:
+                    terms = _by_column(self._mixture.kernel, self._features, int(nodes[at]), terms)
                 terms["class prior", 0] = float(end - after)
                 two = float(final[at, a]), float(final[at, b])
                 leads[at] = Lead(a, b, two, terms, labels)
@@ -153,7 +137,7 @@ class Leads:
 def part_of(
     fitted: Fitted, weight: float, calibrator: FittedCalibrator | None, near: Surroundings
 ) -> Part:
-    """Return a component on a graph; one that it was not fitted to is predicted first."""
+    """Return a component on a graph; if it was fitted to a part, all nodes are predicted first."""
     p = fitted.probabilities
     if near.nodes is not None:
         p = predicted_by(fitted, near.graph, near.features, Placement(near.nodes)).probabilities

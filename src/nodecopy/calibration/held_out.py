@@ -56,34 +56,26 @@ class Folds:
     """Tasks that each hold out a part of the labels.
 
     Attributes:
-        nodes: the nodes whose label is held out once [n].
-        fold_of: in which fold [n].
-        truth: their labels [n].
-        single: labelled nodes whose label is the only one of its class [m].
+        labels: those that are held out, without predictions so far.
         tasks: one for each fold, without its labels.
         seeds: one for each fold.
-        num_classes: K.
     """
 
-    nodes: NDArray[np.int64]
-    fold_of: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    single: NDArray[np.int64]
+    labels: HeldOut
     tasks: tuple[Task, ...]
     seeds: tuple[int, ...]
-    num_classes: int
 
     def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
         """Collect what one classifier, fitted to every fold, predicts for held-out nodes [n, K]."""
-        predicted = np.full((len(self.nodes), self.num_classes), np.nan)
+        predicted = np.full(self.labels.probabilities.shape[1:], np.nan)
         for fold, fitted in enumerate(fits):
-            held = self.fold_of == fold
-            predicted[held] = np.asarray(fitted.probabilities)[self.nodes[held]]
+            held = self.labels.folds == fold
+            predicted[held] = np.asarray(fitted.probabilities)[self.labels.nodes[held]]
         return predicted
 
     def held_out(self, predictions: Sequence[NDArray[np.float64]]) -> HeldOut:
         """Put the predictions of several classifiers together."""
-        return HeldOut(self.nodes, self.truth, np.stack(predictions), self.fold_of, self.single)
+        return replace(self.labels, probabilities=np.stack(predictions))
 
 
 def make_folds(task: Task, folds: int, seed: int) -> Folds:
@@ -104,8 +96,9 @@ def make_folds(task: Task, folds: int, seed: int) -> Folds:
         shown.flags.writeable = False
         tasks.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
     seeds = tuple(child_seed(seed, "fold", fold) for fold in range(len(tasks)))
-    truth, single = task.labels[nodes], task.train[~several]
-    return Folds(nodes, fold_of, truth, single, tuple(tasks), seeds, task.num_classes)
+    nothing = np.zeros((0, len(nodes), task.num_classes))
+    held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, task.train[~several])
+    return Folds(held, tuple(tasks), seeds)
 
 
 def stratified_folds(

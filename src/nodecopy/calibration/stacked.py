@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.class_prior import class_factors, prior_shares, weighted
 from nodecopy.calibration.component import Component, ComponentFits, View, expand_kinds
-from nodecopy.calibration.evidence import Part, part_of
+from nodecopy.calibration.evidence import Mixture, part_of
 from nodecopy.calibration.held_out import HeldOut, make_folds
 from nodecopy.calibration.pool import Pool
 from nodecopy.calibration.temperature import TemperatureScaling
@@ -34,7 +34,7 @@ from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.executors import Executor, Serial
-from nodecopy.graph import Graph, Reach, RowGraph, align_kinds, reach
+from nodecopy.graph import Graph, RowGraph, align_kinds, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Surroundings
@@ -108,21 +108,13 @@ class StackedClassifier:
         if size is None:
             fitted, _ = self._fit(task, None, seed, unit, progress, executor)
         else:
-            part = _part(task, size, child_seed(seed, "part"))
+            nodes = _part(task, size, child_seed(seed, "part"))
             fitting, applying = stages(progress, [1, 1])
-            fitted, reliable = self._fit(task, part.nodes, seed, unit, fitting, executor)
+            fitted, reliable = self._fit(task, nodes, seed, unit, fitting, executor)
             at = Placement(memory=task.memory, executor=executor)
-            fitted = fitted.extended(part, (task.graph, reliable), task.features, at, applying)
+            fitted = fitted.extended(nodes, (task.graph, reliable), task.features, at, applying)
         first = next(iter(task.kinds), task.graph.num_nodes)
         return fitted if shares is None else fitted.with_shares(shares, first)
-
-    def with_folds(self, folds: int) -> StackedClassifier:
-        """Return the stack with the labels divided into so many folds; 0 holds out none."""
-        return replace(self, folds=folds)
-
-    def with_class_prior(self, prior: str | tuple[float, ...]) -> StackedClassifier:
-        """Return the stack with another class prior."""
-        return replace(self, class_prior=prior)
 
     def part_size(self, num_nodes: int) -> int | None:
         """Return how many nodes of a graph are fitted to; None for all.
@@ -172,56 +164,18 @@ class StackedClassifier:
                 progress(done + 1, len(components))
         held_out, nested = fits.pool()
         views = tuple(component.view for component in components)
-        edges = SeenEdges(reliability, views, tuple(task.graph.kinds))
         fitted = FittedStack(
-            tuple(fits.full), held_out, nested.pool, nested.held_out, edges, kernel, unit
+            tuple(fits.full),
+            views,
+            held_out,
+            nested.pool,
+            nested.held_out,
+            kinds=tuple(task.graph.kinds),
+            reliability=reliability,
+            features=kernel,
+            weight_unit=unit,
         )
         return fitted, reliable
-
-
-@savable
-@dataclass(frozen=True, eq=False)
-class SeenEdges:
-    """Which edges components see.
-
-    Attributes:
-        reliability: weighs edges; None leaves all as they are.
-        components: what each component sees [C].
-        kinds: names of the kinds of edges.
-    """
-
-    reliability: FittedReliability | None
-    components: tuple[View, ...]
-    kinds: tuple[str, ...] = ()
-
-    def weighted(self, graph: RowGraph, features: FeatureMatrix) -> RowGraph:
-        """Return the graph with every edge weighted by its reliability."""
-        if self.reliability is None:
-            return graph
-        return self.reliability.weighted(graph.built, features)
-
-
-@savable
-@dataclass(frozen=True, eq=False)
-class FittedPart:
-    """The part of a large graph that a stack was fitted to, and its predictions for all of it.
-
-    Attributes:
-        nodes: of the part, ascending [n]; node i of the components is ``nodes[i]``.
-        escaped: the share of walks from the labels that leave the part (`nodecopy.graph.Reach`).
-        posterior: of every node of the graph.
-    """
-
-    nodes: NDArray[np.int64]
-    escaped: float
-    posterior: Posterior
-
-    def __post_init__(self) -> None:
-        """Check the nodes."""
-        if np.any(np.diff(self.nodes, prepend=-1) <= 0):
-            raise ModelError("the nodes of a part must ascend")
-        if self.nodes.max(initial=-1) >= len(self.posterior.probabilities):
-            raise ModelError("a part of a graph must not have other nodes than the graph")
 
 
 @savable
@@ -231,50 +185,56 @@ class FittedStack:
 
     Attributes:
         components: fitted to all labels.
+        views: which edges each of them sees [C].
         held_out: their predictions for held-out labels.
         pool: how their predictions become one.
         nested: calibrated probabilities of the held-out nodes, by pools that did not see their
             labels either [n, K].
-        edges: which components see edges weighted by their reliability.
+        kinds: names of the kinds of edges.
+        reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
-        part: where they were fitted, if that is only a part of the graph.
+        part: the nodes that they were fitted to, ascending, if that is a part of the graph: node i
+            of the components is ``part[i]`` [n].
+        applied: the posterior of all nodes, where they were fitted to a part.
         factors: of the classes, where their shares were given [K].
     """
 
     components: tuple[Fitted, ...]
+    views: tuple[View, ...]
     held_out: HeldOut
     pool: Pool
     nested: NDArray[np.float64]
-    edges: SeenEdges
+    kinds: tuple[str, ...] = ()
+    reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
-    part: FittedPart | None = None
+    part: NDArray[np.int64] | None = None
+    applied: Posterior | None = None
     factors: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
-        count, _, k = self.held_out.probabilities.shape
+        count, held, k = self.held_out.probabilities.shape
         shapes = {np.shape(component.probabilities) for component in self.components}
         n = min(shapes, default=(0,))[0]
-        if self.nested.shape != self.held_out.probabilities.shape[1:]:
-            raise ModelError(
-                f"pooled held-out predictions must be [{self.held_out.nodes.size}, {k}]"
-            )
-        counts = len(self.components), len(self.pool.weights), len(self.edges.components)
-        if shapes != {(n, k)} or counts != (count,) * 3:
-            raise ModelError(f"a stack of {count} components and {k} classes has fits of {shapes}")
-        if self.part is not None:
-            if len(self.part.nodes) != n or self.part.posterior.probabilities.shape[1] != k:
-                raise ModelError(f"the part of a graph must have {n} nodes and {k} classes")
-            n = len(self.part.posterior.probabilities)
+        nodes = n if self.applied is None else len(self.applied.probabilities)
+        part = np.arange(nodes) if self.part is None else self.part
         labelled = np.concatenate([self.held_out.nodes, self.held_out.single])
-        if labelled.size and not 0 <= labelled.min() <= labelled.max() < n:
-            raise ModelError(f"held-out nodes must be numbers below {n}")
-        if self.factors is not None and (self.factors.shape != (k,) or np.any(self.factors < 0)):
-            raise ModelError(f"factors must be {k} numbers that are not negative")
-        if not 0 < self.weight_unit < np.inf:
-            raise ModelError(f"weight_unit must be positive; got {self.weight_unit}")
+        fitting = {
+            "components": shapes == {(n, k)} and len(self.components) == count,
+            "views": len(self.views) == len(self.pool.weights) == count,
+            "nested": self.nested.shape == (held, k),
+            "part": len(part) == n and bool(np.all(np.diff(part, prepend=-1, append=nodes) > 0)),
+            "applied": self.applied is None or self.applied.probabilities.shape[1] == k,
+            "held_out": np.all((labelled >= 0) & (labelled < nodes)),
+            "factors": self.factors is None
+            or (self.factors.shape == (k,) and np.all(self.factors >= 0)),
+            "weight_unit": 0 < self.weight_unit < np.inf,
+        }
+        if not all(fitting.values()):
+            wrong = [name for name, fits in fitting.items() if not fits]
+            raise ModelError(f"the parts of a stack must fit together; {wrong[0]} does not")
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
@@ -289,9 +249,8 @@ class FittedStack:
     @cached_property
     def posterior(self) -> Posterior:
         """Calibrated probabilities of every node, and where their uncertainty comes from."""
-        if self.part is not None:
-            return self._weighted(self.part.posterior)
-        return self._weighted(self.pool.posterior(map(posterior_of, self.components)))
+        pooled = self.applied or self.pool.posterior(map(posterior_of, self.components))
+        return self._weighted(pooled)
 
     def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes, so that predictions add up to shares [K].
@@ -311,7 +270,7 @@ class FittedStack:
 
     def extended(
         self,
-        part: Reach,
+        nodes: NDArray[np.int64],
         graphs: tuple[RowGraph, RowGraph],
         features: FeatureMatrix,
         at: Placement = HERE,
@@ -320,17 +279,17 @@ class FittedStack:
         """Return a fit to a part of a graph, applied to all of it without negligible components.
 
         Args:
-            part: which nodes it was fitted to.
+            nodes: which it was fitted to [n].
             graphs: all of the graph, with scaled weights, and with reliable edges.
             features: of all nodes, as they were given.
             at: how to compute.
             progress: told how many components have been applied.
         """
-        fitted, nodes = self._of([w >= _LEAST_WEIGHT for w in self.pool.weights]), part.nodes
+        fitted = self._of([w >= _LEAST_WEIGHT for w in self.pool.weights])
         held_out = fitted.held_out
         held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
         posterior = fitted._apply(graphs, features, replace(at, nodes=nodes), progress)
-        return replace(fitted, held_out=held_out, part=FittedPart(nodes, part.escaped, posterior))
+        return replace(fitted, held_out=held_out, part=nodes, applied=posterior)
 
     def _of(self, kept: Sequence[bool]) -> FittedStack:
         """Return the stack of some components, their weights in the same proportions."""
@@ -340,20 +299,21 @@ class FittedStack:
             components=tuple(compress(self.components, kept)),
             held_out=replace(held_out, probabilities=held_out.probabilities[np.array(kept)]),
             pool=self.pool.of(kept),
-            edges=replace(self.edges, components=tuple(compress(self.edges.components, kept))),
+            views=tuple(compress(self.views, kept)),
         )
 
     def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
         """Apply every component to another graph, and pool their predictions."""
         if self.part is not None:
-            nodes = self.part.nodes if at.nodes is None else at.nodes[self.part.nodes]
-            at = replace(at, nodes=nodes)
+            at = replace(at, nodes=self.part if at.nodes is None else at.nodes[self.part])
         return self._weighted(self._apply(self._graphs(graph, features), features, at))
 
     def _graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
         """Return a graph with weights in the unit of the fit, and with reliable edges."""
-        scaled = _scaled(align_kinds(graph.built, self.edges.kinds), self.weight_unit)
-        return scaled, self.edges.weighted(scaled, features)
+        scaled = _scaled(align_kinds(graph.built, self.kinds), self.weight_unit)
+        if self.reliability is None:
+            return scaled, scaled
+        return scaled, self.reliability.weighted(scaled.built, features)
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
@@ -361,25 +321,20 @@ class FittedStack:
         """Return the probabilities of `predict` [N', K]."""
         return self.predict(graph, features, at).probabilities
 
-    def parts(
-        self,
-        graph: Graph,
-        features: FeatureMatrix,
-        nodes: NDArray[np.int64] | None,
-        labels: NDArray[np.int64] | None,
-    ) -> list[Part]:
-        """Return the components on a graph, see `nodecopy.calibration.evidence`."""
+    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
+        """Return the components on the graph that they were fitted to, to explain its nodes."""
+        labels = np.concatenate([self.held_out.nodes, self.held_out.single])
         graphs = self._graphs(graph, features)
         mapped: Any = features if self.features is None else self.features.rows(features)
         near = {
-            view: Surroundings(view.of(graphs), mapped, nodes, labels)
-            for view in dict.fromkeys(self.edges.components)
+            view: Surroundings(view.of(graphs), mapped, self.part, labels)
+            for view in dict.fromkeys(self.views)
         }
-        views = (near[view] for view in self.edges.components)
+        views = (near[view] for view in self.views)
         pool = zip(self.components, self.pool.weights, self.pool.calibrators, views, strict=True)
-        return [part_of(*one) for one in pool]
+        return Mixture([part_of(*one) for one in pool], self._finish, self.features)
 
-    def finish(
+    def _finish(
         self, mixture: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return p without and with the class prior, given p_mix [n, K]."""
@@ -405,7 +360,7 @@ class FittedStack:
             one.reduced() if isinstance(one, Reducible) else one for one in self.components
         )
         shared = components, graphs, mapped, Placement(at.nodes, memory)
-        units = list(enumerate(self.edges.components))
+        units = list(enumerate(self.views))
         results = executor.map(_predicted, units, *shared)
 
         def reported() -> Iterator[Posterior]:
@@ -428,20 +383,20 @@ def _predicted(
     return predicted_by(components[number], view.of(graphs), features, at)
 
 
-def _part(task: Task, size: int, seed: int) -> Reach:
+def _part(task: Task, size: int, seed: int) -> NDArray[np.int64]:
     """Return the nodes that walks from the labels reach; if too few, walks from others as well."""
     lengths, graph = Diffusion().coefficients, task.graph
-    near = reach(graph, np.concatenate([task.train, task.val]), lengths, size)
-    if len(near.nodes) >= size:
-        return near
-    others = np.setdiff1d(np.arange(graph.num_nodes), near.nodes)
-    nodes, starts = near.nodes, stream(seed, "others").permutation(others)
+    nodes = reach(graph, np.concatenate([task.train, task.val]), lengths, size)
+    if len(nodes) >= size:
+        return nodes
+    others = np.setdiff1d(np.arange(graph.num_nodes), nodes)
+    starts = stream(seed, "others").permutation(others)
     while len(nodes) < size:
         missing = size - len(nodes)
         walks = -(-missing // _NODES_PER_WALK)
-        nodes = np.union1d(nodes, reach(graph, starts[:walks], lengths, missing).nodes)
+        nodes = np.union1d(nodes, reach(graph, starts[:walks], lengths, missing))
         starts = starts[walks:]
-    return near._replace(nodes=nodes)
+    return nodes
 
 
 def _median_weight(graph: Graph) -> float:

@@ -9,7 +9,6 @@ from nodecopy.classifiers.adapters import ByLabelCount, FeatureClassifier, Given
 from nodecopy.classifiers.base import (
     HERE,
     Applicable,
-    BatchFit,
     Fitted,
     NodeClassifier,
     Placement,
@@ -19,26 +18,24 @@ from nodecopy.classifiers.base import (
     check_classifier,
     fit_many,
 )
-from nodecopy.classifiers.blocks import AnnotatedBlocks, FittedBlocks
+from nodecopy.classifiers.blocks import AnnotatedBlocks
 from nodecopy.classifiers.diffusion import DiffusionClassifier
-from nodecopy.classifiers.label_propagation import LabelPropagation, SpreadLabels
+from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
     ChebNetClassifier,
     FittedNetwork,
     GATClassifier,
     GCNClassifier,
     NetworkClassifier,
-    warn_of_unused_weights,
 )
-from nodecopy.classifiers.places import CopiedPlaces, FittedPlaces
-from nodecopy.classifiers.roles import FittedRoles, RoleClassifier
-from nodecopy.classifiers.student import DiffusedStudent, FittedStudent
+from nodecopy.classifiers.places import CopiedPlaces
+from nodecopy.classifiers.roles import RoleClassifier
+from nodecopy.classifiers.student import DiffusedStudent
 
 __all__ = [
     "HERE",
     "AnnotatedBlocks",
     "Applicable",
-    "BatchFit",
     "ByLabelCount",
     "ChebNetClassifier",
     "CopiedPlaces",
@@ -46,11 +43,7 @@ __all__ = [
     "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
-    "FittedBlocks",
     "FittedNetwork",
-    "FittedPlaces",
-    "FittedRoles",
-    "FittedStudent",
     "GATClassifier",
     "GCNClassifier",
     "GivenProbabilities",
@@ -62,8 +55,6 @@ __all__ = [
     "Refiner",
     "RoleClassifier",
     "SelfCalibrating",
-    "SpreadLabels",
     "check_classifier",
     "fit_many",
-    "warn_of_unused_weights",
 ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, fit_many
@@ -93,16 +92,9 @@ class FeatureClassifier:
         estimator = clone(self.estimator)
         if "random_state" in estimator.get_params():
             estimator.set_params(random_state=child_seed(seed, "sklearn") % 2**32)
-        features, labels = task.features, task.labels[task.train]
-        try:
-            estimator.fit(features[task.train], labels)
-        except (TypeError, ValueError):
-            if isinstance(features, np.ndarray):
-                raise
-            features = features.toarray()  # some estimators do not take sparse features
-            estimator.fit(features[task.train], labels)
-        dense, k = isinstance(features, np.ndarray), task.num_classes
-        return FittedFeatures(estimator, k, dense, _probabilities(estimator, k, features))
+        estimator.fit(task.features[task.train], task.labels[task.train])
+        p = _probabilities(estimator, task.num_classes, task.features)
+        return FittedFeatures(estimator, p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,23 +103,17 @@ class FittedFeatures:
 
     Attributes:
         estimator: the clone that was fitted.
-        num_classes: K.
-        dense: whether it takes dense features only.
         probabilities: of every node [N, K].
     """
 
     estimator: Any
-    num_classes: int
-    dense: bool
     probabilities: NDArray[np.float64]
 
     def predict_proba(
         self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
     ) -> NDArray[np.float64]:
         """Apply it to other rows [N', K]; graph and nodes play no part."""
-        if self.dense and not isinstance(features, np.ndarray):
-            features = features.toarray() if sp.issparse(features) else np.asarray(features)
-        return _probabilities(self.estimator, self.num_classes, features)
+        return _probabilities(self.estimator, self.probabilities.shape[1], features)
 
 
 def _probabilities(

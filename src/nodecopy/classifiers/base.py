@@ -19,6 +19,8 @@ from nodecopy.errors import ModelError, shown
 from nodecopy.executors import Executor
 from nodecopy.graph import RowGraph
 from nodecopy.progress import Progress
+from nodecopy.rng import child_seed
+from nodecopy.typed import Settings
 
 
 @runtime_checkable
@@ -105,17 +107,35 @@ class Refiner(Protocol):
         ...
 
 
+class RefiningClassifier(Settings):
+    """A `Refiner` with a base of its own, for a subclass that adds `refine_many`."""
+
+    base: NodeClassifier
+
+    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
+        """Start from the fit of another classifier to each task."""
+        raise NotImplementedError
+
+    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+        """Fit the base, and start from it."""
+        base = self.base.fit(task, child_seed(seed, "base"), progress)
+        return self.refine_many([task], [base])[0]
+
+    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
+        """Fit the bases side by side, and start from them."""
+        bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
+        return self.refine_many(tasks, bases)
+
+
 @runtime_checkable
 class SelfCalibrating(Protocol):
-    """Several classifiers as one, which hold out labels to calibrate their probabilities."""
+    """Several classifiers as one, which hold out labels to calibrate their probabilities.
 
-    def with_folds(self, folds: int) -> SelfCalibrating:
-        """Return it with the labels divided into so many folds; 0 holds out none."""
-        ...
+    A dataclass with these fields; see `nodecopy.calibration.StackedClassifier`.
+    """
 
-    def with_class_prior(self, prior: str | tuple[float, ...]) -> SelfCalibrating:
-        """Return it with probabilities that add up to given shares of the classes."""
-        ...
+    folds: int
+    class_prior: str | tuple[float, ...]
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
         """Learn from the task and return the probabilities of every node."""

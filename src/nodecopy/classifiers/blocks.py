@@ -33,7 +33,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, fit_many
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
@@ -42,10 +42,8 @@ from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
-from nodecopy.progress import Progress, stages
-from nodecopy.rng import child_seed
 from nodecopy.saving import savable
-from nodecopy.typed import Count, NonNegative, Positive, Settings
+from nodecopy.typed import Count, NonNegative, Positive
 from nodecopy.weights.lbfgs import minimise
 
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
@@ -58,7 +56,7 @@ _DAMPING = 0.5
 _UNINFORMATIVE = 1e-6
 # Graphs with more nodes than this are swept in single precision.
 _MOST_DOUBLE = 2**18
-# Bytes per node and class while EM runs for one task.
+# Bytes per node and class while EM runs for one task, generously.
 _TASK_BYTES = 128
 # New nodes of a grown graph have converged where their mean change is below the first; and the
 # most sweeps.
@@ -70,12 +68,11 @@ Kinds = Sequence[tuple[SparseOperator, bool]]
 
 @savable
 @dataclass(frozen=True)
-class AnnotatedBlocks(Settings):
+class AnnotatedBlocks(RefiningClassifier):
     """Class probabilities of a base classifier, refined by EM in an annotated block model.
 
     Args:
         base: gives the first q.
-        sharpness: q is raised to this power first, where the base is under-confident.
         rounds: of EM.
         sweeps: over all nodes in each round.
         edge_weight: η, how much the edges count; below one, since they are not independent.
@@ -83,25 +80,10 @@ class AnnotatedBlocks(Settings):
     """
 
     base: NodeClassifier = field(default_factory=DiffusionClassifier)
-    sharpness: Positive = 1.0
     rounds: Count = 2
     sweeps: Count = 5
     edge_weight: NonNegative = 0.5
     prior_precision: Positive = 1.0
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBlocks:
-        """Fit the base, then run EM from its probabilities."""
-        during_base, during_em = stages(progress, [1, 1])
-        base = self.base.fit(task, child_seed(seed, "base"), during_base)
-        (refined,) = self.refine_many([task], [base])
-        if during_em is not None:
-            during_em(1, 1)
-        return refined
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBlocks]:
-        """Fit the bases side by side, and run EM for all tasks at once."""
-        bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
-        return self.refine_many(tasks, bases)
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it.
@@ -110,7 +92,7 @@ class AnnotatedBlocks(Settings):
         """
         adjacency = kind_adjacencies(tasks[0].graph)
         x = Features(tasks[0].features, torch.device("cpu"), unit=True)
-        size = task_bytes(tasks[0].graph.num_nodes, tasks[0].num_classes)
+        size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
         refined = []
         for chosen, _ in chunks_within(sized, tasks[0].memory):
@@ -122,7 +104,7 @@ class AnnotatedBlocks(Settings):
     ) -> list[FittedBlocks]:
         """Run EM for several tasks at once."""
         bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
-        q = torch.from_numpy(bases) ** self.sharpness  # [M, N, K]
+        q = torch.from_numpy(bases)  # [M, N, K]
         q = q / q.sum(-1, keepdim=True)
         weights: Tensor | None = None
         for _ in range(self.rounds):
@@ -213,10 +195,8 @@ class FittedBlocks:
             there = near.nodes < near.graph.num_nodes
             q = np.array(of.probabilities, np.float64)
             q[near.nodes[there]] = self.before[there]
-        graphs: Sequence[Graph] = [near.symmetric]
-        if self.kinds:
-            aligned = align_kinds(near.graph.built, self.kinds)
-            graphs = [kind.without_self_loops() for kind in aligned.kinds.values()]
+        aligned = align_kinds(near.graph.built, self.kinds)
+        graphs = aligned.kinds.values() or [aligned]
         delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
         each = [near.own_columns(node, delta) for node in of.nodes.tolist()]
         for graph, affinity in zip(graphs, self.affinity, strict=True):
@@ -238,11 +218,6 @@ class FittedBlocks:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
         scores = _evidence(adjacency, q[None], affinity[None])[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
-
-
-def task_bytes(n: int, k: int) -> int:
-    """Return a generous estimate of what EM takes for one task: probabilities, evidence, scores."""
-    return _TASK_BYTES * n * k
 
 
 def softmax_regression(
@@ -305,24 +280,17 @@ def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Ten
     return _times(adjacency, log_affinity)
 
 
-def symmetric_adjacency(graph: RowGraph, dtype: type[np.floating] = np.float64) -> SparseOperator:
-    """Return A with every edge in both directions and without self-loops [N, N]."""
-    return _operator(graph.built.symmetrise(), dtype)
-
-
 def kind_adjacencies(graph: Graph, dtype: type[np.floating] = np.float64) -> Kinds:
     """Return A [N, N] of each kind of edges, and whether it is directed; of all without kinds."""
-    if not graph.kinds:
-        return [(symmetric_adjacency(graph, dtype), False)]
-    return [(_operator(kind, dtype), kind.directed) for kind in graph.kinds.values()]
+    kinds = graph.kinds.values() or [graph]
+    return [(adjacency_operator(kind, dtype), kind.directed) for kind in kinds]
 
 
-def _operator(graph: Graph, dtype: type[np.floating]) -> SparseOperator:
-    """Return A without self-loops [N, N]."""
-    plain, device = graph.without_self_loops(), torch.device("cpu")
-    weights = np.ones(len(plain.indices)) if plain.weights is None else plain.weights
-    values = weights.astype(dtype)
-    return SparseOperator(plain.indptr, plain.indices, values, plain.num_nodes, device)
+def adjacency_operator(graph: Graph, dtype: type[np.floating] = np.float64) -> SparseOperator:
+    """Return A [N, N]."""
+    weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
+    parts = graph.indptr, graph.indices, weights.astype(dtype)
+    return SparseOperator(*parts, graph.num_nodes, torch.device("cpu"))
 
 
 def softmax_(scores: Tensor) -> Tensor:

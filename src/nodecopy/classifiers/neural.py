@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,23 +36,10 @@ class NetworkClassifier:
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
         """Train the network and predict every node with dropout off."""
-        warn_of_unused_weights(self.network, task)
         seeds = (child_seed(seed, "network"),)
         weights = PointEstimate(self.training)
         trained = weights.fit(self.network, task, [task.graph], seeds, 1, progress)
         return FittedNetwork.of(trained, task, self.training.computing)
-
-
-def warn_of_unused_weights(network: Network, task: Task) -> None:
-    """Warn where a graph has edge weights and the network does not use them."""
-    if task.graph.weights is None:
-        return
-    if not network.uses_weights(task.features.shape[1], task.num_classes):
-        warnings.warn(
-            f"{type(network).__name__} does not use the edge weights of the graph; GCN, ChebNet "
-            "and modules whose forward takes edge_weight do",
-            stacklevel=3,
-        )
 
 
 @savable
@@ -125,5 +111,5 @@ class GATClassifier(NetworkClassifier):
     def for_pubmed(cls) -> GATClassifier:
         """Return the settings its authors use on PubMed: 8 output heads, stronger penalty."""
         plain = cls()
-        training = plain.training.replace(learning_rate=0.01, weight_decay=1e-3)
+        training = replace(plain.training, learning_rate=0.01, weight_decay=1e-3)
         return cls(GAT(output_heads=8), training)

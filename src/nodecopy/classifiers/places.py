@@ -20,17 +20,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import column_weights, inverse_document_frequency, unit_rows
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed, stream
+from nodecopy.rng import stream
 from nodecopy.saving import NOT_SAVED, savable
-from nodecopy.typed import Count, Settings
+from nodecopy.typed import Count
 
 # Candidates that each node is compared with: up to twice as many nodes all of them, else those of
 # the most similar cells; fewer where there are many nodes, so that there are so many comparisons.
@@ -41,7 +40,7 @@ _BLOCK = 2**10
 
 @savable
 @dataclass(frozen=True)
-class CopiedPlaces(Settings):
+class CopiedPlaces(RefiningClassifier):
     """Mean predictions of the nodes with the most similar features.
 
     Args:
@@ -51,12 +50,6 @@ class CopiedPlaces(Settings):
 
     base: NodeClassifier = field(default_factory=DiffusionClassifier)
     neighbours: Count = 20
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedPlaces:
-        """Fit the base, then average its predictions over similar nodes."""
-        base = self.base.fit(task, child_seed(seed, "base"), progress)
-        (fitted,) = self.refine_many([task], [base])
-        return fitted
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedPlaces]:
         """Average the predictions of other fits; similar nodes are searched once for all tasks."""

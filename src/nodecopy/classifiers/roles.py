@@ -98,7 +98,7 @@ def role_columns(graph: Graph, nodes: NDArray[np.int64] | None = None) -> NDArra
     >>> np.round(role_columns(star)[:2].astype(float), 1).tolist()
     [[1.4, 0.7, 1.4, 0.0, 0.0], [0.7, 1.4, 0.7, 0.0, 0.0]]
     """
-    plain = graph.symmetrise().without_self_loops()
+    plain = graph.symmetrise()
     shape = plain.num_nodes, plain.num_nodes
     adjacency = sp.csr_array((np.ones(len(plain.indices)), plain.indices, plain.indptr), shape)
     degree = np.diff(plain.indptr)

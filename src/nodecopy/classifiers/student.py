@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement
+from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.blocks import AnnotatedBlocks, softmax_
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
@@ -26,8 +26,6 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
 from nodecopy.saving import savable
 
 # Graphs with more nodes than this are predicted in single precision.
@@ -46,7 +44,7 @@ class FeatureTeacher(Protocol):
 
 @savable
 @dataclass(frozen=True)
-class DiffusedStudent:
+class DiffusedStudent(RefiningClassifier):
     """softmax(Π X W) with W of an annotated block model.
 
     Args:
@@ -56,12 +54,6 @@ class DiffusedStudent:
 
     base: NodeClassifier = field(default_factory=AnnotatedBlocks)
     diffusion: Diffusion = field(default_factory=lambda: Diffusion(alpha=0.2))
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStudent:
-        """Fit the base, then diffuse the scores of its features."""
-        base = self.base.fit(task, child_seed(seed, "base"), progress)
-        (student,) = self.refine_many([task], [base])
-        return student
 
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedStudent]:
         """Diffuse the feature scores of fitted teachers over the graph of their tasks."""

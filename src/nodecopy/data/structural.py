@@ -42,7 +42,7 @@ def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> sp.csr_array[np.float32]:
     here = np.flatnonzero(hubs >= 0)
     column[hubs[here]] = here
     places = column[graph.indices]
-    tied = (places >= 0) & (graph.indices != graph.row_of_entry())
+    tied = places >= 0
     rows = np.concatenate([graph.row_of_entry()[tied], hubs[here]])
     columns = np.concatenate([places[tied], here])
     ones = np.ones(len(rows), np.float32)

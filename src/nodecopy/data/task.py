@@ -16,7 +16,7 @@ from nodecopy.data.dataset import NodeDataset, stored_by_density
 from nodecopy.data.label_values import one_per_node
 from nodecopy.data.splits import Split
 from nodecopy.errors import ModelError
-from nodecopy.graph import Graph
+from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
 
 FeatureMatrix = sp.csr_array | NDArray[np.float32]
@@ -65,13 +65,14 @@ class Task:
         """Hide every label outside ``train`` and ``val``; check that something is left to learn.
 
         Args:
-            graph: G_obs, N nodes.
+            graph: G_obs, N nodes; a directed one is read as a kind of edges.
             features: X [N, D].
             labels: class numbers [N], or a column of them [N, 1].
             train: numbers of the labelled nodes, each once.
             val: numbers of further labelled nodes, none of them in ``train``.
             num_classes: K; None is one more than the largest label shown.
         """
+        graph = join_kinds({ONE_KIND: graph}) if graph.directed else graph
         y = integers("labels", one_per_node(np.asarray(labels))).astype(np.int64)
         if y.shape != (graph.num_nodes,) or features.shape[0] != graph.num_nodes:
             raise ModelError(

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -24,7 +24,7 @@ from nodecopy.data.kinds import Encoder, KindEncoder
 from nodecopy.data.structural import ties_to
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
-from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation
+from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation, summary_html
 from nodecopy.estimator.explanation import Explanation, Names
 from nodecopy.estimator.method import (
     MethodName,
@@ -35,7 +35,6 @@ from nodecopy.estimator.method import (
 )
 from nodecopy.estimator.names import NodeNames, numbers_in_fit
 from nodecopy.estimator.nodes import LabelledNodes, renumbered
-from nodecopy.estimator.notebook import summary_html
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.executors import check_executor, opened
@@ -72,7 +71,7 @@ class Fit:
     def _leads(self) -> Leads:
         """What explanations of all nodes share."""
         assert self.nodes is not None  # who explains has asked for them
-        return Leads(self.state.model, self.nodes.graph, self.nodes.features, fitted_to=True)
+        return Leads(self.state.model, self.nodes.graph, self.nodes.features)
 
     @cached_property
     def novelty(self) -> NDArray[np.float64]:
@@ -88,15 +87,6 @@ class Fit:
         kinds = {} if self.nodes is None else self.nodes.graph.kinds
         nodes = None if names is None else names.tolist()
         return Names(nodes, state.encoder, state.columns, hubs, state.classes.tolist(), kinds)
-
-
-class _Other(NamedTuple):
-    """Another graph and its features, as a model sees them, and the number of each node in them."""
-
-    graph: Graph
-    features: FeatureMatrix
-    numbers: NDArray[np.int64] | None
-    given: GraphInput
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -384,14 +374,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of several kinds of nodes, the result is of the kind with classes; nodes without names are
         matched by their place among their kind.
         """
-        state, other = self._fitted().state, self._other(graph, X, numbers)
+        given, features, numbers = self._other(graph, X, numbers)
         with torch_defaults(), opened(self.executor) as executor:
             at = Placement(memory=self.max_memory, executor=executor)
-            posterior = predicted_by(state.model, other.graph, other.features, at)
-        posterior = posterior if other.numbers is None else posterior.take(other.numbers)
-        return _classified(posterior, other.given.kinds)
+            posterior = predicted_by(self.model_, given.graph, features, at)
+        posterior = posterior if numbers is None else posterior.take(numbers)
+        return _classified(posterior, given.kinds)
 
-    def explain(self, node: Hashable, graph: Any = None, X: Any = None) -> Explanation:
+    def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
 
         Which of its columns, neighbours and similar nodes add how much to the lead of the class,
@@ -399,9 +389,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             node: its name, or its number where nodes have no names.
-            graph: another graph than that of the fit, see `posterior_on`; a model from a file does
-                not hold its own, so it needs one.
-            X: features of the nodes of that graph.
+
+        It needs the graph, which a model from a file does not hold.
 
         >>> from nodecopy.data import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
@@ -411,19 +400,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
         True
         """
+        self._nodes("explain")
         fit = self._fitted()
-        if graph is None:
-            self._nodes("explain(node) alone")
-            return fit.explanations(fit.names.numbers([node]).tolist())[0]
-        other = self._other(graph, X, None)
-        place = int(NodeNames.of(other.given).numbers([node])[0])
-        place = place if other.numbers is None else int(other.numbers[place])
-        with torch_defaults():
-            leads = Leads(fit.state.model, other.graph, other.features, fitted_to=False)
-            return fit.naming.explanation(place, leads.of([place])[0])
+        return fit.explanations(fit.names.numbers([node]).tolist())[0]
 
-    def _other(self, graph: Any, X: Any, numbers: NDArray[np.int64] | None) -> _Other:
-        """Read another graph and its features as the model sees them."""
+    def _other(
+        self, graph: Any, X: Any, numbers: NDArray[np.int64] | None
+    ) -> tuple[GraphInput, FeatureMatrix, NDArray[np.int64] | None]:
+        """Read another graph and its features as the model sees them, and each node's number."""
         state, names = self._fitted().state, self._fitted().names
         if has_kinds(graph, X):
             own = state.encoder if isinstance(state.encoder, KindEncoder) else None
@@ -433,23 +417,24 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if numbers is None:
             numbers = numbers_in_fit(given, names, state.kinds)
         columns = networkx_columns(graph, state.encoder) if X is None and state.encoder else None
-        graph, features = given.graph, given.features
+        features = given.features
         if columns is not None and isinstance(state.encoder, ColumnEncoder):
             features = state.encoder.apply(columns)
         if features is None:
-            features = _structural(state, graph, numbers)
+            features = _structural(state, given.graph, numbers)
         if features.shape[1] != state.num_features:
             raise ModelError(
                 f"X has {features.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{state.num_features} features as input"
             )
-        features = state.scaling.apply(graph, features)
+        features = state.scaling.apply(given.graph, features)
         if numbers is not None:
             numbers = np.array(numbers, np.int64)
             new, known = np.flatnonzero(numbers < 0), len(state.model.probabilities)
             numbers[new] = known + np.arange(len(new))
-            graph, features = renumbered(graph, features, numbers, known + len(new))
-        return _Other(graph, features, numbers, given)
+            moved, features = renumbered(given.graph, features, numbers, known + len(new))
+            given = given._replace(graph=moved)
+        return given, features, numbers
 
     def report(self, path: str | os.PathLike[str]) -> Report:
         """Write the page of the fit, as `nodecopy fit` does; a notebook shows what is returned.

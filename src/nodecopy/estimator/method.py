@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import torch
@@ -65,7 +66,7 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
                 f"{shown(sorted(prior, key=str))}"
             )
         prior = tuple(prior[label] for label in labels)
-    return method.with_class_prior(prior)
+    return _changed(method, class_prior=prior)
 
 
 @contextmanager
@@ -93,8 +94,13 @@ def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClass
     if not calibrated:
         if folds is not None:
             raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
-        return method.with_folds(0) if isinstance(method, SelfCalibrating) else method
+        return _changed(method, folds=0) if isinstance(method, SelfCalibrating) else method
     if not isinstance(method, SelfCalibrating):
         # As it is given: on the whole graph, with weights in their unit.
         method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
-    return method if folds is None else method.with_folds(folds)
+    return method if folds is None else _changed(method, folds=folds)
+
+
+def _changed(method: Any, **settings: Any) -> NodeClassifier:
+    changed: NodeClassifier = replace(method, **settings)
+    return changed

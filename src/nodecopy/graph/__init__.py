@@ -1,17 +1,15 @@
 """The graph value that everything else is about."""
 
-from nodecopy.graph.arrays import FloatArray, IntArray, sorted_distinct
+from nodecopy.graph.arrays import FloatArray, IntArray, RowGraph, Rows, sorted_distinct
 from nodecopy.graph.graph import Graph
 from nodecopy.graph.kinds import ONE_KIND, align_kinds, join_kinds
-from nodecopy.graph.reach import Reach, reach
-from nodecopy.graph.rows import RowGraph, Rows
+from nodecopy.graph.reach import reach
 
 __all__ = [
     "ONE_KIND",
     "FloatArray",
     "Graph",
     "IntArray",
-    "Reach",
     "RowGraph",
     "Rows",
     "align_kinds",

@@ -1,13 +1,20 @@
-"""Arrays that make up a graph: checks of input, sorting and counting."""
+"""Arrays that make up a graph: rows, checks of input, sorting and counting.
+
+A loss on a few labelled nodes needs the rows of their neighbourhood only, so a sampled graph need
+not be built as a whole before it is read.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.errors import GraphError
+
+if TYPE_CHECKING:
+    from nodecopy.graph.graph import Graph
 
 IntArray = NDArray[np.integer[Any]]
 FloatArray = NDArray[np.floating[Any]]
@@ -16,6 +23,44 @@ Int = TypeVar("Int", bound=np.integer[Any])
 MAX_INT32 = 2**31 - 1
 # 10⁸ such weights add up to a finite number even in 32 bits.
 MAX_WEIGHT = 1e30
+
+
+class Rows(NamedTuple):
+    """Some rows of a graph, in compressed form: row i is ``indices[indptr[i]:indptr[i + 1]]``."""
+
+    indptr: NDArray[np.int64]  # [R + 1]
+    indices: NDArray[np.int32]  # [nnz], sorted and distinct within a row
+    weights: FloatArray | None  # [nnz]
+
+    def strengths(self) -> NDArray[np.float64]:
+        """Return the sum of the weights in each row [R]; the degrees without weights."""
+        if self.weights is None:
+            return np.diff(self.indptr).astype(np.float64)
+        row = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        sums = np.bincount(row, weights=self.weights, minlength=len(self.indptr) - 1)
+        return sums.astype(np.float64, copy=False)
+
+
+class RowGraph(Protocol):
+    """An undirected graph that answers for some of its rows at a time; `Graph` is one."""
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def built(self) -> Graph:
+        """The whole graph."""
+        ...
+
+    def take_rows(self, rows: NDArray[np.int64]) -> Rows:
+        """Gather rows: row i of the answer is row ``rows[i]`` of the graph."""
+        ...
+
+    def strengths(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the sum of the weights in each of some rows."""
+        ...
 
 
 def integers(name: str, values: ArrayLike) -> IntArray:

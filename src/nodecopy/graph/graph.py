@@ -1,8 +1,8 @@
 """Graph: an immutable graph in compressed sparse row form, and the operations the method needs.
 
 Shapes: N nodes, E edges. ``indices[indptr[j]:indptr[j + 1]]`` are the neighbours of node j, sorted
-and without repetition. An undirected edge {u, v} is stored twice, as v in row u and as u in row v;
-a self-loop once. Every operation is vectorised and costs O(N + E), sorting aside.
+and without repetition; no node is its own neighbour. An undirected edge {u, v} is stored twice: v
+in row u, and u in row v. Every operation is vectorised and costs O(N + E), sorting aside.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nodecopy.graph.arrays import (
     MAX_INT32,
     FloatArray,
     IntArray,
+    Rows,
     check_range,
     check_weights,
     distinct,
@@ -31,9 +32,7 @@ from nodecopy.graph.arrays import (
     keys_both_ways,
     unpacked,
 )
-from nodecopy.graph.rows import Rows
 
-SelfLoops = Literal["drop", "keep"]
 Duplicates = Literal["merge", "sum"]
 Combine = Literal["union", "sum"]
 _MERGE = {"merge": np.maximum, "union": np.maximum, "sum": np.add}
@@ -41,7 +40,7 @@ _MERGE = {"merge": np.maximum, "union": np.maximum, "sum": np.add}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """An immutable graph: N nodes, sorted neighbour lists, no repeated edge.
+    """An immutable graph: N nodes, sorted neighbour lists, no repeated edge, no self-loop.
 
     Args:
         indptr: where each row begins, int64 [N + 1].
@@ -84,6 +83,9 @@ class Graph:
             raise GraphError(
                 f"the neighbours of node {rows[broken[0]]} are not sorted and distinct"
             )
+        if np.any(rows == indices):
+            loop = rows[rows == indices][0]
+            raise GraphError(f"node {loop} has an edge to itself; from_edges leaves such edges out")
         if not self.directed and not self._is_symmetric():
             raise GraphError(
                 "the graph is not symmetric; pass directed=True, or use from_edges or symmetrise()"
@@ -99,17 +101,16 @@ class Graph:
         weights: ArrayLike | None = None,
         *,
         directed: bool = False,
-        self_loops: SelfLoops = "drop",
         duplicates: Duplicates = "merge",
     ) -> Graph:
         """Build a graph from a list of edges.
 
         Args:
             num_nodes: N; nodes are 0 … N-1.
-            edges: pairs [E, 2]. Undirected graphs take each pair once or in both orientations.
+            edges: pairs [E, 2]. Undirected graphs take each pair once or in both directions. Pairs
+                (u, u) are left out.
             weights: one number per pair [E], or None.
             directed: whether (u, v) and (v, u) are different edges.
-            self_loops: what to do with pairs (u, u).
             duplicates: repeated pairs count once and keep the largest weight ("merge"), or add up
                 their weights, one each where none are given ("sum"). In an undirected graph
                 (u, v) and (v, u) repeat each other.
@@ -126,7 +127,7 @@ class Graph:
         pairs = pairs.astype(np.int64) if pairs.dtype == np.uint64 else pairs
         source, target = pairs[:, 0], pairs[:, 1]
         loops = source == target
-        if self_loops == "drop" and loops.any():
+        if loops.any():
             source, target = source[~loops], target[~loops]
             values = None if values is None else values[~loops]
         if not directed and values is None and duplicates == "merge":
@@ -184,12 +185,11 @@ class Graph:
         csr: Any = sp.csr_array(cast(Any, matrix))  # SciPy's stubs leave the scalar type open
         if csr.ndim != 2 or csr.shape[0] != csr.shape[1]:
             raise GraphError(f"an adjacency matrix is square; got {list(csr.shape)}")
-        if not csr.has_canonical_format or not np.all(csr.data):
-            csr = csr.copy()
-            csr.sum_duplicates()
-            csr.eliminate_zeros()
-        graph = cls(csr.indptr, csr.indices, csr.data if weighted else None, directed)
-        return graph.without_self_loops()
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.data[np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr)) == csr.indices] = 0
+        csr.eliminate_zeros()
+        return cls(csr.indptr, csr.indices, csr.data if weighted else None, directed)
 
     @classmethod
     def trusted(
@@ -226,14 +226,7 @@ class Graph:
     @property
     def num_edges(self) -> int:
         """E: undirected edges count once."""
-        if self.directed:
-            return len(self.indices)
-        return (len(self.indices) + self.num_self_loops) // 2
-
-    @cached_property
-    def num_self_loops(self) -> int:
-        """How many nodes are their own neighbour."""
-        return int(np.count_nonzero(self._narrow_rows() == self.indices))
+        return len(self.indices) if self.directed else len(self.indices) // 2
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
@@ -247,16 +240,6 @@ class Graph:
     @cached_property
     def _strengths(self) -> NDArray[np.float64]:
         return frozen(Rows(self.indptr, self.indices, self.weights).strengths(), np.float64)
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the graph is undirected."""
-        return not self.directed
-
-    @property
-    def averages_rows(self) -> bool:
-        """Whether Â is D⁻¹ (A + I), a mean over the row: for directed graphs."""
-        return self.directed
 
     @property
     def built(self) -> Graph:
@@ -289,11 +272,11 @@ class Graph:
     def homophily(self, labels: ArrayLike) -> float:
         """Return the share of edges that join equal labels, one label per node [N].
 
-        Edges with a label < 0 (unknown) and self-loops are left out; NaN when no edge is left.
+        Edges with a label < 0 (unknown) are left out; NaN when no edge is left.
         """
         y = np.asarray(labels)
         source, target = self.edges().T
-        known = (y[source] >= 0) & (y[target] >= 0) & (source != target)
+        known = (y[source] >= 0) & (y[target] >= 0)
         same = y[source[known]] == y[target[known]]
         return float(same.mean()) if len(same) else float("nan")
 
@@ -347,12 +330,19 @@ class Graph:
             block.indptr.astype(np.int64), block.indices.astype(np.int32, copy=False), weights
         )
 
-    def with_rows(self, source: ArrayLike) -> Graph:
-        """Return the directed graph whose row j is this graph's row ``source[j]`` (N rows).
+    def copied(self, source: ArrayLike) -> Graph:
+        """Return the undirected graph with an edge wherever j is a neighbour of ``source[i]``.
 
-        A row has the edges of all kinds, and which kind they are is not kept.
+        An edge that both ends received has the larger weight; which kind it is of is not kept.
         """
-        return Graph.trusted(*self.take_rows(source), directed=True)
+        indptr, indices, weights = self.take_rows(source)
+        receiver = np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(indptr))
+        other = receiver != indices
+        ends = receiver[other], indices[other]
+        if weights is None:
+            return Graph._either_way(self.num_nodes, *ends)
+        merge = _MERGE["union"]
+        return Graph._merged(self.num_nodes, *ends, weights[other], merge, directed=False)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""
@@ -366,7 +356,7 @@ class Graph:
         """Return the undirected graph with an edge wherever either direction has one.
 
         "union" gives an edge present in both directions the larger weight (none without weights);
-        "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2, loops 2.
+        "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2.
         """
         if combine == "union" and not self.directed:
             return self
@@ -374,21 +364,9 @@ class Graph:
             return Graph._either_way(self.num_nodes, self._narrow_rows(), self.indices)
         source, target = self.row_of_entry(), self.indices
         values = np.ones(len(target)) if self.weights is None else self.weights
-        if combine == "sum":
-            values = np.where(source == target, 2 * values, values)
         # Not by `from_edges`: a sum may be larger than what is accepted of a single weight.
         merge = _MERGE[combine]
         return Graph._merged(self.num_nodes, source, target, values, merge, directed=False)
-
-    def without_self_loops(self) -> Graph:
-        """Return the graph without edges (u, u)."""
-        loops = np.flatnonzero(self._narrow_rows() == self.indices)
-        if len(loops) == 0:
-            return self
-        weights = None if self.weights is None else np.delete(self.weights, loops)
-        indptr, indices = self.indptr - np.searchsorted(loops, self.indptr), self.indices
-        kinds = {name: one.without_self_loops() for name, one in self.kinds.items()}
-        return Graph.trusted(indptr, np.delete(indices, loops), weights, self.directed, kinds)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""

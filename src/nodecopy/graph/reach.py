@@ -9,35 +9,19 @@ PageRank vectors". The cost depends on the nodes visited, not on the size of the
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.graph.rows import RowGraph, Rows
+from nodecopy.graph.arrays import RowGraph
 
 # Nodes that are followed, as a multiple of the nodes that are returned.
 _FOLLOWED = 4
 
 
-class Reach(NamedTuple):
-    """Where most walks end.
-
-    Attributes:
-        nodes: in ascending order [n].
-        escaped: the fraction of walks, weighted like Π, that leave these nodes at some hop. The row
-            of a start within the part, averaged over starts, differs from that in the whole graph
-            by at most twice this in sum (walks by P).
-    """
-
-    nodes: NDArray[np.int64]
-    escaped: float
-
-
 def reach(
     graph: RowGraph, starts: NDArray[np.int64], lengths: NDArray[np.float64], most: int
-) -> Reach:
-    """Return the nodes where walks end most often, the starts among them.
+) -> NDArray[np.int64]:
+    """Return the nodes where walks end most often, the starts among them, ascending [n].
 
     Args:
         graph: which edges there are.
@@ -61,7 +45,7 @@ def reach(
         # A stable order: of equal nodes the first, so that the part is always the same.
         order = np.argsort(-ended[part], kind="stable")
         part = np.sort(part[order[: max(most, len(starts))]])
-    return Reach(part, _escaped(graph, part, starts, lengths))
+    return part
 
 
 def _hop(
@@ -69,39 +53,10 @@ def _hop(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Move every walk by one hop of P."""
     rows = graph.take_rows(nodes)
-    stayed, moved = _moved(rows, mass)
+    stayed = mass / (rows.strengths() + 1.0)
+    moved = np.repeat(stayed, np.diff(rows.indptr))
+    moved = moved if rows.weights is None else moved * rows.weights
     ends = np.concatenate([rows.indices.astype(np.int64), nodes])
     visited, place = np.unique(ends, return_inverse=True)
     total = np.bincount(place, np.concatenate([moved, stayed]), len(visited))
     return visited, total.astype(np.float64, copy=False)
-
-
-def _moved(
-    rows: Rows, mass: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the mass that stays in each row, and the mass that goes along each entry."""
-    stayed = mass / (rows.strengths() + 1.0)
-    moved = np.repeat(stayed, np.diff(rows.indptr))
-    return stayed, moved if rows.weights is None else moved * rows.weights
-
-
-def _escaped(
-    graph: RowGraph,
-    nodes: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.float64],
-) -> float:
-    """Return the fraction of walks that leave some nodes before they end."""
-    rows = graph.take_rows(nodes)
-    place = np.full(graph.num_nodes, -1, np.int64)
-    place[nodes] = np.arange(len(nodes))
-    targets = place[rows.indices]
-    inside = targets >= 0
-    mass = np.zeros(len(nodes))
-    mass[place[starts]] = 1.0 / len(starts)
-    remaining = lengths[0]
-    for share in lengths[1:]:
-        stayed, moved = _moved(rows, mass)
-        mass = stayed + np.bincount(targets[inside], moved[inside], len(nodes))
-        remaining += share * mass.sum()
-    return float(max(1.0 - remaining, 0.0))

@@ -10,9 +10,7 @@ from nodecopy.graph_models.base import (
     RefreshableGraphPosterior,
     SampledGraphs,
 )
-from nodecopy.graph_models.copied import CopiedGraph
-from nodecopy.graph_models.copying import CopyingPosterior, NodeCopying
-from nodecopy.graph_models.donors import DonorRule, HardClass, SoftClass
+from nodecopy.graph_models.copying import CopiedGraph, CopyingPosterior, NodeCopying
 from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
 from nodecopy.graph_models.observed import ObservedGraph
 from nodecopy.graph_models.reliability import EdgeReliability, FittedReliability
@@ -22,16 +20,13 @@ __all__ = [
     "CopiedGraph",
     "CopyingPosterior",
     "DonorPosterior",
-    "DonorRule",
     "EdgeReliability",
     "FittedReliability",
     "GraphModel",
     "GraphPosterior",
-    "HardClass",
     "MMSBMPosterior",
     "NodeCopying",
     "ObservedGraph",
     "RefreshableGraphPosterior",
     "SampledGraphs",
-    "SoftClass",
 ]

@@ -23,7 +23,7 @@ from nodecopy.data.synthetic import distinct_keys
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.graph_models.donors import ClassSets, class_sets
+from nodecopy.graph_models.copying import ClassSets, class_sets
 from nodecopy.graph_models.mmsbm_inference import (
     COLD,
     WARM,
@@ -169,18 +169,12 @@ def pair_across(sets: ClassSets, numbers: Numbers) -> Numbers:
 
 
 def _modelled_graph(task: Task) -> Graph:
-    """Return G_obs without self-loops; raise an error where the model cannot be fitted to it."""
+    """Return G_obs; raise an error where the model cannot be fitted to it."""
     if task.num_classes < 2:
         raise ModelError(f"a block model needs at least two classes; got {task.num_classes}")
-    if task.graph.directed:
-        raise ModelError(
-            "the mixed-membership block model needs an undirected graph; the graph is directed: "
-            "symmetrise() it"
-        )
-    graph = task.graph.without_self_loops()
-    if graph.num_edges == 0:
+    if task.graph.num_edges == 0:
         raise ModelError("a block model cannot be fitted to a graph without edges")
-    return graph
+    return task.graph
 
 
 def _checked(probabilities: NDArray[np.floating], task: Task) -> NDArray[np.float64]:

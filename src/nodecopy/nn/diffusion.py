@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -22,24 +23,22 @@ from torch import Tensor
 from torch.nn import functional
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
 from nodecopy.saving import savable
+from nodecopy.typed import Limits, Probability, Settings
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
 _ENTRIES, _WIDTH = 2**18, 16
 
-_MOST_HOPS = 10_000
-
 
 @savable
 @dataclass(frozen=True)
-class Diffusion:
+class Diffusion(Settings):
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.
 
     Args:
@@ -51,16 +50,9 @@ class Diffusion:
     Rows of X are scaled to unit length (L2) first.
     """
 
-    alpha: float | tuple[float, ...] = (0.05, 0.1)
-    hops: int = 10
+    alpha: Probability | tuple[Probability, ...] = (0.05, 0.1)
+    hops: Annotated[int, Limits(0, 10_000)] = 10
     features: bool = True
-
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.alphas or not all(0.0 <= alpha <= 1.0 for alpha in self.alphas):
-            raise ModelError(f"alpha must be from 0 to 1; got {self.alpha}")
-        if not 0 <= self.hops <= _MOST_HOPS:
-            raise ModelError(f"hops must be from 0 to {_MOST_HOPS:,}; got {self.hops}")
 
     @property
     def alphas(self) -> tuple[float, ...]:
@@ -101,10 +93,6 @@ class Diffusion:
         """The penalty falls on W."""
         return True
 
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Yes, in Â."""
-        return True
-
     def lay_out(
         self,
         readings: Iterable[Reading],
@@ -128,10 +116,6 @@ class Diffusion:
     def forward(self, weights: Weights, inputs: Diffused, key: int | None) -> Tensor:
         """Return the logits Π X W [M, n, K]; there is no dropout."""
         return inputs.times(weights["w"])
-
-    def design(self, inputs: Diffused) -> Diffused:
-        """Return Π X at the nodes of the inputs."""
-        return inputs
 
     def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
@@ -227,7 +211,6 @@ class Propagator:
         self._coefficients = coefficients.tolist()
         self._operator = SparseOperator(*rows, graph.num_nodes, device)
         self._x, self._device = x, device
-        self._symmetric = graph.symmetric and not graph.averages_rows
 
     def times(self, w: Tensor) -> Tensor:
         """Return Π X W [N, K]: X W first, which is narrow."""
@@ -268,14 +251,13 @@ class Propagator:
         """Return Πᵀ [N, C] times a matrix that is zero but for its rows at some nodes [n, C]."""
         every = starts.new_zeros(self._operator.shape[0], starts.shape[1])
         every[nodes] = starts
-        return self.spread(every, self._operator if self._symmetric else self._operator.flipped)
+        return self.spread(every)
 
-    def spread(self, h: Tensor, operator: SparseOperator | None = None) -> Tensor:
-        """Return Π h = Σ_t c_t Âᵗ h [N, F]; of another operator, its walks."""
-        operator = operator or self._operator
+    def spread(self, h: Tensor) -> Tensor:
+        """Return Π h = Σ_t c_t Âᵗ h [N, F]; Π is symmetric."""
         total = self._coefficients[0] * h
         for coefficient in self._coefficients[1:]:
-            h = operator.matmul(h)
+            h = self._operator.matmul(h)
             total.add_(h, alpha=coefficient)
         return total
 
@@ -333,30 +315,13 @@ def _padded(members: Sequence[Tensor]) -> Tensor:
 
 def _bytes(reading: Reading, n: int, d: int, k: int) -> int:
     """Return an upper estimate of what one member takes: rows of Π and Π X, or its scores."""
-    size = 0
+    size, scores = 0, 20 * n * k  # of every node while they spread: a few copies
     for nodes in reading.nodes:
         if nodes is None:
-            size += score_bytes(n, k)
-        elif _coordinates([nodes], d) <= FEW_COORDINATES:
-            size += row_bytes(len(nodes), n, d)
-        else:
-            size += score_bytes(n, k) + search_bytes(d, k)
+            size += scores
+        elif (coordinates := _coordinates([nodes], d)) <= FEW_COORDINATES:
+            # Rows of Π and of Π X until a fit to them is solved, in double precision.
+            size += len(nodes) * (8 * n + 16 * d) + 32 * coordinates**2
+        else:  # gradients, steps and a sketch of the search of W, where rows are not formed
+            size += scores + (200 * k + 1600) * d
     return size + 4 * d * k
-
-
-def score_bytes(n: int, k: int) -> int:
-    """Return what scores of every node take while they spread: a few copies."""
-    return 20 * n * k
-
-
-def search_bytes(d: int, k: int) -> int:
-    """Return what searching W takes where rows are not formed: gradients, steps, a sketch."""
-    return (200 * k + 1600) * d
-
-
-def row_bytes(labels: int, n: int, d: int) -> int:
-    """Return what labelled rows of Π [N] and of Π X [D] take until a fit to them is solved.
-
-    That is done in double precision, in as many coordinates as there are rows or columns.
-    """
-    return labels * (8 * n + 16 * d) + 32 * min(labels, d) ** 2

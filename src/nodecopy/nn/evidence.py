@@ -23,11 +23,11 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from nodecopy.data.task import FeatureMatrix
-from nodecopy.graph import Graph, RowGraph
+from nodecopy.graph import RowGraph
 from nodecopy.nn.features import Features, unit_rows
 from nodecopy.nn.network import Weights
 from nodecopy.nn.propagation import whole_adjacency
@@ -44,6 +44,8 @@ Kind = Literal[
 OF_NODES: tuple[Kind, ...] = ("neighbour", "similar node", "labelled node")
 # Added to Z Zᵀ, as a share of its mean diagonal.
 _RIDGE = 1e-6
+# Labels, and labels times nodes, beyond which it is not computed what each label adds.
+_MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # By kind, and number of the column or node; 0 where a kind has no numbers.
 Terms = dict[tuple[Kind, int], float]
 
@@ -56,7 +58,7 @@ class Surroundings:
         features: as the fits see them [N, D].
         nodes: where the nodes of the fits are in the graph, see `Placement`; None where it is the
             graph that they were fitted to.
-        labels: the nodes of the graph whose labels they were fitted to; None where that is unknown.
+        labels: the nodes of the graph whose labels they were fitted to, as far as they are known.
     """
 
     def __init__(
@@ -64,9 +66,10 @@ class Surroundings:
         graph: RowGraph,
         features: FeatureMatrix,
         nodes: NDArray[np.int64] | None = None,
-        labels: NDArray[np.int64] | None = None,
+        labels: ArrayLike = (),
     ) -> None:
-        self.graph, self.features, self.nodes, self.labels = graph, features, nodes, labels
+        self.graph, self.features, self.nodes = graph, features, nodes
+        self.labels = np.asarray(labels, np.int64)
         self.labelled: dict[LinearEvidence, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
 
     @cached_property
@@ -74,11 +77,6 @@ class Surroundings:
         """Â [N, N]."""
         indptr, columns, values = whole_adjacency(self.graph)
         return sp.csr_array((values, columns, indptr), shape=(self.graph.num_nodes,) * 2)
-
-    @cached_property
-    def symmetric(self) -> Graph:
-        """The graph with every edge in both directions and without self-loops."""
-        return self.graph.built.symmetrise().without_self_loops()
 
     @cached_property
     def x(self) -> Features:
@@ -130,7 +128,10 @@ class HasEvidence(Protocol):
 
 @runtime_checkable
 class LinearEvidence(Protocol):
-    """A network whose logits are a sum over columns and edges."""
+    """A network with logits F W, a sum over columns and edges: p(W) has one maximum.
+
+    Its inputs are F, see `nodecopy.nn.diffusion.Diffused`.
+    """
 
     def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
         """Return the terms of the logit of a minus that of b at each node."""
@@ -157,7 +158,7 @@ def label_terms(
         of: what to explain.
     """
     labels = near.labels
-    if labels is None:
+    if not 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / near.graph.num_nodes):
         return [{} for _ in of.nodes]
     if network not in near.labelled:
         rows = network.rows(near, labels).double()  # Z [L, D]

@@ -27,7 +27,7 @@ class GAT(Layered):
     """h_i = ‖_heads ELU(Σ_j α_ij W h_j + b), α_ij = softmax_j LeakyReLU(aₜ·W h_i + aₛ·W h_j).
 
     The sums run over the neighbours of i and i itself. The last layer averages its heads. Edge
-    weights are ignored, as in the paper, and classifiers warn of it.
+    weights are ignored, as in the paper.
 
     Args:
         hidden: units per head of each hidden layer.

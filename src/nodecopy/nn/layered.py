@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.batch import Batch
+from nodecopy.nn.batch import Batch, ReceptiveField, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
 from nodecopy.nn.propagation import OperatorKind
-from nodecopy.nn.receptive import ReceptiveField, receptive_field
 from nodecopy.typed import Count, Limits, Settings
 
 # Dropout of all entries would leave nothing to divide by.
@@ -45,10 +44,6 @@ class Layered(Settings):
     def trained(self, name: str) -> bool:
         """All weights are."""
         return True
-
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Attention weighs the neighbours by itself; the other operators use the edge weights."""
-        return self.operator != "attention"
 
     def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
         """Return the same weights: none belongs to a node."""

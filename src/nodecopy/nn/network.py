@@ -93,10 +93,6 @@ class Network(Protocol):
         """Tell whether the L2 penalty applies to the weights of this name."""
         ...
 
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Tell whether the edge weights of a graph count."""
-        ...
-
     def lay_out(
         self,
         readings: Iterable[Reading],
@@ -123,32 +119,6 @@ class Network(Protocol):
 
         They are the same, unless some belong to nodes.
         """
-        ...
-
-
-class Design(Protocol):
-    """F of M members at the n nodes that inputs were laid out for; rows of padding are zero."""
-
-    @property
-    def rows(self) -> Tensor | None:
-        """F itself [M, n, D], where it is small enough to be formed."""
-        ...
-
-    def times(self, w: Tensor) -> Tensor:
-        """Return F W of every member [M, n, C] for W [M, D, C]."""
-        ...
-
-    def transposed_times(self, r: Tensor) -> Tensor:
-        """Return Fᵀ R of every member [M, D, C] for R [M, n, C]."""
-        ...
-
-
-@runtime_checkable
-class LinearNetwork(Network, Protocol):
-    """A network with logits F W: a convex loss, and one maximum of the posterior."""
-
-    def design(self, inputs: Any) -> Design:
-        """Return F of inputs that were laid out for some nodes of each member."""
         ...
 
 

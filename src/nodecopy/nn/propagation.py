@@ -36,13 +36,8 @@ class OperatorRows(NamedTuple):
 
 
 def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of Â = D^-½ (A + I) D^-½, D the row sums of A + I (eqs. 1-2).
-
-    A directed graph has no symmetric normalisation; its Â is D⁻¹ (A + I), a mean over the row.
-    """
+    """Return rows of Â = D^-½ (A + I) D^-½, D the row sums of A + I (eqs. 1-2)."""
     block = _with_self_loops(graph.take_rows(nodes), nodes)
-    if graph.averages_rows:
-        return _scaled(block, 1.0 / block.strengths(), np.ones(len(block.indices)))
     left, right = _strengths(graph, nodes, block.indices)
     return _scaled(block, 1.0 / np.sqrt(left + 1.0), 1.0 / np.sqrt(right + 1.0))
 
@@ -72,13 +67,8 @@ def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
 
 
 def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of the pattern of A + I, each node its own neighbour exactly once, all ones."""
-    block = graph.take_rows(nodes)
-    loops = np.repeat(nodes, np.diff(block.indptr)) == block.indices
-    if loops.any():
-        before = np.concatenate([[0], np.cumsum(loops)])
-        block = Rows(block.indptr - before[block.indptr], block.indices[~loops], None)
-    block = _with_self_loops(block, nodes)
+    """Return rows of the pattern of A + I, each node its own neighbour, all ones."""
+    block = _with_self_loops(graph.take_rows(nodes), nodes)
     return OperatorRows(
         block.indptr, block.indices.astype(np.int64), np.ones(len(block.indices), np.float32)
     )

@@ -25,9 +25,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.batch import padded
+from nodecopy.nn.batch import padded, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
-from nodecopy.nn.receptive import receptive_field
 from nodecopy.rng import key64
 
 # Tensors of a module that are not learnt: buffers, such as running statistics, and parameters
@@ -42,7 +41,8 @@ class TorchNetwork:
 
     ``forward`` gets all nodes' features x [N, D], float32, and the edges [2, E], from source to
     target; it returns logits [N, K], or log-probabilities, not probabilities. If ``forward`` has an
-    argument ``edge_weight``, it gets the weights of the edges [E], ones where the graph has none.
+    argument ``edge_weight``, it gets the weights of the edges [E], ones where the graph has none;
+    without it, all edges count alike.
 
     Dropout and batch norm are the module's own. Dropout is on while training and in draws of
     `MCDropout`; batch norm learns its running statistics in training, and predicts with them.
@@ -53,7 +53,6 @@ class TorchNetwork:
             part of the graph only; as many as there are layers, and one more where layers normalise
             by the degrees of neighbours, as GCNConv does. None reads the whole graph, as batch norm
             needs.
-        decay: which parameters the L2 penalty is on: names, or those of submodules. None is all.
         readout: names of the last layer's parameters, where the logits are linear in them; for
             weight posteriors of the last layer.
 
@@ -65,13 +64,13 @@ class TorchNetwork:
     ...     def forward(self, x, edge_index):
     ...         source, target = edge_index
     ...         return self.linear(x + torch.zeros_like(x).index_add(0, target, x[source]))
-    >>> TorchNetwork(Mean, hops=1).decayed("linear.weight")
-    True
+    >>> network = TorchNetwork(Mean, hops=1)
+    >>> sorted(network.initial_weights(4, 2, np.random.default_rng(0)))
+    ['fixed:num_classes', 'linear.bias', 'linear.weight']
     """
 
     build: Callable[[int, int], Module]
     hops: int | None = None
-    decay: tuple[str, ...] | None = None
     readout: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -98,14 +97,8 @@ class TorchNetwork:
         return not name.startswith(_FIXED)
 
     def decayed(self, name: str) -> bool:
-        """As ``decay`` says; all by default, as in torch.optim."""
-        if self.decay is None:
-            return True
-        return any(name == one or name.startswith(f"{one}.") for one in self.decay)
-
-    def uses_weights(self, num_features: int, num_classes: int) -> bool:
-        """Tell whether ``forward`` has an argument ``edge_weight``."""
-        return _takes_weights(self._built(num_features, num_classes, 0))
+        """The penalty falls on all parameters, as in torch.optim."""
+        return True
 
     def lay_out(
         self,

@@ -68,7 +68,7 @@ class TrialResult:
     """What a trial gave; scores are on the test nodes.
 
     Attributes:
-        accuracy, nll, brier, ece_width, ece_mass, error_auroc: see `nodecopy.metrics`.
+        accuracy, nll, brier, ece_width, error_auroc: see `nodecopy.metrics`.
         reliability: 15 equal-width bins of (confidence, accuracy, count); None in empty bins.
         outcomes: for Bayesian methods, by degree group ("low", "high" around the median): shares
             of nodes that base and method both get right, that the method corrects, that it breaks,
@@ -82,7 +82,6 @@ class TrialResult:
     nll: float
     brier: float
     ece_width: float
-    ece_mass: float
     error_auroc: float
     reliability: tuple[tuple[float | None, float | None, int], ...]
     outcomes: dict[str, dict[str, float]]

@@ -1,17 +1,15 @@
 """The posterior of the labels: equations 6 and 7, and Algorithm 1.
 
 ``bgcn`` holds Algorithm 1, ``online`` the authors' one-network schedule, ``averaging`` the Monte
-Carlo average and what it tells about uncertainty, ``explained`` the same of any fit.
+Carlo average and what it tells about uncertainty.
 """
 
-from nodecopy.posterior.averaging import Posterior, average
+from nodecopy.posterior.averaging import Posterior, average, posterior_of, predicted_by
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
-from nodecopy.posterior.explained import Explained, posterior_of, predicted_by
 from nodecopy.posterior.online import OnlineSchedule
 
 __all__ = [
     "BayesianGCN",
-    "Explained",
     "FittedBayesianGCN",
     "OnlineSchedule",
     "Posterior",

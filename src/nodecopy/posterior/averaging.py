@@ -22,11 +22,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import HERE, Applicable, Fitted, Placement
+from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
+from nodecopy.graph import RowGraph
 from nodecopy.saving import savable
 
 # Numbers that are averaged at a time, so that temporary arrays stay in the processor's cache.
@@ -116,6 +120,41 @@ class Posterior:
         expected = np.maximum(after - graph - weight - model, 0.0)
         counts = self.num_members, self.num_draws
         return Posterior(p, expected, graph, weight, *counts, model)
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A fit that divides its uncertainty into parts."""
+
+    @property
+    def posterior(self) -> Posterior:
+        """Of every node of the task."""
+        ...
+
+    def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
+        """Return the posterior of the nodes of another graph, as `Applicable.predict_proba`."""
+        ...
+
+
+def posterior_of(fitted: Fitted) -> Posterior:
+    """Return the posterior of a fit; one that does not divide its entropy keeps it in one part."""
+    if isinstance(fitted, Explained):
+        return fitted.posterior
+    return Posterior.undivided(fitted.probabilities)
+
+
+def predicted_by(
+    fitted: Fitted, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
+) -> Posterior:
+    """Apply a fit to another graph, see `Applicable.predict_proba`."""
+    if isinstance(fitted, Explained):
+        return fitted.predict(graph, features, at)
+    if isinstance(fitted, Applicable):
+        return Posterior.undivided(fitted.predict_proba(graph, features, at))
+    raise ModelError(
+        f"{type(fitted).__name__} cannot be applied to another graph: it has no "
+        "predict_proba(graph, features)"
+    )
 
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import (
@@ -19,10 +18,9 @@ from nodecopy.classifiers import (
     Placement,
     check_classifier,
     fit_many,
-    warn_of_unused_weights,
 )
 from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, shown
+from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
@@ -43,13 +41,6 @@ from nodecopy.weights import (
 )
 
 PredictOn = Literal["observed", "sampled"]
-
-# What the parts are, and an example of each.
-_KINDS: dict[str, tuple[Any, str]] = {
-    "graph_model": (GraphModel, "NodeCopying() or MMSBM()"),
-    "weights": (WeightPosterior, "MCDropout() or PointEstimate()"),
-    "network": (Network, "GCN() or TorchNetwork(…)"),
-}
 
 
 @savable
@@ -90,16 +81,10 @@ class BayesianGCN(Settings):
             check_classifier(
                 "base", self.base, "a node classifier such as GCNClassifier(), or None"
             )
-        for name, (kind, example) in _KINDS.items():
-            part = getattr(self, name)
-            if part is not None and (isinstance(part, type) or not isinstance(part, kind)):
-                raise ModelError(f"{name} must be a value such as {example}; got {shown(part)}")
         super().__post_init__()
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
         """Run Algorithm 1, or the online schedule, on a task."""
-        if self.base is not None or self.schedule is not None:  # else the base does it
-            warn_of_unused_weights(self.network, task)
         if self.schedule is not None:
             return self._fit_online(self.schedule, task, seed, progress)
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])
@@ -137,7 +122,6 @@ class BayesianGCN(Settings):
     def _member_seeds(self, seed: int) -> list[int]:
         return [child_seed(seed, "member", m) for m in range(self.n_zeta * self.n_graphs)]
 
-    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
     def _fit_online(
         self, schedule: OnlineSchedule, task: Task, seed: int, progress: Progress | None
     ) -> FittedBayesianGCN:

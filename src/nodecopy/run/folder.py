@@ -146,7 +146,7 @@ def _suspect_edges(result: LabelledGraph) -> Columns:
     predicted = np.pad(p.argmax(1), (0, others), constant_values=-1)
     confidence = np.pad(p.max(1), (0, others), constant_values=np.nan)
     source, target = result.suspect_edges.nodes.T
-    graph = result.table.dataset.graph.symmetrise().without_self_loops()
+    graph = result.table.dataset.graph.symmetrise()
     shared = shared_neighbours(graph, result.suspect_edges.nodes)
     return {
         **_identity(result, source, "source", "source_name"),

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers.blocks import (
     AnnotatedBlocks,
+    adjacency_operator,
     class_affinity,
-    symmetric_adjacency,
 )
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import Graph
@@ -110,7 +110,7 @@ def suspect_edges(
     ends = ends[ends[:, 0] != ends[:, 1]]
     if len(ends) == 0 or count == 0:
         return SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
-    evidence = PairEvidence(graph.symmetrise().without_self_loops(), probabilities, features)
+    evidence = PairEvidence(graph.symmetrise(), probabilities, features)
     edges = evidence.columns(ends, are_edges=True)
     random = evidence.columns(random_pairs(graph.num_nodes, _RANDOM, rng), are_edges=False)
     sample = edges
@@ -208,7 +208,7 @@ class PairEvidence:
     def affinity(self) -> NDArray[np.float64]:
         """Ω [K, K], which is symmetric."""
         p = torch.tensor(self.probabilities)[None]
-        matrix: NDArray[np.float64] = class_affinity(symmetric_adjacency(self.graph), p)[0].numpy()
+        matrix: NDArray[np.float64] = class_affinity(adjacency_operator(self.graph), p)[0].numpy()
         return (matrix + matrix.T) / 2
 
     @cached_property

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import (
-    EvidenceOf,
-    LinearEvidence,
-    Surroundings,
-    Terms,
-    label_terms,
-)
+from nodecopy.nn.evidence import EvidenceOf, LinearEvidence, Surroundings, Terms, label_terms
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.progress import Progress
 from nodecopy.saving import savable

@@ -9,7 +9,6 @@ schedule of `posterior` on a fresh graph each time.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,10 +53,6 @@ class TrainConfig(Settings):
     patience: Count | None = None
     objective: Objective = field(default_factory=CrossEntropy)
     computing: Computing = field(default_factory=Computing)
-
-    def replace(self, **changes: object) -> TrainConfig:
-        """Return a copy with some settings changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

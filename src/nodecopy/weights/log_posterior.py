@@ -70,7 +70,6 @@ class Sampler(Settings):
         """
         raise NotImplementedError
 
-    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
     def fit(
         self,
         network: Network,

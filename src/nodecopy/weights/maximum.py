@@ -31,14 +31,9 @@ from torch.nn import functional
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError, TrainingError
 from nodecopy.graph import RowGraph
-from nodecopy.nn.network import (
-    FEW_COORDINATES,
-    Computing,
-    Design,
-    LinearNetwork,
-    Network,
-    Reading,
-)
+from nodecopy.nn.diffusion import Diffused
+from nodecopy.nn.evidence import LinearEvidence
+from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
 from nodecopy.progress import Progress
 from nodecopy.rng import stream
 from nodecopy.saving import savable
@@ -80,7 +75,7 @@ class MaximumPosterior(Settings):
         progress: Progress | None = None,
     ) -> WeightSamples:
         """Solve the problem of every member."""
-        if not isinstance(network, LinearNetwork):
+        if not isinstance(network, LinearEvidence):
             raise ModelError(
                 "MaximumPosterior needs a network that is linear in its weights: Diffusion(); "
                 f"got {type(network).__name__}"
@@ -94,7 +89,7 @@ class MaximumPosterior(Settings):
         parts = list[Tensor]()
         for chosen, (inputs,) in network.lay_out(readings, features, w, computing):
             solved = softmax_weights(
-                network.design(inputs),
+                inputs,
                 torch.as_tensor(_targets(groups[chosen]), device=torch.device(computing.device)),
                 num_classes,
                 self.prior_precision,
@@ -148,7 +143,7 @@ def _targets(groups: Sequence[_Group]) -> NDArray[np.int64]:
 
 
 def softmax_weights(
-    design: Design,
+    design: Diffused,
     targets: Tensor,
     num_classes: int,
     prior_precision: float,
@@ -218,7 +213,7 @@ class _Coordinates(NamedTuple):
 
 
 def _coordinates(
-    design: Design, like: Tensor, precision: float, num_classes: int, n: int
+    design: Diffused, like: Tensor, precision: float, num_classes: int, n: int
 ) -> _Coordinates:
     """Return the principal coordinates of few rows; of many, those of W."""
 
@@ -251,7 +246,7 @@ def principal_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     return directions * squares.sqrt().unsqueeze(1), squares
 
 
-def _spectrum(design: Design, like: Tensor) -> tuple[Tensor, Tensor]:
+def _spectrum(design: Diffused, like: Tensor) -> tuple[Tensor, Tensor]:
     """Return about the largest eigenvalues of FᵀF [G, s], and their vectors [G, D, s].
 
     Where F is formed they are all eigenvalues.

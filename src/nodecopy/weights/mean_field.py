@@ -22,13 +22,7 @@ from nodecopy.nn.network import Weights
 from nodecopy.progress import Progress
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive
-from nodecopy.weights.log_posterior import (
-    LogPosterior,
-    MemberNoise,
-    Sampler,
-    in_sequence,
-    maximise,
-)
+from nodecopy.weights.log_posterior import LogPosterior, MemberNoise, Sampler, in_sequence, maximise
 
 
 @savable

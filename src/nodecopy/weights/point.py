@@ -48,7 +48,6 @@ class PointEstimate(Settings):
         """Where the members are trained."""
         return self.training.computing
 
-    @torch.inference_mode(mode=False)  # whatever mode the caller is in, gradients are needed
     def fit(
         self,
         network: Network,
