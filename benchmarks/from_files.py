@@ -49,7 +49,7 @@ def main() -> None:
 def measure(folder: Path, chosen: argparse.Namespace) -> None:
     """Do the whole job, phase by phase, in a process of its own."""
     from nodecopy.report import report_page
-    from nodecopy.run import FitSettings, fit, source, write_folder
+    from nodecopy.run import FitSettings, fit, write_folder
 
     spent: dict[str, tuple[float, float, float]] = {}
 
@@ -61,7 +61,7 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
 
     files = [str(folder / f"{name}.{chosen.files}") for name in ("edges", "labels", "features")]
     settings = FitSettings(*files, method=chosen.method)
-    table = timed("read the files", lambda: source.read_source(settings))
+    table = timed("read the files", lambda: fit.read_source(settings))
     fitted = timed("fit", lambda: settings.classifier(progress=False).fit(table))
     found = timed(
         "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
