@@ -29,8 +29,8 @@ def tables(folder: Path, ids: list[str], *, dense: bool, weighted: bool) -> Tabl
     rows = [f"{id},{k}.5,{k * k}" if dense else f"{id},word {k},1" for k, id in enumerate(quoted)]
     names = "id,first,second" if dense else "id,feature,value"
     (folder / "f.csv").write_text("\n".join([names, *rows]), "utf-8")
-    labels = [f"{quoted[0]},red", f"{quoted[3]},blue", f"{quoted[4]},"]
-    (folder / "l.csv").write_text("\n".join(["id,label", *labels]), "utf-8")
+    labels = [f"{quoted[0]},red,", f"{quoted[3]},blue,suggested", f"{quoted[4]},,random"]
+    (folder / "l.csv").write_text("\n".join(["id,label,chosen", *labels]), "utf-8")
     return read_tables(folder / "e.csv", folder / "l.csv", folder / "f.csv")
 
 
@@ -58,6 +58,7 @@ def test_what_is_opened_is_what_was_written(tmp_path, ids, dense, weighted):
         assert opened.feature_names == table.feature_names
         assert opened.repeated_edges == table.repeated_edges
         assert opened.notes == table.notes
+        assert opened.suggested.tolist() == table.suggested.tolist() != []
 
 
 def is_mapped(array: object) -> bool:
@@ -158,6 +159,7 @@ def test_a_changed_byte_is_noticed(stored, name):
         ("indices", lambda a: a + np.int32(3)),
         ("indices", lambda a: a.astype(np.float64)),
         ("labels", lambda a: a + 9),
+        ("suggested", lambda a: a + 9),
         ("weights", lambda a: -a),
         ("features", lambda a: a[:, :1]),
         ("id_offsets", lambda a: a[:-1]),

@@ -400,7 +400,7 @@ def _given_labels(
     Also the ids of those that were suggested.
     """
     if settings.labels is None:
-        return _by_id(table.dataset, table), []
+        return _by_id(table.dataset, table), [str(id) for id in table.ids[table.suggested]]
     one = settings.labels if isinstance(settings.labels, str) else None
     if one is not None and os.path.realpath(one) == os.path.realpath(own):
         return {}, []

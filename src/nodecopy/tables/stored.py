@@ -36,7 +36,7 @@ from nodecopy.typed import Settings
 MANIFEST, ENCODER = "graph.json", "columns.safetensors"
 _INTEGERS = (
     *("indptr", "indices", "labels", "features_indptr", "features_indices"),
-    *("kind_indptr", "kind_indices"),
+    *("kind_indptr", "kind_indices", "suggested"),
 )
 _KINDS = {
     **dict.fromkeys((*_INTEGERS, "ids", "id_offsets", "name_offsets"), "i"),
@@ -172,7 +172,8 @@ def open_graph(
         encoder = load(file, KindEncoder) if several else load(file, ColumnEncoder)
     shown = strings_from(arrays, "name") if "name_text" in arrays else None
     read = dataset, ids, names, tuple(notes), manifest.repeated_edges, encoder, shown
-    table = TableDataset(*read, manifest.node_kinds)
+    suggested = arrays.get("suggested", np.zeros(0, np.int64))
+    table = TableDataset(*read, manifest.node_kinds, suggested)
     if labels is None:
         return table
     known = read_label_table(labels, ids, **options)
@@ -211,6 +212,7 @@ def _arrays(table: TableDataset) -> dict[str, NDArray[Any]]:
         "indptr": graph.indptr,
         "indices": graph.indices,
         "labels": table.dataset.labels,
+        "suggested": table.suggested,
     }
     if graph.weights is not None:
         arrays["weights"] = graph.weights
@@ -287,6 +289,8 @@ def _check_arrays(arrays: Arrays, num_features: int, num_classes: int, num_kinds
     if "features" not in arrays:
         data, indices, indptr = (arrays[f"features_{part}"] for part in _CSR)
         _check_csr(data, indices, indptr, num_features)
+    if not np.isin(arrays.get("suggested", 0), np.arange(n)).all():
+        raise ValueError(f"suggested.npy must hold 0 to {n - 1}")
     if np.any((labels < -1) | (labels >= num_classes)):
         raise ValueError(f"labels.npy must hold -1 to {num_classes - 1}")
     if not np.all((weights >= 0) & (weights < np.inf)):
