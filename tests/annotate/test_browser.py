@@ -13,13 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
-from nodecopy.data import planted_partition
+from nodecopy.data import load_dataset, planted_partition
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, label_tables
+from nodecopy.tables import TableDataset
+from nodecopy.tables.stored import write_graph
 from tests.annotate.conftest import Tables, kept
 from tests.browser import NEEDED, Page, browser
 from tests.csv_files import read_csv, write_csv
@@ -27,7 +30,7 @@ from tests.waiting import LIMIT
 
 pytestmark = NEEDED
 
-LABELS = 12
+LABELS = 40
 
 
 @pytest.fixture(scope="module")
@@ -109,14 +112,16 @@ def screen(driver: Any) -> Screen:
 def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
     screen: Screen, tmp_path: Path
 ) -> None:
-    data = planted_partition(200, 3, seed=0)
-    write_csv(tmp_path / "edges.csv", "source,target", data.graph.edges().tolist())
+    data = load_dataset("pubmed")
+    bare = data.with_labels(np.full(data.num_nodes, -1), ("none",))
+    columns = tuple(map(str, range(data.num_features)))
+    graph = write_graph(TableDataset(bare, np.arange(data.num_nodes), columns, ()), tmp_path / "g")
     truth = {str(n): f"class {k}" for n, k in enumerate(data.labels)}
     names, run, given = sorted({*truth.values()}), tmp_path / "run", {}
-    begin = (f"--edges={tmp_path / 'edges.csv'}", f"--classes={','.join(names)}", f"--out={run}")
-    with serving(*begin, "--method=fast") as (url, program):
+    with serving(f"--graph={graph}", f"--classes={','.join(names)}", f"--out={run}") as both:
+        url, program = both
         screen.visit(url)
-        for _ in range(6):
+        for _ in range(20):
             given |= screen.label(truth)
         assert kept(run) == given
         skipped = screen.answer("s")
@@ -128,7 +133,7 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         assert kept(run) == {id: label for id, label in given.items() if id != taken}
         given |= screen.label(truth)
         screen.visit(url)  # a reload
-        assert screen.node() not in {skipped, untold, *given}
+        assert screen.node() not in {skipped, untold}
         screen.check_quiet()
         given |= screen.label(truth)
         os.kill(program.pid, signal.SIGKILL)
@@ -141,8 +146,8 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         screen.visit(url)
         screen.errors()  # the page that was left has no server
         assert screen.classes() == names
-        assert screen.node() not in {skipped, untold, *given}
-        for _ in range(LABELS - len(given)):
+        assert screen.node() not in {skipped, untold}
+        while len(given) < LABELS:  # some answers are about a label that is probably wrong
             given |= screen.label(truth)
         assert kept(run) == given
         screen.until(lambda: screen.run("state.history.at(-1)?.[0]") == LABELS)

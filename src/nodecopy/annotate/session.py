@@ -137,6 +137,8 @@ class Session:
             held = self.answers.labels.get(id)
             if held not in (seen, label):
                 raise InputError(f"{shown(id)} was labelled {shown(held)} meanwhile; look again")
+            if held == label and self._asked.get(id) == AGAIN:
+                self.answers.put_aside(id, "confirm")
             self.answers.label(id, label, self._asked.get(id))
             self._changed(refit=held != label)
 
