@@ -247,7 +247,7 @@ class Session:
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
                 "forecast": None
                 if fit is None or accuracy is None
-                else [_MORE, *forecast(accuracy.accuracy, len(fit.labels.known), _MORE)],
+                else [_MORE, *forecast(accuracy, len(fit.labels.known), _MORE)],
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or (fit.problem if fit else ""),
