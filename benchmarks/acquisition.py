@@ -38,7 +38,7 @@ from benchmarks.compared import (
 )
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.calibration import forecast
+from nodecopy.calibration import EstimatedAccuracy, forecast
 from nodecopy.data import Task, load_dataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
@@ -187,10 +187,12 @@ def accuracies(rows: Mapping[Key, Row]) -> str:
     """Return a line for each graph and rule, with gains over random choice."""
     at, lines = [STAGES.index(stage) for stage in SHOWN], []
     for case in COMPARISON.cases:
-        curves = _curves(rows, case, RULES)
-        for rule, values in curves.items():
-            gain = values - curves[RANDOM]
-            cells = _with_gains(values, gain)
+        for rule in RULES:
+            curves = _curves(rows, case, (RANDOM, rule))
+            if not {RANDOM, rule} <= curves.keys():
+                continue
+            values = curves[rule]
+            cells = _with_gains(values, values - curves[RANDOM])
             if rule == RANDOM:
                 cells = [f"{mean:.1f}" for mean in values.mean(0)]
             lines.append([f"{case}, {len(values)} repeats", rule, *(cells[n] for n in at)])
@@ -230,7 +232,8 @@ def _forecasts_hold(row: Row) -> list[bool]:
     held = []
     for now, gain in enumerate(gains):
         count, after = row["counts"][now : now + 2]
-        low, high = forecast(row["estimate"][now][0], count, after - count)
+        estimate = EstimatedAccuracy(*row["estimate"][now], 0.95, 0)
+        low, high = forecast(estimate, count, after - count)
         held.append(low <= gain <= high)
     return held
 

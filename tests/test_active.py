@@ -47,18 +47,22 @@ def random_problem() -> tuple[Graph, np.ndarray, np.ndarray]:
     return graph, rng.random((40, 5)), rng.random(40)
 
 
-def test_choices_match_the_formula_written_out():
+@pytest.mark.parametrize("fitted", [True, False])
+def test_choices_match_the_formula_written_out(fitted):
     graph, X, H = random_problem()
+    H = H if fitted else np.ones(40)
     A = graph.to_scipy().toarray().astype(float) + np.eye(40)
     A /= A.sum(1, keepdims=True)
     Z = A @ A @ X
     Z -= Z.mean(0)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    S = np.maximum(Z @ Z.T, 0) ** 4
+    cosine = np.maximum(Z @ Z.T, 0)
+    covering = min(range(1, 9), key=lambda power: abs((cosine**power).mean() - 0.02))
+    S = cosine ** (4 if fitted else covering)
     M = np.minimum(H[:, None], H) * S
     chosen = [4, 7]
     told = H * S[:, chosen].max(1)
-    result = next_labels(graph, X, posterior(H), chosen, 5)
+    result = next_labels(graph, X, posterior(H) if fitted else None, chosen, 5)
     for node, gain in zip(result.nodes, result.gain, strict=True):
         gains = np.maximum(M - told[:, None], 0).sum(0)
         gains[chosen] = -1

@@ -16,10 +16,10 @@ from nodecopy.posterior import Posterior
 from nodecopy.rng import stream
 
 _DIRECTIONS = 64
-_SQUARINGS = 2
 # Beyond these numbers a sample represents all nodes, drawn once.
 _MAX_POINTS, _MAX_CANDIDATES = 2048, 2048
 _LEAST = np.float32(1e-6)
+_COVERED = 0.02  # share of the nodes that one of the first labels covers
 # So many columns of all nodes are held at a time.
 _COLUMNS = 16
 # Larger features have squares that overflow in single precision.
@@ -73,7 +73,7 @@ def next_labels(
         features: X [N, D].
         posterior: of every node, or of the first ones, where others have no class; None where
             nothing was fitted yet, and all nodes are in doubt alike: the choice is then one of
-            coverage.
+            coverage, with the power of S at which a label covers 2 % of the nodes on average.
         labelled: the nodes whose label is known.
         count: how many to choose; fewer come back if there are fewer candidates.
         allowed: a mask of these nodes, those that may be chosen; None allows all.
@@ -96,12 +96,13 @@ def next_labels(
     def seen_at(nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         return look[np.searchsorted(rows, nodes)]
 
+    power = _covering_power(look) if posterior is None else 4
     covered = np.zeros(len(points), np.float32)
     for nodes in np.array_split(known, len(known) // _MAX_CANDIDATES + 1):
-        best = similarity(seen_at(points), seen_at(nodes)).max(1, initial=0.0)
+        best = similarity(seen_at(points), seen_at(nodes), power).max(1, initial=0.0)
         covered = np.maximum(covered, best)
     # A row for each candidate, so that what one covers is in one piece of memory.
-    covers = similarity(seen_at(candidates), seen_at(points))
+    covers = similarity(seen_at(candidates), seen_at(points), power)
     covers *= np.minimum(entropy[candidates][:, None] / entropy[points], 1.0)  # M_js / H_j
     covers *= weight
     chosen, gains = _greedy(covers, covered * weight, count)
@@ -178,16 +179,24 @@ def _leading(near: Any, rng: np.random.Generator) -> NDArray[np.float32]:
     return leading
 
 
-def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return S = max(0, cosine)⁴ between rows of unit length [n, m].
+def similarity(
+    one: NDArray[np.float32], other: NDArray[np.float32], power: int = 4
+) -> NDArray[np.float32]:
+    """Return S = max(0, cosine)^power between rows of unit length [n, m].
 
     The power makes nodes that are only vaguely alike count for little.
     """
-    alike: NDArray[np.float32] = one @ other.T
-    np.maximum(alike, 0.0, out=alike)
-    for _ in range(_SQUARINGS):
-        alike *= alike
+    cosine: NDArray[np.float32] = np.maximum(one @ other.T, 0.0)
+    alike = cosine.copy()
+    for _ in range(power - 1):
+        alike *= cosine
     return alike
+
+
+def _covering_power(look: NDArray[np.float32]) -> int:
+    """Return the power from 1 to 8 at which S has a mean of 2 % over pairs of nodes, nearly."""
+    some = look[:: len(look) // _MAX_POINTS + 1]
+    return min(range(1, 9), key=lambda power: abs(similarity(some, some, power).mean() - _COVERED))
 
 
 def _greedy(

@@ -59,7 +59,7 @@ def test_a_suspect_label_is_asked_about_again_as_a_fifth_question(
     session._publish(Fit(fit.labels, fit.suggestions, suspects=(suspect,)))
     state = session.state()
     assert (state["next"][0], state["why"][0]) == (doubted, "again")
-    session.put_aside(doubted, "confirm")
+    session.label(doubted, CLASSES[given], CLASSES[given])  # the same answer confirms it
     state = session.state()
     assert "again" not in state["why"]
     assert state["lookedAgain"] == [0, 1]

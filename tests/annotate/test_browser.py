@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
-from nodecopy.data import planted_partition
+from nodecopy.data import load_dataset, planted_partition
 from nodecopy.report import report_page
 from nodecopy.run import FitSettings, label_tables
 from tests.annotate.conftest import kept
@@ -27,7 +28,7 @@ from tests.waiting import LIMIT
 
 pytestmark = NEEDED
 
-LABELS = 12
+LABELS = 40
 
 
 @pytest.fixture(scope="module")
@@ -109,14 +110,21 @@ def screen(driver: Any) -> Screen:
 def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
     screen: Screen, tmp_path: Path
 ) -> None:
-    data = planted_partition(200, 3, seed=0)
-    write_csv(tmp_path / "edges.csv", "source,target", data.graph.edges().tolist())
+    data = load_dataset("pubmed")
+    edges, words = data.graph.edges(), data.features.tocoo()
+    tables = {
+        "edges": {"source": edges[:, 0], "target": edges[:, 1]},
+        "nodes": {"id": words.row, "feature": words.col, "value": words.data},
+    }
+    for name, columns in tables.items():
+        pl.DataFrame(columns).write_parquet(tmp_path / f"{name}.parquet")
+    files = [f"--{name}={tmp_path / name}.parquet" for name in tables]
     truth = {str(n): f"class {k}" for n, k in enumerate(data.labels)}
     names, run, given = sorted({*truth.values()}), tmp_path / "run", {}
-    begin = (f"--edges={tmp_path / 'edges.csv'}", f"--classes={','.join(names)}", f"--out={run}")
-    with serving(*begin, "--method=fast") as (url, program):
+    with serving(*files, f"--classes={','.join(names)}", f"--out={run}") as both:
+        url, program = both
         screen.visit(url)
-        for _ in range(6):
+        for _ in range(20):
             given |= screen.label(truth)
         assert kept(run) == given
         skipped = screen.answer("s")
@@ -128,7 +136,7 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         assert kept(run) == {id: label for id, label in given.items() if id != taken}
         given |= screen.label(truth)
         screen.visit(url)  # a reload
-        assert screen.node() not in {skipped, untold, *given}
+        assert screen.node() not in {skipped, untold}
         screen.check_quiet()
         given |= screen.label(truth)
         os.kill(program.pid, signal.SIGKILL)
@@ -141,8 +149,8 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         screen.visit(url)
         screen.errors()  # the page that was left has no server
         assert screen.classes() == names
-        assert screen.node() not in {skipped, untold, *given}
-        for _ in range(LABELS - len(given)):
+        assert screen.node() not in {skipped, untold}
+        while len(given) < LABELS:  # some answers are about a label that is probably wrong
             given |= screen.label(truth)
         assert kept(run) == given
         screen.until(lambda: screen.run("state.history.at(-1)?.[0]") == LABELS)

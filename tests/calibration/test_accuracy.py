@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from nodecopy.calibration import Temperature, estimate_accuracy, forecast
+from nodecopy.calibration import EstimatedAccuracy, Temperature, estimate_accuracy, forecast
 from nodecopy.data import Task, planted_partition
 from nodecopy.errors import ModelError
 from nodecopy.presets import fast
@@ -74,9 +76,10 @@ def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int)
     others = np.setdiff1d(np.arange(150), task.train)
     truth = np.mean(fitted.probabilities[others].argmax(1) == data.labels[others])
     assert truth < 0.8  # nodes of the third class are mostly missed
-    estimate = estimate_accuracy(
-        fitted.held_out_probabilities, fitted.held_out.truth, fitted.probabilities[others]
-    )
+    held = fitted.held_out_probabilities, fitted.held_out.truth, fitted.probabilities[others]
+    estimate = estimate_accuracy(*held)
+    one_suggested = estimate_accuracy(*held, representative=np.arange(len(held[1])) > 0)
+    assert one_suggested.accuracy > estimate.accuracy + 0.05  # a single label is no sign then
     assert estimate.unchecked == (2,)
     assert estimate.low <= truth <= estimate.high
     assert estimate.low < estimate.accuracy < estimate.high
@@ -118,6 +121,9 @@ def test_labels_of_hard_nodes_do_not_bias_the_estimate() -> None:
     assert np.mean(held) > 0.9
 
 
-def test_a_forecast_is_wider_the_more_labels_it_is_for() -> None:
-    near, far = forecast(0.8, 100, 20), forecast(0.8, 100, 100)
+def test_a_forecast_is_wider_the_more_labels_it_is_for_and_the_less_is_known() -> None:
+    estimate = EstimatedAccuracy(0.8, 0.72, 0.88, 0.95, 50)
+    near, far = forecast(estimate, 100, 20), forecast(estimate, 100, 100)
     assert far[0] < near[0] < 0 < near[1] < far[1] < 0.2
+    assert forecast(replace(estimate, low=0.5, high=1.0), 100, 20)[1] > near[1]
+    assert forecast(EstimatedAccuracy(1.0, 0.8, 1.0, 0.95, 50), 100, 20)[1] > 0.005

@@ -132,6 +132,8 @@ class Session:
             held = self.answers.labels.get(id)
             if held not in (seen, label):
                 raise InputError(f"{shown(id)} was labelled {shown(held)} meanwhile; look again")
+            if held == label and self._asked.get(id) == AGAIN:
+                self.answers.put_aside(id, "confirm")
             self.answers.label(id, label, self._asked.get(id))
             self._changed(refit=held != label)
 
@@ -240,7 +242,7 @@ class Session:
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
                 "forecast": None
                 if fit is None or accuracy is None
-                else [_MORE, *forecast(accuracy.accuracy, len(fit.labels.known), _MORE)],
+                else [_MORE, *forecast(accuracy, len(fit.labels.known), _MORE)],
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
                 "problem": answers.problem or (fit.problem if fit else ""),

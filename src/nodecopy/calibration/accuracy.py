@@ -19,11 +19,14 @@ are classified, and the model may never predict it. If such classes are as large
 have a share u of the N unlabelled nodes: (N + n) / N times their share of the K classes, as the
 held-out nodes are of other classes; or more, if the probabilities expect more of them. Between none
 and all of these nodes are classified correctly, so that the interval becomes
-[(1 - u) low, (1 - u) high + u], and the estimate (1 - u) a + u / 2.
+[(1 - u) low, (1 - u) high + u], and the estimate (1 - u) a + u / 2. Where labels were suggested, so
+that they cover the nodes, a single label does not tell that a class is rare or hard: it counts as
+the others, and the estimate is a.
 
 Nodes that were suggested are harder than others, and would bias d: only labels that represent the
 others count in it. How the error 1 - a falls with the number of labels n is little known in
-advance: `forecast` takes it for n^-α, with α ~ N(0.3, 0.3²) on all graphs.
+advance: `forecast` takes it for n^-α, with α ~ N(0.3, 0.3²) on all graphs, and the error itself for
+normal with the width of its interval, clipped to 0 and 1: an estimate of 100 % is not the end.
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ def estimate_accuracy(
     unknown = max(min(equal_share, 1.0), float(p[:, unchecked].sum(1).mean()))
     known = 1.0 - unknown
     return EstimatedAccuracy(
-        known * accuracy + unknown / 2,
+        known * accuracy + unknown * (0.5 if some.all() else accuracy),
         known * low,
         known * high + unknown,
         level,
@@ -109,25 +112,31 @@ def estimate_accuracy(
     )
 
 
-def forecast(accuracy: float, labels: int, more: int, level: float = 0.8) -> tuple[float, float]:
+def forecast(
+    estimate: EstimatedAccuracy, labels: int, more: int, level: float = 0.8
+) -> tuple[float, float]:
     """Return an interval of what more labels will add to the accuracy.
 
     Args:
-        accuracy: estimated with the labels so far.
+        estimate: of the accuracy, with the labels so far.
         labels: how many there are.
         more: how many more.
         level: probability that the interval holds.
 
-    >>> low, high = forecast(0.8, labels=100, more=20)
+    >>> low, high = forecast(EstimatedAccuracy(0.8, 0.7, 0.9, 0.95, 50), labels=100, more=20)
     >>> f"{100 * low:+.1f} to {100 * high:+.1f} points"
-    '-0.3 to +2.3 points'
+    '-0.3 to +2.4 points'
     """
     from scipy.special import ndtri
 
-    half = _EXPONENT_SD * float(ndtri((1 + level) / 2))
-    growth = (labels + more) / labels
-    low, high = (1 - growth ** -(_EXPONENT + side) for side in (-half, half))
-    return (1 - accuracy) * low, (1 - accuracy) * high
+    normal = ndtri((np.arange(100) + 0.5) / 100)
+    half = max(estimate.accuracy - estimate.low, estimate.high - estimate.accuracy)
+    sd = max(half / ndtri((1 + estimate.level) / 2), _REMAINING)
+    error = np.clip(1 - estimate.accuracy + sd * normal, 0.0, 1.0)
+    exponent = _EXPONENT + _EXPONENT_SD * normal
+    gain = np.outer(error, 1 - ((labels + more) / labels) ** -exponent)
+    low, high = np.quantile(gain, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def _correction(
