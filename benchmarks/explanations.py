@@ -92,6 +92,8 @@ WAYS: dict[str, Callable[[Explanation, Pieces, np.random.Generator], Pieces]] = 
     "random": any_piece,
     "first neighbours": neighbour_list,
 }
+SHOWN = ("named evidence", "random, as many edges and words", "first neighbours")
+SHOWN_COUNTS = (1, 3, 10)
 
 
 def measure(problem: Problem, way: str, trial: int) -> Row:
@@ -156,17 +158,19 @@ def tables(rows: Mapping[Key, Row]) -> str:
     lines, times = [], []
     for case in COMPARISON.cases:
         held = shared_rows(COMPARISON, rows, case, 20)
-        for way in WAYS if held else ():
+        for way in SHOWN if held else ():
             drops, changed = (
                 np.mean([row[name] for row in held[way]], 0) for name in ("drops", "changed")
             )
             cells = [
-                f"{drop:.1f} ({share:.0f} %)" for drop, share in zip(drops, changed, strict=True)
+                f"{drop:.0f} ({share:.0f} %)"
+                for count, drop, share in zip(REMOVED, drops, changed, strict=True)
+                if count in SHOWN_COUNTS
             ]
             lines.append([case, way, *cells])
         if held:
             times.append(f"{case} {np.mean([row['milliseconds'] for row in held[TIME]]):.0f}")
-    head = ["", "removed", *(f"{count} of a node" for count in REMOVED)]
+    head = ["", "removed", *(f"{count} of a node" for count in SHOWN_COUNTS)]
     return "\n\n".join(
         [markdown_rows(head, lines), f"Median CPU milliseconds for one node: {', '.join(times)}."]
     )

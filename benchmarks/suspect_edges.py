@@ -1,7 +1,7 @@
 """Suspect edges: edges between random nodes are planted into a graph; how many are found?
 
     OMP_NUM_THREADS=1 python -m benchmarks.suspect_edges [--trials 3] [--only cora]
-    python -m benchmarks.suspect_edges --show --page docs/suspect-edges.md
+    python -m benchmarks.suspect_edges --show --page docs/wrong-graphs.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
 with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts, and
@@ -136,6 +136,7 @@ def described(graph: Graph) -> object:
     return stored_by_density(scaling_of(values, "auto").apply(graph, values))
 
 
+BLOCK = "suspects"
 COMPARISON = Comparison(
     cases={
         **{name: partial(dataset_problem, name) for name in DATASETS},
@@ -176,4 +177,4 @@ def _found(rows: list[Row]) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(COMPARISON, __doc__, tables)
+    main(COMPARISON, __doc__, tables, block=BLOCK)
