@@ -1,6 +1,6 @@
 """The pages of docs/guide, followed block by block as a reader would, and their pictures.
 
-    python -m benchmarks.guide                  # every page, in an empty folder of its own
+    python -m benchmarks.guide                  # every page, each in an empty folder
     python -m benchmarks.guide own-tables       # one page
 
 The code of a page draws its pictures; this writes them to docs/images. A block of text shows lines
@@ -61,7 +61,7 @@ class Page:
         if language == "python":
             exec(compile(block, self.name, "exec"), self.names)  # noqa: S102 - our own page
         elif language == "console":
-            for line in block.splitlines():
+            for line in block.replace("\\\n", " ").splitlines():
                 run_line(*shlex.split(line, comments=True))
 
 

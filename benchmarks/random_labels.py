@@ -97,7 +97,7 @@ Groups = dict[tuple[str, int], dict[str, list[Row]]]
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the accuracies of every case, and the other scores as means over the cases."""
+    """Return means over the cases, for each number of labels."""
     groups: Groups = {
         (case, labels): held
         for labels in COMPARISON.labels
@@ -107,24 +107,14 @@ def tables(rows: Mapping[Key, Row]) -> str:
     if not groups:
         return ""
     methods = [m for m in COMPARISON.methods if any(m in held for held in groups.values())]
-    lines = [
-        [case.removesuffix(RANDOM).removeprefix("made: "), *_accuracies(groups, case, methods)]
-        for case in COMPARISON.cases
-    ]
     counts = ", ".join(f"{labels}·K" for labels in COMPARISON.labels)
-    parts = [
-        trials_per_cell(groups.values()),
-        markdown_rows([f"accuracy in %, {counts} labels", *methods], lines),
-        "Means over the cases:",
-        markdown_rows(["", *SCORES], _means(groups, methods)),
-    ]
-    return "\n\n".join(parts)
-
-
-def _accuracies(groups: Groups, case: str, methods: Sequence[str]) -> Iterator[str]:
-    for method in methods:
-        several = [groups.get((case, labels), {}).get(method) for labels in COMPARISON.labels]
-        yield ", ".join(f"{_share(some, 'accuracy'):.1f}" if some else "–" for some in several)
+    cases = len({case for case, _ in groups})
+    return "\n\n".join(
+        [
+            f"{trials_per_cell(groups.values())} Means over {cases} graphs:",
+            markdown_rows([f"{counts} labels", *SCORES], _means(groups, methods)),
+        ]
+    )
 
 
 def _means(groups: Groups, methods: Sequence[str]) -> Iterator[list[str]]:

@@ -73,9 +73,12 @@ def _members(value: Any, *, whole: bool) -> Iterator[str]:
         name: name if isinstance(raw, property) else f"{name}({_parameters(raw)})"
         for name, raw in members.items()
     }
+    fitted = [name for name in members if name.endswith("_")]
     if whole:
         for name, raw in members.items():
-            yield f"- `{shown[name]}`: {_sentence(inspect.getdoc(raw))}"
+            if name not in fitted:
+                yield f"- `{shown[name]}`: {_sentence(inspect.getdoc(raw))}"
+        yield "- After `fit`: " + ", ".join(f"`{name}`" for name in fitted)
     elif shown:
         yield "- Methods: " + ", ".join(f"`{name}`" for name in members)
 

@@ -40,7 +40,6 @@ def test_own_tables() -> None:
     confidence = {row["id"]: float(row["confidence"]) for row in predictions}
     assert confidence["8"] == pytest.approx(0.71, abs=0.01)
     assert Path("run/predictions.csv").read_bytes() == Path("run2/predictions.csv").read_bytes()
-    page.change({"nodecopy fit cora": "nodecopy fit cora --method fast"})
     page.follow()
     assert Path("run-features/report.html").is_file()
     assert read_csv("new.csv")[-1]["id"] == "34"

@@ -157,7 +157,7 @@ def test_comparisons_use_the_trials_that_all_methods_have(tmp_path: Path) -> Non
             rows["easy", 2, trial, method] = {"accuracy": accuracy, "nll": 1 - accuracy}
     rows["easy", 2, 2, "guessing"] = {"accuracy": 0.1, "nll": 9.0}  # the default has no such trial
     text = compared.tables(comparison(tmp_path / "rows.jsonl"), rows)
-    assert "| easy | **71.0** | 69.5 | -1.5 ± 0.5 |" in text
+    assert "| easy | **71.0** | 69.5 | -1.5* |" in text
 
 
 def test_methods_are_paired_by_split() -> None:
