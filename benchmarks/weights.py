@@ -105,7 +105,7 @@ def tables(rows: Mapping[Key, Row]) -> str:
     }
     heads = [f"{DATASET_TITLES[name]}, {labels} labels" for name, labels in cells]
     lines = []
-    for posterior in POSTERIORS:
+    for posterior in (name for name in POSTERIORS if "T = 1" not in name):
         held = [cell.get(posterior, []) for cell in cells.values()]
         costs = [relative_cost(cell, posterior) for cell in cells.values() if posterior in cell]
         lines.append([posterior, *map(means, held), f"{np.mean(costs):.1f}"])
