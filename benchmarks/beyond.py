@@ -1,10 +1,10 @@
-"""The tables of docs/beyond.md, made from the committed rows.
+"""The evidence of docs/methods.md, tables and a figure, made from the committed rows.
 
-    python -m benchmarks.beyond                       # the page from the committed rows
+    python -m benchmarks.beyond                       # both from the committed rows
     python -m benchmarks.beyond --store runs.sqlite   # first replace the rows by a store's
 
 The rows of GCN and node copying are those of the paper's tables, ``results/paper.jsonl.gz``; those
-of all other methods are in ``results/beyond.jsonl.gz``. A test holds that the page is current.
+of all other methods are in ``results/beyond.jsonl.gz``. A test holds that both are current.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t
@@ -23,9 +23,11 @@ from benchmarks.paper_tables import RESULTS as PAPER_ROWS
 from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.errors import InputError
 from nodecopy.files import write_whole
+from nodecopy.paper.figures import BLUE, GREY, VERMILION, Drawing, draw
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.spec import load_experiment
 from nodecopy.paper.study import (
+    LABELS,
     SPLITS,
     TRIALS,
     Study,
@@ -37,20 +39,20 @@ from nodecopy.paper.study import (
 from nodecopy.paper.tables import signed
 from nodecopy.paper.trial import CellKey, Row
 
-PAGE = Path("docs", "beyond.md")
+PAGE = Path("docs", "methods.md")
+FIGURE = Path("docs", "images", "reliability.svg")
 ROWS = Path("results", "beyond.jsonl.gz")
 OURS, REFERENCE = "best", "copying"
+DRAWN = {OURS: BLUE, REFERENCE: VERMILION, "gcn": GREY}
 # The Bayesian methods of the paper's tables.
 PUBLISHED = ("mmsbm-online", "copying")
 SHORTFALL = 1.0
-# Limits of pooled calibration error and of |confidence - accuracy|, in per cent: a fixed split has
-# one set of labels and the same test nodes in every trial, whose chance does not average out.
-LIMITS = {"random": (4.0, 3.0), "fixed": (6.0, 5.0)}
-STRICT = 3.0
+# Of the pooled calibration error, and of |confidence - accuracy|, in per cent.
+LIMIT = 3.0
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Write the block of the page; see the module's docstring."""
+    """Write the block of the page, and the figure; see the module's docstring."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.beyond",
         description=__doc__,
@@ -63,6 +65,7 @@ def main(args: Sequence[str] | None = None) -> None:
             commit_rows(chosen.store, PAPER_ROWS, ROWS)
         text = page_text(PAGE.read_text(encoding="utf-8"), PAPER_ROWS, ROWS)
         write_whole(PAGE, text.encode())
+        write_whole(FIGURE, figure(read_study(PAPER_ROWS, ROWS)).svg)
     except (InputError, OSError) as error:
         parser.error(str(error))
 
@@ -88,17 +91,44 @@ def read_study(paper: Path, rows: Path) -> Study:
 
 
 def beyond_block(study: Study) -> str:
-    """Return both parts of the page: counts, and a table per dataset."""
+    """Return counts and a table of accuracy, then of calibration."""
     return "\n\n".join(
         [
-            "## Accuracy",
             *_accuracy_counts(study),
-            *(_accuracy_table(study, dataset) for dataset in study.datasets),
-            "## Calibration",
+            _accuracy_table(study),
             *_calibration_counts(study),
             _calibration_table(study),
         ]
     )
+
+
+def figure(study: Study) -> Drawing:
+    """Draw accuracy against confidence for each dataset, all trials and splits together."""
+
+    def paint(figure: Any) -> None:
+        figure.set_size_inches(9, 3.2)
+        axes = figure.subplots(1, len(study.datasets), sharey=True)
+        for axis, dataset in zip(axes, study.datasets, strict=True):
+            axis.plot([0, 100], [0, 100], color=GREY, linewidth=0.8)
+            for method, colour in DRAWN.items():
+                keys = [k for k in study.cells if (k.dataset, k.method) == (dataset, method)]
+                rows = [row for key in keys for row in study.cells[key]]
+                confidence, accuracy = _reliability(rows)
+                axis.plot(confidence, accuracy, ".-", color=colour, label=method_title(method))
+            axis.set(title=dataset_title(dataset), xlabel="confidence (%)")
+        axes[0].set_ylabel("accuracy (%)")
+        axes[0].legend(loc="upper left", fontsize=8)
+
+    return draw("reliability", "Accuracy against confidence", "Each point is a bin.", paint)
+
+
+def _reliability(rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
+    """Return confidence and accuracy of the bins with at least 100 nodes, in %."""
+    confidence, accuracy, count = _bins(rows)
+    nodes = count.sum(0)
+    kept = nodes >= 100
+    sums = (confidence * count).sum(0)[kept], (accuracy * count).sum(0)[kept]
+    return 100 * sums[0] / nodes[kept], 100 * sums[1] / nodes[kept]
 
 
 def published_best(key: CellKey) -> float:
@@ -162,20 +192,21 @@ def pooled_calibration(rows: Sequence[Row]) -> PooledCalibration:
     The bins are the same 15 intervals in every trial, so those of several trials add up exactly.
     Committed rows have bins of three decimals: what is computed from them is exact to 0.05 points.
     """
-    bins = np.array(
-        [[(c or 0.0, a or 0.0, n) for c, a, n in row.result.reliability] for row in rows],
-        np.float64,
-    )  # [trials, bins, 3]
-    confidence, accuracy, count = np.moveaxis(bins, -1, 0)
+    confidence, accuracy, count = _bins(rows)
     gaps = (count * (confidence - accuracy)).sum(0)  # [bins]
     nodes = count.sum()
     return PooledCalibration(float(np.abs(gaps).sum() / nodes), float(gaps.sum() / nodes))
 
 
-def cells_of(study: Study, split: str | None = None) -> list[CellKey]:
+def _bins(rows: Sequence[Row]) -> np.ndarray:
+    """Return confidence, accuracy and size of every bin of every trial [3, trials, bins]."""
+    bins = [[(c or 0.0, a or 0.0, n) for c, a, n in row.result.reliability] for row in rows]
+    return np.moveaxis(np.array(bins, np.float64), -1, 0)
+
+
+def cells_of(study: Study) -> list[CellKey]:
     """Return the cells that our method was run in."""
-    keys = [key for key in study.cells if key.method == OURS]
-    return [key for key in keys if split is None or key.split == split]
+    return [key for key in study.cells if key.method == OURS]
 
 
 def beats_all(study: Study, key: CellKey, score: str, sign: int) -> bool:
@@ -210,112 +241,94 @@ def _accuracy_counts(study: Study) -> Iterator[str]:
             f"{sum(gap.high < 0 for gap in gaps.values())}."
         )
     yield (
-        f"Mean ± standard deviation in %, {TRIALS} trials or as many as a line names in brackets; "
-        f"the highest mean of a column in bold. The last line: {title} minus {reference} on the "
-        "same splits, with the 95 % interval of its mean."
+        f"Mean accuracy in % with 5, 10 and 20 labels per class, {TRIALS} trials or as many as in "
+        f"brackets; the highest in bold. The last line: {title} minus {reference} on the same "
+        "splits; * marks a 95 % interval without zero."
     )
 
 
-def _accuracy_table(study: Study, dataset: str) -> str:
-    columns = _columns(study, dataset)
+def _accuracy_table(study: Study) -> str:
+    places = _places(study)
+    keys = {place: [CellKey(*place, OURS, n) for n in LABELS] for place in places}
     lines = [
-        [_with_trials(study, columns, method), *(_accuracy(study, key, method) for key in columns)]
+        [_with_trials(study, method), *(_accuracies(study, keys[p], method) for p in places)]
         for method in study.methods
     ]
-    lines.append(["the paper's best Bayesian", *(f"{published_best(key):.1f}" for key in columns)])
-    gaps = [paired(study, key, REFERENCE) for key in columns]
-    lines.append(["difference to node copying", *map(_interval, gaps)])
-    return markdown_rows([dataset_title(dataset), *map(_head, columns)], lines)
+    best = [", ".join(f"{published_best(key):.1f}" for key in keys[p]) for p in places]
+    gaps = [", ".join(_gap(paired(study, key, REFERENCE)) for key in keys[p]) for p in places]
+    lines += [["the paper's best Bayesian", *best], ["difference to node copying", *gaps]]
+    return markdown_rows(["accuracy", *_heads(places)], lines)
 
 
-def _with_trials(study: Study, columns: Sequence[CellKey], method: str) -> str:
+def _with_trials(study: Study, method: str) -> str:
     """Return the title of a method, with the number of its trials where it is another one."""
-    counts = sorted({len(study.accuracy(key._replace(method=method))) for key in columns})
+    counts = sorted({len(rows) for key, rows in study.cells.items() if key.method == method})
     if counts == [TRIALS]:
         return method_title(method)
     return f"{method_title(method)} ({' to '.join(map(str, counts))})"
 
 
-def _accuracy(study: Study, key: CellKey, method: str) -> str:
-    held = {
-        name: list(values)
-        for name in study.methods
-        if (values := study.accuracy(key._replace(method=name)).values())
-    }
-    if method not in held:
-        return "not run"
-    text = str(Summary.of(held[method]))
-    highest = max(np.mean(values) for values in held.values())
-    return f"**{text}**" if np.mean(held[method]) == highest else text
+def _accuracies(study: Study, keys: Sequence[CellKey], method: str) -> str:
+    cells = []
+    for key in keys:
+        means = {
+            name: np.mean(list(values))
+            for name in study.methods
+            if (values := study.accuracy(key._replace(method=name)).values())
+        }
+        mean = means.get(method)
+        text = "–" if mean is None else f"{mean:.1f}"
+        cells.append(f"**{text}**" if mean == max(means.values()) else text)
+    return ", ".join(cells)
 
 
-def _interval(gap: PairedMean | None) -> str:
+def _gap(gap: PairedMean | None) -> str:
     if gap is None:
-        return ""
-    mean, low, high = (signed(100 * value) for value in (gap.mean, gap.low, gap.high))
-    if gap.n < 2:
-        return mean
-    return f"{mean} ({low} to {high})"
+        return "–"
+    return signed(100 * gap.mean) + ("*" if gap.low > 0 or gap.high < 0 else "")
 
 
 def _calibration_counts(study: Study) -> Iterator[str]:
-    title, parts = method_title(OURS), []
-    for split, (error_limit, gap_limit) in LIMITS.items():
-        pooled = [pooled_calibration(study.cells[key]) for key in cells_of(study, split)]
-        if not pooled:
-            continue
-        errors = [100 * cell.error for cell in pooled]
-        gaps = [abs(100 * cell.gap) for cell in pooled]
-        parts.append(
-            f"{split} splits: a pooled ECE of at most {error_limit:g} % in "
-            f"{_count(errors, error_limit)} of {len(pooled)} cells, of at most {STRICT:g} % in "
-            f"{_count(errors, STRICT)}; confidence within {gap_limit:g} points of accuracy in "
-            f"{_count(gaps, gap_limit)}; the largest are {max(errors):.1f} % and "
-            f"{max(gaps):.1f} points"
-        )
     keys = cells_of(study)
-    yield f"{title}, {'; '.join(parts)}." if parts else ""
+    pooled = [pooled_calibration(study.cells[key]) for key in keys]
+    errors = [100 * cell.error for cell in pooled]
+    gaps = [abs(100 * cell.gap) for cell in pooled]
+    lowest = sum(beats_all(study, key, "nll", -1) for key in keys)
     yield (
-        f"Its NLL is the lowest of all methods in "
-        f"{sum(beats_all(study, key, 'nll', -1) for key in keys)} of {len(keys)} cells, each "
-        "compared on the splits that both have."
+        f"The pooled ECE of {method_title(OURS)} is at most {LIMIT:g} % in {_count(errors, LIMIT)} "
+        f"of {len(keys)} cells, and its mean confidence within {LIMIT:g} points of the accuracy in "
+        f"{_count(gaps, LIMIT)}; the largest are {max(errors):.1f} % and {max(gaps):.1f} points. "
+        f"Its NLL is the lowest of all methods in {lowest}."
     )
     yield (
-        "Each cell: pooled ECE in % and NLL in nats, means over 5, 10 and 20 labels. ECE is the "
-        "expected calibration error, 15 bins of equal width, of the test nodes of all trials "
-        "together."
+        "Each cell: pooled ECE in % (15 bins of equal width, all test nodes together) and NLL in "
+        "nats, means over splits and numbers of labels."
     )
 
 
 def _calibration_table(study: Study) -> str:
-    places = [(dataset, split) for dataset in study.datasets for split in LIMITS]
-    heads = [f"{dataset_title(dataset)}, {split}" for dataset, split in places]
     lines = [
-        [method_title(method), *(_calibration(study, *place, method) for place in places)]
+        [method_title(method), *(_calibration(study, name, method) for name in study.datasets)]
         for method in study.methods
     ]
-    return markdown_rows(["ECE, NLL", *heads], lines)
+    return markdown_rows(["ECE, NLL", *map(dataset_title, study.datasets)], lines)
 
 
-def _calibration(study: Study, dataset: str, split: str, method: str) -> str:
-    keys = [key for key in study.cells if (key.dataset, key.split) == (dataset, split)]
-    keys = [key for key in keys if key.method == method]
+def _places(study: Study) -> list[tuple[str, str]]:
+    return [(dataset, split) for dataset in study.datasets for split in SPLITS]
+
+
+def _heads(places: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{dataset_title(dataset)}, {split}" for dataset, split in places]
+
+
+def _calibration(study: Study, dataset: str, method: str) -> str:
+    keys = [key for key in study.cells if (key.dataset, key.method) == (dataset, method)]
     if not keys:
         return ""
     nll = np.mean([np.nanmean(study.scores(key, "nll")) for key in keys])
     error = np.mean([pooled_calibration(study.cells[key]).error for key in keys])
     return f"{100 * error:.1f}, {nll:.3f}"
-
-
-def _head(key: CellKey) -> str:
-    return f"{key.split}, {key.labels} labels"
-
-
-def _columns(study: Study, dataset: str) -> list[CellKey]:
-    """Return our cell for every split and number of labels of a dataset that was run."""
-    held = {(key.split, key.labels) for key in study.cells if key.dataset == dataset}
-    places = sorted(held, key=lambda place: (SPLITS.index(place[0]), place[1]))
-    return [CellKey(dataset, split, OURS, labels) for split, labels in places]
 
 
 def _count(values: Iterable[float], limit: float) -> int:

@@ -276,9 +276,9 @@ def _summary(labels: int, cells: Mapping[str, Mapping[str, np.ndarray]]) -> str:
     )
     return (
         f"**{labels} labels per class.** The default is the best in "
-        f"{sum(gap >= 0 for gap in gaps.values())} of {len(gaps)} cases, within 1 point of the "
-        f"best in {sum(gap >= -1 for gap in gaps.values())}; its lowest difference to the best is "
-        f"{gaps[worst]:+.1f} points ({worst}). Its NLL is the lowest in {lowest}."
+        f"{sum(gap >= 0 for gap in gaps.values())} of {len(gaps)} cases, within 1 point in "
+        f"{sum(gap >= -1 for gap in gaps.values())}, at worst {gaps[worst]:+.1f} ({worst}); "
+        f"its NLL is the lowest in {lowest}."
     )
 
 
@@ -294,7 +294,7 @@ def _means(values: Mapping[str, np.ndarray]) -> dict[str, str]:
     means = {name: 100 * both[:, 0].mean() for name, both in values.items()}
     best = max(means.values())
     gap, error = distance(values)
-    away = f"{100 * gap:+.1f} ± {100 * error:.1f}" if np.isfinite(error) else f"{100 * gap:+.1f}"
+    away = f"{100 * gap:+.1f}" + ("*" if abs(gap) > 2 * error else "")
     texts = {name: f"**{m:.1f}**" if m == best else f"{m:.1f}" for name, m in means.items()}
     return texts | {"away": away}
 

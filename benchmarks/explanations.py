@@ -92,6 +92,8 @@ WAYS: dict[str, Callable[[Explanation, Pieces, np.random.Generator], Pieces]] = 
     "random": any_piece,
     "first neighbours": neighbour_list,
 }
+SHOWN = ("named evidence", "random, as many edges and words", "first neighbours")
+SHOWN_COUNTS = (1, 3, 10)
 
 
 def measure(problem: Problem, way: str, trial: int) -> Row:
@@ -152,24 +154,27 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the mean drops of every case, and the times."""
-    lines, times = [], []
-    for case in COMPARISON.cases:
-        held = shared_rows(COMPARISON, rows, case, 20)
-        for way in WAYS if held else ():
-            drops, changed = (
-                np.mean([row[name] for row in held[way]], 0) for name in ("drops", "changed")
-            )
-            cells = [
-                f"{drop:.1f} ({share:.0f} %)" for drop, share in zip(drops, changed, strict=True)
-            ]
-            lines.append([case, way, *cells])
-        if held:
-            times.append(f"{case} {np.mean([row['milliseconds'] for row in held[TIME]]):.0f}")
-    head = ["", "removed", *(f"{count} of a node" for count in REMOVED)]
+    """Return a line for each case: mean drops, and what the last removal changes."""
+    cases = {case: shared_rows(COMPARISON, rows, case, 20) for case in COMPARISON.cases}
+    cases = {case: held for case, held in cases.items() if held}
+    lines = [[case, *(_drops(held[way]) for way in SHOWN)] for case, held in cases.items()]
+    times = [
+        f"{case} {np.mean([row['milliseconds'] for row in held[TIME]]):.0f}"
+        for case, held in cases.items()
+    ]
+    counts = ", ".join(map(str, SHOWN_COUNTS))
     return "\n\n".join(
-        [markdown_rows(head, lines), f"Median CPU milliseconds for one node: {', '.join(times)}."]
+        [
+            markdown_rows([f"{counts} removed", *SHOWN], lines),
+            f"Median CPU milliseconds for one node: {', '.join(times)}.",
+        ]
     )
+
+
+def _drops(rows: list[Row]) -> str:
+    drops, changed = (np.mean([row[name] for row in rows], 0) for name in ("drops", "changed"))
+    shown = ", ".join(f"{drops[REMOVED.index(count)]:.0f}" for count in SHOWN_COUNTS)
+    return f"{shown} ({changed[-1]:.0f} %)"
 
 
 if __name__ == "__main__":

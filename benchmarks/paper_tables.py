@@ -28,7 +28,7 @@ from nodecopy.paper.agreement import Agreement, compare_with_paper, summary
 from nodecopy.paper.figures import Drawing, figure_1, overview_figure
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.study import DATASET_TITLES, SPLITS, TRIALS, Study, paper_cells
-from nodecopy.paper.tables import TextCell, beside_paper, dataset_tables
+from nodecopy.paper.tables import SYMBOLS, TextCell, beside_paper, dataset_tables
 from nodecopy.paper.trial import CellKey, Row, TrialResult
 
 RESULTS = Path("results", "paper.jsonl.gz")
@@ -222,17 +222,18 @@ def _figures(study: Study) -> list[Drawing]:
 
 def _cell(cell: Agreement) -> TextCell:
     text = beside_paper(cell)
-    if cell.ours is None or cell.ours.n == TRIALS:
+    if cell.ours is None:
         return text
-    return replace(text, notes=(*text.notes, f"{cell.ours.n} trials"))
+    badge = f"({cell.paper.mean:.1f} {SYMBOLS[cell.verdict]})"
+    notes = () if cell.ours.n == TRIALS else (f"{cell.ours.n} trials",)
+    return TextCell(f"{cell.ours.mean:.1f}", notes, badge, text.mark)
 
 
 def _legend(agreements: Mapping[CellKey, Agreement]) -> str:
     return (
-        f"Mean ± standard deviation over {TRIALS} trials, ours above the paper's, where a cell "
-        "does not say otherwise. ✓ no significant difference; ▲ higher, ▼ lower: significant by "
-        "Welch's t-test after "
-        f"Holm's correction for {len(agreements)} cells; the number is the difference."
+        f"Means over {TRIALS} trials where a cell does not say otherwise, the paper's in brackets. "
+        "✓ no significant difference; ▲ higher, ▼ lower: significant by Welch's t-test after "
+        f"Holm's correction for {len(agreements)} cells. `nodecopy report` adds deviations."
     )
 
 

@@ -1,7 +1,7 @@
 """Labels drawn at random from all nodes: the default before and now, and a practitioner's peer.
 
     OMP_NUM_THREADS=1 python -m benchmarks.random_labels [--trials 20] [--only cora]
-    python -m benchmarks.random_labels --show --page docs/random-labels.md
+    python -m benchmarks.random_labels --show --page docs/trust.md
 
 As many labels as L per class would be, L = 5, 10, 20, on the three datasets (1,000 test nodes) and
 on kinds of benchmarks/kinds.py. Nodes of a class without any label are tested: they are errors, in
@@ -97,7 +97,7 @@ Groups = dict[tuple[str, int], dict[str, list[Row]]]
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return the accuracies of every case, and the other scores as means over the cases."""
+    """Return means over the cases, for each number of labels."""
     groups: Groups = {
         (case, labels): held
         for labels in COMPARISON.labels
@@ -107,45 +107,29 @@ def tables(rows: Mapping[Key, Row]) -> str:
     if not groups:
         return ""
     methods = [m for m in COMPARISON.methods if any(m in held for held in groups.values())]
-    lines = [
-        [case.removesuffix(RANDOM).removeprefix("made: "), *_accuracies(groups, case, methods)]
-        for case in COMPARISON.cases
-    ]
     counts = ", ".join(f"{labels}·K" for labels in COMPARISON.labels)
-    parts = [
-        trials_per_cell(groups.values()),
-        markdown_rows([f"accuracy in %, {counts} labels", *methods], lines),
-        "Means over the cases, with the lowest and the highest:",
-        markdown_rows(["", *SCORES], _means(groups, methods)),
-    ]
-    return "\n\n".join(parts)
-
-
-def _accuracies(groups: Groups, case: str, methods: Sequence[str]) -> Iterator[str]:
-    for method in methods:
-        several = [groups.get((case, labels), {}).get(method) for labels in COMPARISON.labels]
-        yield ", ".join(f"{_share(some, 'accuracy'):.1f}" if some else "–" for some in several)
+    cases = len({case for case, _ in groups})
+    return "\n\n".join(
+        [
+            f"{trials_per_cell(groups.values())} Means over {cases} graphs:",
+            markdown_rows([f"{counts} labels", *SCORES], _means(groups, methods)),
+        ]
+    )
 
 
 def _means(groups: Groups, methods: Sequence[str]) -> Iterator[list[str]]:
-    """Yield a line for each number of labels and method, over the cases that all methods have."""
-    for labels in COMPARISON.labels:
-        cells = [held for (_, n), held in groups.items() if n == labels]
-        whole = [held for held in cells if len(held) == len(methods)]
-        for method in methods if whole else ():
-            several = [held[method] for held in whole]
-            yield [f"{labels}·K, {method}", *(_range(several, score) for score in SCORES)]
+    """Yield a line for each method, with a value for each number of labels in a cell."""
+    for method in methods:
+        several = [
+            [held[method] for (_, n), held in groups.items() if n == labels and method in held]
+            for labels in COMPARISON.labels
+        ]
+        yield [method, *(", ".join(_score(some, score) for some in several) for score in SCORES)]
 
 
-def _range(several: list[list[Row]], score: str) -> str:
-    value, needed, form = SCORES[score]
-    if needed not in several[0][0]:
-        return ""
-    values = [value(rows) for rows in several]
-    mean, low, high = (
-        format(one, form) for one in (np.mean(values), np.min(values), np.max(values))
-    )
-    return f"{mean} ({low} to {high})"
+def _score(several: list[list[Row]], score: str) -> str:
+    value, form = SCORES[score]
+    return format(np.mean([value(rows) for rows in several]), form)
 
 
 def _mean(several: list[Row], name: str) -> float:
@@ -156,26 +140,16 @@ def _share(several: list[Row], name: str) -> float:
     return 100 * _mean(several, name)
 
 
-def _bias(several: list[Row]) -> float:
-    return _share(several, "estimate") - _share(several, "accuracy")
-
-
-def _holds(several: list[Row]) -> float:
-    return 100 * float(np.mean([row["low"] <= row["accuracy"] <= row["high"] for row in several]))
-
-
-# What each score is computed by, what its rows must have, and how it is written.
-SCORES: dict[str, tuple[Callable[[list[Row]], float], str, str]] = {
-    "accuracy, %": (lambda rows: _share(rows, "accuracy"), "accuracy", ".1f"),
-    "balanced, %": (lambda rows: _share(rows, "balanced accuracy"), "balanced accuracy", ".1f"),
-    "NLL": (lambda rows: _mean(rows, "nll"), "nll", ".2f"),
-    "pooled ECE, %": (lambda rows: 100 * pooled_error(rows), "bins", ".1f"),
-    "estimate minus accuracy": (_bias, "estimate", "+.1f"),
-    "intervals that hold it, %": (_holds, "estimate", ".0f"),
-    "coverage of 90 % sets": (lambda rows: _share(rows, "set coverage"), "set size", ".1f"),
-    "set size": (lambda rows: _mean(rows, "set size"), "set size", ".2f"),
+# What each score is computed by, and how it is written.
+SCORES: dict[str, tuple[Callable[[list[Row]], float], str]] = {
+    "accuracy, %": (lambda rows: _share(rows, "accuracy"), ".1f"),
+    "balanced, %": (lambda rows: _share(rows, "balanced accuracy"), ".1f"),
+    "NLL": (lambda rows: _mean(rows, "nll"), ".2f"),
+    "pooled ECE, %": (lambda rows: 100 * pooled_error(rows), ".1f"),
 }
 
 
+BLOCK = "random"
+
 if __name__ == "__main__":
-    main(COMPARISON, __doc__, tables)
+    main(COMPARISON, __doc__, tables, block=BLOCK)

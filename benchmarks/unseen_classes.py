@@ -88,38 +88,36 @@ COMPARISON = Comparison(
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
-    """Return means over the classes of each dataset."""
+    """Return a line for each dataset: means over its classes, for each number of labels."""
     cells = [
         shared_rows(COMPARISON, rows, case, labels)
         for case in COMPARISON.cases
         for labels in COMPARISON.labels
     ]
-    heads = ["", *(f"AUROC in %, {name}" for name in SCORES)]
-    heads += ["nodes of it, %", "expected, %", "above 0.5, %", "of these right, %"]
-    return trials_per_cell(cells) + "\n\n" + markdown_rows(heads, list(_lines(rows)))
+    heads = [f"{', '.join(map(str, COMPARISON.labels))} labels", *(f"AUROC, {n}" for n in SCORES)]
+    heads += ["nodes of it", "expected", "above 0.5", "of these right", f"expected, {ALL}"]
+    columns = {name: zip(*_cells(rows, name), strict=True) for name in CLASSES}
+    lines = [
+        [name, *(", ".join(dict.fromkeys(values)) for values in cells)]
+        for name, cells in columns.items()
+    ]
+    return trials_per_cell(cells) + " In %:\n\n" + markdown_rows(heads, lines)
 
 
-def _lines(rows: Mapping[Key, Row]) -> Iterator[list[str]]:
+def _cells(rows: Mapping[Key, Row], name: str) -> Iterator[list[str]]:
+    """Yield the cells of a dataset for each number of labels."""
     for labels in COMPARISON.labels:
-        for name in CLASSES:
-            several = [
-                r for (c, n, *_), r in rows.items() if n == labels and c.startswith(f"{name},")
-            ]
-            for what, chosen in (("a class without labels", True), (ALL, False)):
-                held = [row for row in several if ("novelty" in row) is chosen]
-                if held:
-                    yield [f"{name}, {labels} labels, {what}", *_cells(held, ranked=chosen)]
+        held = [r for (c, n, *_), r in rows.items() if n == labels and c.startswith(f"{name},")]
+        without = [row for row in held if "novelty" in row]
+        means = [_mean(without, score) for score in SCORES.values()]
+        means += [_mean(without, score) for score in ("share", "expected", "above")]
+        right = 100 * _mean(without, "right") / means[-1]
+        seen = _mean([row for row in held if "novelty" not in row], "expected")
+        yield [f"{value:.0f}" for value in (*means, right, seen)]
 
 
-def _cells(held: list[Row], *, ranked: bool) -> Iterator[str]:
-    for name in SCORES.values():
-        yield f"{100 * np.mean([row[name] for row in held]):.1f}" if ranked else ""
-    share, expected, above, right = (
-        100 * float(np.mean([row[name] for row in held]))
-        for name in ("share", "expected", "above", "right")
-    )
-    yield from (f"{share:.1f}", f"{expected:.1f}", f"{above:.1f}")
-    yield f"{100 * right / above:.0f}" if above else ""
+def _mean(rows: list[Row], name: str) -> float:
+    return 100 * float(np.mean([row[name] for row in rows]))
 
 
 def main() -> None:

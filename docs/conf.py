@@ -21,7 +21,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "myst_parser",
     "code_names",
-    "command_line",
     "plain_docstrings",
 ]
 exclude_patterns = ["_build"]

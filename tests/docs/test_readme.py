@@ -26,12 +26,20 @@ def test_the_two_commands_are_targets_of_the_makefile() -> None:
 
 def test_links_lead_somewhere() -> None:
     dead = [
-        f"{page.relative_to(ROOT)}: {target}"
+        f"{page.relative_to(ROOT)}: {target}#{heading}"
         for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
-        if not target.startswith("http") and not (page.parent / target).exists()
+        for target, heading in re.findall(r"\]\(([^)#]+)#?([^)]*)\)", page.read_text())
+        if not target.startswith("http") and not leads(page.parent / target, heading)
     ]
     assert dead == []
+
+
+def leads(target: Path, heading: str) -> bool:
+    """Tell whether a file exists, and has the heading, as links spell it."""
+    if not target.exists() or not heading:
+        return target.exists()
+    titles = re.findall(r"^#+ (.*)$", target.read_text(), re.M)
+    return heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_files_that_pages_name_exist() -> None:

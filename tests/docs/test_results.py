@@ -24,6 +24,7 @@ from benchmarks import (
     other_kinds,
     paper_tables,
     random_labels,
+    reference,
     suspect_edges,
     trust,
     unseen_classes,
@@ -57,23 +58,25 @@ def comparison_block(comparison: Comparison, name: str = "results") -> Callable[
 DEBIAN = debian_tables.comparison(Path())
 NODES = comparison_block(node_kinds.COMPARISON, node_kinds.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
+SUSPECTS = block(suspect_edges.tables, suspect_edges.COMPARISON.rows, suspect_edges.BLOCK)
+RANDOM = block(random_labels.tables, random_labels.COMPARISON.rows, random_labels.BLOCK)
+UNSEEN = block(unseen_classes.tables, unseen_classes.COMPARISON.rows, "unseen")
 
 PAGES: dict[str, Callable[[str], str]] = {
     "acquisition.md": block(acquisition.tables, acquisition.COMPARISON.rows),
-    "beyond.md": lambda page: beyond.page_text(
+    "explanations.md": block(explanations.tables, explanations.COMPARISON.rows),
+    "methods.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
-    "explanations.md": block(explanations.tables, explanations.COMPARISON.rows),
     "kinds.md": lambda page: NODES(comparison_block(edge_kinds.COMPARISON)(page)),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
-    "random-labels.md": block(random_labels.tables, random_labels.COMPARISON.rows),
-    "suspect-edges.md": block(suspect_edges.tables, suspect_edges.COMPARISON.rows),
+    "reference/index.md": reference.page_text,
     "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
-    "trust.md": lambda page: block(unseen_classes.tables, unseen_classes.COMPARISON.rows, "unseen")(
-        block(trust.tables, trust.ROWS)(page)
-    ),
+    "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
-    "wrong-graphs.md": lambda page: ATTACKS(comparison_block(wrong_graphs.COMPARISON)(page)),
+    "wrong-graphs.md": lambda page: ATTACKS(
+        SUSPECTS(comparison_block(wrong_graphs.COMPARISON)(page))
+    ),
 }
 
 
@@ -96,6 +99,12 @@ def test_the_readme_and_the_paper_tables_are_current() -> None:
     places = paper_tables.Places().under(ROOT)
     for path, content in paper_tables.readme_files(places).items():
         assert alike(path.read_text(), content.decode()), "run python -m benchmarks.paper_tables"
+
+
+def test_the_figure_of_the_methods_is_current() -> None:
+    study = beyond.read_study(ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS)
+    drawn = beyond.figure(study).svg.decode()
+    assert alike((ROOT / beyond.FIGURE).read_text(), drawn), "run python -m benchmarks.beyond"
 
 
 def alike(one: str, other: str) -> bool:
@@ -148,7 +157,7 @@ def test_comparisons_use_the_trials_that_all_methods_have(tmp_path: Path) -> Non
             rows["easy", 2, trial, method] = {"accuracy": accuracy, "nll": 1 - accuracy}
     rows["easy", 2, 2, "guessing"] = {"accuracy": 0.1, "nll": 9.0}  # the default has no such trial
     text = compared.tables(comparison(tmp_path / "rows.jsonl"), rows)
-    assert "| easy | **71.0** | 69.5 | -1.5 ± 0.5 |" in text
+    assert "| easy | **71.0** | 69.5 | -1.5* |" in text
 
 
 def test_methods_are_paired_by_split() -> None:
