@@ -60,6 +60,19 @@ def test_the_pinned_set_covers_every_dependency():
     assert names - {"nodecopy"} - pinned == set()
 
 
+def test_the_oldest_set_has_the_lower_bounds():
+    lines = (ROOT / "constraints-oldest.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [project["optional-dependencies"][e] for e in ("cluster", "networkx", "pyg", "report")]
+    bounds = dict(each.split(">=") for each in itertools.chain(project["dependencies"], *extras))
+    pinned = {_normalised(name): version for name, version in pins.items()}
+    other = {
+        name for name, least in bounds.items() if not pinned[_normalised(name)].startswith(least)
+    }
+    assert other == {"torch"}, "an older torch was not tried"
+
+
 def test_every_test_has_a_time_limit(pytestconfig):
     assert pytestconfig.pluginmanager.hasplugin("timeout")
     assert 0 < float(pytestconfig.getini("timeout")) <= 600
