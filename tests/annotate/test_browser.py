@@ -203,7 +203,7 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
         given |= screen.label(truth)
         assert kept(run) == given
         screen.until(lambda: "points" in screen.text("#facts"))
-        assert "rests on 1 label " in screen.text("#facts")
+        assert "of random nodes or your own" in screen.text("#facts")
         screen.check_quiet()
 
 
