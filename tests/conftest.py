@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("nodecopy")
+
+# A shell's background job ignores Ctrl-C, and so would the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Tiny problems: a second thread costs more than it brings.
 torch.set_num_threads(1)
