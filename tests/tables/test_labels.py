@@ -71,7 +71,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
         ("id,topic,extra\na,x,1\n", "'topic' and 'extra' .*--label-columns"),
         ('id,label\nx,5\t"', r"1 id not in the graph: 'x' \(line 2\)"),
         ("package,section\nq,x\n", r"'q' \(line 2\)"),
-        ("a\nb\n", "no separator in the first row, 'a'"),
+        ("a\nb\n", "separator"),
         ("a,x\nb,y,z\n", "Line: 2 .*Found: 3"),
     ],
 )

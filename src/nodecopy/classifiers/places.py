@@ -31,8 +31,8 @@ from nodecopy.rng import stream
 from nodecopy.saving import NOT_SAVED, savable
 from nodecopy.typed import Count
 
-# Candidates that each node is compared with: up to twice as many nodes all of them, else those of
-# the most similar cells; fewer where there are many nodes, so that there are so many comparisons.
+# Of at most twice _CANDIDATES nodes, all are compared; of more, those of the most similar cells, so
+# that a node has between _FEWEST and _CANDIDATES candidates, and all nodes about _COMPARISONS.
 _CANDIDATES, _FEWEST, _COMPARISONS = 2**11, 2**8, 2**26
 # Nodes that are compared at a time.
 _BLOCK = 2**10

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
@@ -39,53 +39,53 @@ _HINTS = get_type_hints(TableOptions)
 READING = tuple(field.name for field in fields(TableOptions))
 FILES = ("edges", "labels", "nodes")
 
-# Type, heading and help by name.
-_OPTIONS: dict[str, tuple[Any, str | None, str]] = {
-    "method": (str, None, "The method: best, fast or paper. (default: best)"),
-    "normalise": (str, None, "Scale features: auto, rows, columns or none. (default: auto)"),
-    "random_state": (int, None, "Random seed. (default: 0)"),
-    "calibrate": (
-        *(bool, None),
-        "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)",
+
+class _Option(NamedTuple):
+    """The type and the help of an option, and the heading that it is listed under."""
+
+    type: Any
+    help: str
+    heading: str | None = None
+
+
+_FIT = {
+    "method": _Option(str, "The method: best, fast or paper. (default: best)"),
+    "normalise": _Option(str, "Scale features: auto, rows, columns or none. (default: auto)"),
+    "random_state": _Option(int, "Random seed. (default: 0)"),
+    "calibrate": _Option(
+        bool, "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)"
     ),
-    "folds": (int, None, "Parts of the labels, each held out once. (default: 5)"),
-    "class_prior": (
-        *(str, None),
-        "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)",
+    "folds": _Option(int, "Parts of the labels, each held out once. (default: 5)"),
+    "class_prior": _Option(
+        str, "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"
     ),
-    "coverage": (
-        *(float, None),
-        "How often the label is in a node's set of classes. (default: 0.9)",
+    "coverage": _Option(float, "How often the label is in a node's set of classes. (default: 0.9)"),
+    "abstain": _Option(
+        float, "Leave predictions empty from this probability of none of the classes on."
     ),
-    "abstain": (
-        *(float, None),
-        "Leave predictions empty from this probability of none of the classes on.",
+    "max_memory": _Option(
+        str, "Memory that a fit may take at a time, e.g. 8G. (default: half of what there is)"
     ),
-    "max_memory": (
-        *(str, None),
-        "Memory that a fit may take at a time, e.g. 8G. (default: half of what there is)",
+    "executor": _Option(
+        str, "Where to fit: serial, processes, or a Dask scheduler. (default: serial)"
     ),
-    "executor": (
-        *(str, None),
-        "Where to fit: serial, processes, or a Dask scheduler. (default: serial)",
-    ),
-    "edges": (
-        *(list[str], _TABLES),
-        "CSV, TSV or Parquet: two ids, perhaps a weight and a kind. Again for another kind.",
-    ),
-    "labels": (list[str], _TABLES, "CSV, TSV or Parquet: id, label. May be given again."),
-    "nodes": (
-        *(list[str], _TABLES),
-        "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
-    ),
-    "labels_per_class": (int, _BUILT_IN, "Known labels of each class. (default: 20)"),
-    "split": (str, _BUILT_IN, "fixed (the public one) or random. (default: fixed)"),
-} | {
-    field.name: (
-        *(bool if _HINTS[field.name] == bool | None else str, _TABLES),
-        field.metadata["help"],
-    )
-    for field in fields(TableOptions)
+}
+_INPUT = {
+    "edges": "CSV, TSV or Parquet: two ids, perhaps a weight and a kind. Again for another kind.",
+    "labels": "CSV, TSV or Parquet: id, label. May be given again.",
+    "nodes": "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
+}
+_OPTIONS = {
+    **_FIT,
+    **{name: _Option(list[str], text, _TABLES) for name, text in _INPUT.items()},
+    "labels_per_class": _Option(int, "Known labels of each class. (default: 20)", _BUILT_IN),
+    "split": _Option(str, "fixed (the public one) or random. (default: fixed)", _BUILT_IN),
+    **{
+        field.name: _Option(
+            bool if _HINTS[field.name] == bool | None else str, field.metadata["help"], _TABLES
+        )
+        for field in fields(TableOptions)
+    },
 }
 
 
@@ -122,8 +122,8 @@ def options(
 
 
 def _annotation(name: str) -> Any:
-    kind, panel, help = _OPTIONS[name]
-    return Annotated[kind | None, typer.Option(help=help, rich_help_panel=panel)]
+    one = _OPTIONS[name]
+    return Annotated[one.type | None, typer.Option(help=one.help, rich_help_panel=one.heading)]
 
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,7 +174,7 @@ def _estimated(result: LabelledGraph) -> str:
         return f"not estimated: {result.why_not_validated}"
     text = (
         f"about {accuracy.accuracy:.0%} (95 % interval {accuracy.low:.0%} to {accuracy.high:.0%}), "
-        f"from {accuracy.num_labels:,} known labels, each hidden in turn, and the confidence"
+        f"from {accuracy.num_labels:,} known labels, each held out in turn, and the confidence"
     )
     if not accuracy.unchecked:
         return text

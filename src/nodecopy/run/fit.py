@@ -129,8 +129,8 @@ class LabelledGraph:
         lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
         if self.suspect_labels is not None:
             lists.insert(1, self.suspect_labels.nodes)
-        certainty = np.argsort(self.posterior.probabilities.max(1), kind="stable")
-        nodes = list(dict.fromkeys(np.concatenate([*lists, certainty]).tolist()))[:_EXPLAINED]
+        least_certain = np.argsort(self.posterior.probabilities.max(1), kind="stable")
+        nodes = list(dict.fromkeys(np.concatenate([*lists, least_certain]).tolist()))[:_EXPLAINED]
         return dict(zip(nodes, self.classifier.fit_.explanations(nodes), strict=True))
 
     @property

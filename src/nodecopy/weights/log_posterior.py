@@ -109,7 +109,7 @@ class LogPosterior:
     Attributes:
         prior_precision: τ, at the temperature: τ/T.
         temperature: T.
-        initial: trained weights to begin at, one for each member [M, …].
+        initial: values of the learnt weights to begin at, one set for each member [M, …].
         fixed: what else the network needs, frozen parameters and buffers [M, …].
     """
 
