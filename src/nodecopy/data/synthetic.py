@@ -77,7 +77,11 @@ def planted_partition(
 
 
 def planted_edges(
-    labels: NDArray[np.int64], within: int, between: int, rng: Generator
+    labels: NDArray[np.int64],
+    within: int,
+    between: int,
+    rng: Generator,
+    theta: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
     """Draw distinct edges, first those within classes, then those between, in O(N + E) [E, 2].
 
@@ -86,13 +90,16 @@ def planted_edges(
         within: number of edges within classes.
         between: number of edges between classes.
         rng: draws.
+        theta: positive propensities [N]; None gives every node the same.
     """
     n, sizes = len(labels), np.bincount(labels)
     order = np.argsort(labels, kind="stable").astype(np.int32)
     members = np.split(order, np.cumsum(sizes)[:-1])
+    theta = np.ones(n) if theta is None else theta
+    cumulative = [np.cumsum(theta[nodes]) for nodes in members]
     same, others = np.tile(np.arange(len(sizes)), (2, 1)), np.stack(np.triu_indices(len(sizes), 1))
     keys = [
-        distinct_keys(count, partial(_draw_keys, members, pairs, rng), where)
+        distinct_keys(count, partial(_draw_keys, members, cumulative, pairs, rng), where)
         for count, pairs, where in (
             (within, same, "within classes"),
             (between, others, "between classes"),
@@ -116,22 +123,26 @@ def distinct_keys(count: int, draw: Callable[[int], Keys], where: str) -> Keys:
 
 
 def _draw_keys(
-    members: list[NDArray[np.int32]], pairs: NDArray[np.int64], rng: Generator, count: int
+    members: list[NDArray[np.int32]],
+    cumulative: list[NDArray[np.float64]],
+    pairs: NDArray[np.int64],
+    rng: Generator,
+    count: int,
 ) -> Keys:
     """Draw up to ``count`` edges low · N + high, each on one of some pairs of classes [2, B]."""
     if not pairs.size:  # a single class has no pair of classes
         return np.empty(0, np.int64)
-    sizes = np.array([len(nodes) for nodes in members], np.float64)
-    chance = np.prod(sizes[pairs], axis=0)
+    weights = np.array([sums[-1] for sums in cumulative])
+    chance = np.prod(weights[pairs], axis=0)
     counts = rng.multinomial(count, chance / chance.sum())
     classes = np.repeat(pairs.astype(np.int32), counts, axis=1).ravel()  # first ends, then second
     places = np.argsort(classes, kind="stable")
     stops = np.cumsum(np.bincount(classes, minlength=len(members)))
     ends = np.empty(2 * count, np.int32)
-    for nodes, chosen in zip(members, np.split(places, stops[:-1]), strict=True):
-        # Sorted places are looked up many times faster; the shuffle makes them independent again.
-        points = np.sort(rng.random(len(chosen))) * len(nodes)
-        drawn = nodes[np.minimum(points.astype(np.int64), len(nodes) - 1)]
+    for nodes, sums, chosen in zip(members, cumulative, np.split(places, stops[:-1]), strict=True):
+        # Sorted points are looked up many times faster; the shuffle makes them independent again.
+        points = np.sort(rng.random(len(chosen))) * sums[-1]
+        drawn = nodes[np.minimum(np.searchsorted(sums, points, "right"), len(nodes) - 1)]
         rng.shuffle(drawn)
         ends[chosen] = drawn
     low, high = np.sort(ends.reshape(2, count), axis=0).astype(np.int64)
