@@ -120,7 +120,6 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
         (np.stack([GRAPH.row_of_entry(), GRAPH.indices]), X, pd.Series(Y[MIXED], MIXED)),
         (named_graph(), frame(X[MIXED], names), pd.Series(Y[MIXED], names)),
         (named_graph(), X, pd.Series(Y[TASK.train], [f"n{node}" for node in TASK.train])),
-        (named_graph(), frame(X), pd.Series(Y)),
         (GRAPH, frame(X[MIXED], MIXED), pd.DataFrame({"label": Y[MIXED]}, MIXED)),
     ]
     for graph, features, labels in cases:
@@ -136,23 +135,31 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
     cases = [
         (
             (GRAPH, X, pd.Series(Y, names)),
-            "y does not name .*'n0', 'n1', 'n2', …, the nodes are",
+            "y has 90 of 90 names .*'n0', 'n1', 'n2', …; the nodes are",
         ),
-        ((GRAPH, frame(X, np.arange(90) + 1), Y), r"X does not name.*give X.to_numpy\(\)"),
-        ((GRAPH, X, pd.Series(Y, np.arange(90) + 1)), "it has 90, the nodes are 0 to 89"),
+        ((GRAPH, frame(X, np.arange(90) + 1), Y), "X has 1 of 90 names .*: 90; the nodes"),
+        ((GRAPH, X, pd.Series(Y, np.arange(90) + 1)), "y has 1 of 90 names"),
         ((GRAPH, X, pd.Series(Y, np.arange(90) // 2)), "the index of y has 0 more than once"),
         (
             (GRAPH, frame(X[:80], np.arange(80)[::-1]), Y),
             "no row for 10 of 90 nodes: 80, 81, 82, …",
         ),
-        ((named_graph(), X, pd.Series(Y, [*names[:-1], "typo"])), "it has 'typo', the nodes are"),
-        ((shuffled, X, pd.Series(Y)), "y has the default index 0 to 89, and the nodes"),
+        ((named_graph(), X, pd.Series(Y, [*names[:-1], "typo"])), "'typo'; the nodes are"),
+        ((shuffled, X, pd.Series(Y)), "y has the default index 0 to 89, the nodes"),
+        ((named_graph(), frame(X), Y), "X has the default index .*'n0', 'n1', 'n2', …"),
     ]
     for arguments, message in cases:
         with pytest.raises(DatasetError, match=message):
             small().fit(*arguments)
     with pytest.raises(DatasetError, match="X has the default index"):
         small().fit(shuffled, frame(X), Y)
+
+
+def test_a_column_that_holds_the_labels_is_no_feature() -> None:
+    rows = pd.DataFrame({"x": Y * 0.5, "group": [f"g{y}" if y >= 0 else None for y in Y]})
+    with pytest.warns(UserWarning, match="hold the labels are left out: group"):
+        nodes = LabelledNodes.read(GRAPH, rows, rows["group"], (), "none")
+    assert nodes.features.shape == (90, 1)
 
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:

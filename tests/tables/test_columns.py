@@ -125,3 +125,21 @@ def test_many_different_ids_are_left_out(put):
     table = read_tables(edges, nodes=put("nodes.csv", f"id,x,uuid\n{rows}"), threads=1)
     assert table.feature_names == ("x",)
     assert "20,000 different values" in table.encoder.made["uuid"]
+
+
+def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
+    path = put("people.csv", "id,age,team\na,1,x\nb,2,\nc,3,x\nd,4,X\ne,5,X\n")
+    edges, given = "a,b\nb,c\nc,d\nd,e\n", {"label_columns": ("id", "team")}
+    table = read(edges, path, path, **given)
+    assert table.feature_names == ("age",)
+    assert any("'team'" in note and "holds the labels" in note for note in table.notes)
+    assert any("differ only by case" in note and "'X', 'x'" in note for note in table.notes)
+    asked = read(edges, path, path, columns=("team=category",), **given)
+    assert {"team"} <= set(asked.encoder.kinds)
+
+
+def test_a_column_of_the_model_that_is_missing_is_named(read):
+    nodes = "id,about\na,an old house\nb,a new house\nc,an old boat\n"
+    model = read(nodes=nodes).encoder
+    with pytest.raises(DatasetError, match="missing: 'about'"):
+        read(nodes=nodes.replace("about", "About"), encoder=model)

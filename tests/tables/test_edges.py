@@ -114,7 +114,6 @@ def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
         ("source,target,year\na,b,2000\n", "'year' .*--edge-columns"),
         ("source,from\na,b\n", "more than one column .*'source'"),
         ("a,b,c,d\n", "4 columns .*--edge-columns"),
-        (",source,target\n0,a,b\n", "column 1 is"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):

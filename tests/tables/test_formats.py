@@ -35,6 +35,13 @@ def test_a_first_row_of_words_that_are_no_ids_elsewhere_is_a_header_row(read, fi
     assert read(first + WORDS, header=header).dataset.num_nodes == nodes
 
 
+def test_the_index_of_a_data_frame_is_no_column(read):
+    for names in (",source,target", ",sender,needs"):
+        table = read(f"{names}\n0,bash,libc\n1,sh,libc\n", ",id,class\n0,sh,x\n1,bash,y\n")
+        assert table.ids.tolist() == ["bash", "libc", "sh"]
+        assert table.dataset.class_names == ("x", "y")
+
+
 def test_words_above_numbers_are_a_header_row(read):
     table = read("paper,cites\n1,2\n2,3\n", "paper,topic\n1,4\n2,5\n")
     assert table.ids.tolist() == [1, 2, 3]

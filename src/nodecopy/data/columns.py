@@ -81,6 +81,12 @@ class NodeColumns:
         values = {name: column for name, column in self.values.items() if name not in names}
         return replace(self, kinds=kinds, values=values)
 
+    def repeating(self, labels: Collection[Any]) -> list[str]:
+        """Return the columns that hold the known labels, and nothing where no label is known."""
+        known = Counter(map(str, labels))
+        some = 0 < len(labels) < len(self.absent)
+        return [name for name, column in self.values.items() if some and _counts(column) == known]
+
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
 
@@ -198,6 +204,12 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(values != values)
 
 
+def _counts(values: NDArray[Any]) -> Counter[str]:
+    """Return how often each value occurs, numbers as people write them."""
+    known = values[~missing_in(values)]
+    return Counter(f"{value:g}" if values.dtype.kind == "f" else str(value) for value in known)
+
+
 def is_plain_frame(frame: Any) -> bool:
     """Tell whether all of a DataFrame are finite numbers."""
     values = frame.to_numpy()
@@ -214,19 +226,21 @@ def _array_kind(known: NDArray[Any]) -> Kind:
 
 
 class _Look(NamedTuple):
-    """Counts of the strings in a column, their mean number of words and median length."""
+    """Counts of strings, their mean number of words, median length, and how many have letters."""
 
     known: int
     distinct: int
     words: float
     length: float
+    letters: float
 
     @classmethod
     def at(cls, values: Strings) -> _Look:
         known = [value for value in values.tolist() if value is not None]
         words = sum(len(value.split()) for value in known) / max(len(known), 1)
         length = float(np.median([len(value) for value in known])) if known else np.inf
-        return cls(len(known), len(set(known)), words, length)
+        letters = sum(any(map(str.isalpha, value)) for value in known)
+        return cls(len(known), len(set(known)), words, length, letters)
 
     def kind(self) -> tuple[Kind, str]:
         """Return what the column is by its values, and why it is left out if it is."""
@@ -245,7 +259,8 @@ class _Look(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        return self.distinct == self.known and self.words <= _SENTENCE
+        written = 2 * self.letters > self.known  # a telephone number is no name
+        return self.distinct == self.known and self.words <= _SENTENCE and written
 
 
 def plain_name(column: str) -> str:

@@ -7,6 +7,7 @@ attributes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
@@ -97,6 +98,11 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         source: the graph.
         num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
     """
+    if isinstance(source, (str, os.PathLike)):
+        raise GraphError(
+            f"the graph is the name of a file, {str(source)!r}: read files with "
+            "nodecopy.tables.read_tables(edges, labels, nodes)"
+        )
     if isinstance(source, Graph):
         return GraphInput(join_kinds({ONE_KIND: source}) if source.directed else source)
     if isinstance(source, Mapping) and source:
@@ -145,6 +151,7 @@ def read_features(
         num_nodes: N, where neither graph nor features say it.
         encoder: of the columns of a DataFrame; None fits one, unless all are finite numbers.
     """
+    X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     given = read_graph(graph, rows)
     if X is not None:
@@ -250,8 +257,8 @@ def node_places(
     if unknown:
         known = f"0 to {num_nodes - 1}" if names is None else _listed(names)
         raise DatasetError(
-            f"{what} does not name nodes of the graph: it has {_listed(unknown)}, the nodes are "
-            f"{known}; if rows are in the order of the nodes, give {what}.to_numpy()"
+            f"{what} has {len(unknown)} of {len(given)} names that no node of the graph has: "
+            f"{_listed(unknown)}; the nodes are {known}"
         )
     return np.array([number[name] for name in given], np.int64)
 
@@ -388,11 +395,11 @@ def _rows_by_index(
 ) -> NDArray[np.int64] | None:
     """Return the node of each row, by its name; None where rows are in the order of the nodes."""
     if _are_positions(index):
-        if names is not None and list(names) != list(index) and set(names) == set(index):
+        if names is not None and list(names) != list(index):
             raise DatasetError(
-                f"{what} has the default index 0 to {len(index) - 1}, and the nodes of the graph "
-                "are these numbers in another order: is a row that of a number or of a place? "
-                f"Give {what}.loc[list(graph)].to_numpy(), or {what}.to_numpy()"
+                f"{what} has the default index 0 to {len(index) - 1}, the nodes of the graph are "
+                f"{_listed(names)}: which row is whose? Set the index of {what} to the names of "
+                f"the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
             )
         return None
     if not index.is_unique:

@@ -110,6 +110,11 @@ class ColumnEncoder:
 
     def apply(self, columns: NodeColumns) -> Features:
         """Return the features of every node [N, D]."""
+        used = [name for name, text in self.made.items() if not text.startswith("left out")]
+        absent = [c for c in used if c in self.kinds and c not in columns.values]
+        if absent:
+            first = listed(list(map(repr, absent[:_SHOWN])), len(absent))
+            raise DatasetError(f"columns that the model was fitted to are missing: {first}")
         blocks: list[Any] = list(self._blocks(columns))
         if len(blocks) == 1:
             dense = isinstance(blocks[0], np.ndarray)
@@ -157,10 +162,6 @@ class ColumnEncoder:
     def _numbers(self, columns: NodeColumns) -> NDArray[np.float32]:
         """Return numbers without gaps, then the marks [N, d]."""
         numbers = _numbers_of(columns)
-        absent = [name for name in self.means if name not in numbers]
-        if absent:
-            first = listed(list(map(repr, absent[:_SHOWN])), len(absent))
-            raise DatasetError(f"columns that the model was fitted to are missing: {first}")
         values = [
             np.where(np.isnan(numbers[name]), np.float32(mean), numbers[name])
             for name, mean in self.means.items()
@@ -172,8 +173,6 @@ class ColumnEncoder:
     def _indicators(self, columns: NodeColumns) -> Iterator[sp.csr_array]:
         """Yield a matrix of zeros and ones for each category."""
         for name, kept in self.categories.items():
-            if name not in columns.values:
-                raise DatasetError(f"a column that the model was fitted to is missing: {name!r}")
             place = {value: at for at, value in enumerate(kept)}
             other = place.get(OTHER, -1)
             values = map(_shown, columns.values[name].tolist())

@@ -61,9 +61,11 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
     if isinstance(prior, Mapping):
         labels = classes.tolist()
         if set(prior) != set(labels):
+            unknown = [label for label in prior if label not in labels]
+            wrong = unknown or [label for label in labels if label not in prior]
             raise ModelError(
-                f"class_prior must have a share for each of the classes {shown(labels)}; got "
-                f"{shown(sorted(prior, key=str))}"
+                f"class_prior must have a share for each of the classes {shown(labels)}; "
+                f"{'unknown' if unknown else 'missing'}: {shown(sorted(wrong, key=str))}"
             )
         prior = tuple(prior[label] for label in labels)
     return _changed(method, class_prior=prior)

@@ -47,6 +47,7 @@ class NodeNames:
 
     def numbers(self, nodes: Any, what: str = "nodes") -> NDArray[np.int64]:
         """Return the numbers of nodes given by name, by number unless names are, or as a mask."""
+        nodes = [nodes] if isinstance(nodes, str) else nodes
         values = None if self.names is None or is_graph(nodes) else to_matrix(nodes)
         if values is None or values.dtype.kind == "b" or not values.size:
             return node_numbers(nodes, self.count, what)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
+from nodecopy.data.columns import columns_of_frame
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -96,6 +97,13 @@ class LabelledNodes:
             given = read_features(graph, X, rows)
         none = np.full(given.graph.num_nodes, -1, np.int64)
         labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
+        if given.encoder is not None and hasattr(X, "columns"):
+            same = columns_of_frame(X).repeating([v for v in labels.values() if v is not None])
+            if same:
+                text = f"columns of X that hold the labels are left out: {', '.join(same)}"
+                warnings.warn(text, stacklevel=3)
+                X = X[[name for name in X.columns if str(name) not in same]]
+                given = read_features(graph, X, given.graph.num_nodes)
         hubs = None
         if given.features is None:
             given = _with_attributes(graph, given, labels)

@@ -43,7 +43,7 @@ class Kind:
     def roles_of(self, names: Sequence[str]) -> list[str | None]:
         """Return the role of each column; a first column without a name is the id."""
         roles = [self.role(name) for name in names]
-        if "id" in self.roles and names and not names[0].strip():
+        if "id" in self.roles and "id" not in roles and names and not names[0].strip():
             roles[0] = "id"
         return roles
 
@@ -58,9 +58,9 @@ EDGES = Kind(
     "edge",
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
-        "citing start startid",
+        "citing start startid sender",
         "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
-        "node2 id2 nodeb cited end endid",
+        "node2 id2 nodeb cited end endid receiver recipient",
         "weight": "weight weights edgeweight w",
         "kind": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
@@ -97,8 +97,10 @@ def assign(
     if chosen:
         return dict(zip(roles, choose(table, chosen), strict=False)) | settled
     places = [place for place in table.named_places if place not in settled.values()]
+    if kind is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
+        places = places[1:]  # the index of a data frame
     required = roles[:2]
-    example = [table.names[at].strip() for at in places[:2]]
+    example = [table.names[at].strip() for at in places[:3]]
     hint = (
         f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
         f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"
@@ -121,7 +123,8 @@ def assign(
     # Other columns beside an id and a label are ignored; one beside an edge may be its weight.
     if len(missing) != len(unknown) and (missing or kind is EDGES):
         names = " and ".join(table.column_name(at) for at in unknown[:10])
-        what = f"cannot tell what {names} is" if names else f"no column for the {missing[0]}"
+        verb = "is" if len(unknown) == 1 else "are"
+        what = f"cannot tell what {names} {verb}" if names else f"no column for the {missing[0]}"
         raise DatasetError(f"{table.path}: {what}; {hint}")
     place |= dict(zip(missing, unknown, strict=False))
     return place

@@ -132,11 +132,14 @@ def read_tables(
         ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
+        notes: list[str] = []
+        if encoder is None:
+            columns, notes = _without_labels(columns, known, settings)
         if sources and encoder is None:
             encoder = _fitted(columns, sizes)
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
-        notes = [note for table in tables.values() for note in table.notes]
+        notes += [note for table in tables.values() for note in table.notes]
         notes += [*of_kinds, *_node_notes(db, sources, ids)]
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
@@ -187,6 +190,20 @@ def _read_columns(
         if of_kind:
             columns[kind] = read_nodes(db, of_kind, ids, own)
     return columns
+
+
+def _without_labels(
+    columns: Mapping[str, NodeColumns], known: Labelling, settings: TableOptions
+) -> tuple[dict[str, NodeColumns], list[str]]:
+    """Leave out columns that hold the labels, unless the user names them; return also notes."""
+    labels = [known.class_names[k] for k in known.labels[known.labels >= 0].tolist()]
+    others, notes = {}, []
+    for kind, own in columns.items():
+        held = {*own.repeating(labels)} - {*settings.column_kinds}
+        others[kind] = own.without(held)
+        hint = "left out, as it holds the labels; --columns NAME=KIND keeps it"
+        notes += [f"column {name!r} of the nodes: {hint}" for name in held]
+    return others, notes
 
 
 def _fitted(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Encoder | None:

@@ -211,7 +211,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
-        words = not (numbered or any(map(_is_number, first)))
+        words = not (numbered or any(map(_is_number, filter(None, first))))
         header = kind.is_header(first) or named or (words and _names_columns(db, table, kind))
     if not header:
         return replace(table, names=numbers, header=False)
@@ -230,7 +230,8 @@ def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
     """
     if kind is NODES:
         return True
-    places = range(1 if kind is LABELS else 2)
+    unnamed = not table.first_row[0].strip()  # the index of a data frame
+    places = range(unnamed, unnamed + (1 if kind is LABELS else 2))[: len(table.first_row)]
     some = ", ".join(quoted(table.first_row[place].strip()) for place in places)
     here = " OR ".join(f"trim(c{place}) IN ({some})" for place in places)
     counts = f"SELECT count(*), count(*) FILTER (WHERE {here}) FROM {table.scan()}"

@@ -121,9 +121,13 @@ def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: A
 
 
 def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
-    """Return a hint for each label that occurs once and is nearly that of many nodes."""
+    """Return hints for labels that differ only by case, and for single ones near a common one."""
     common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
-    hints = []
+    by_case: dict[str, list[str]] = {}
+    for name in classes:
+        by_case.setdefault(name.casefold(), []).append(name)
+    alike = [repr(names) for names in by_case.values() if len(names) > 1]
+    hints = [f"labels that differ only by case are different classes: {each}" for each in alike]
     for name in (classes[k] for k in np.flatnonzero(counts == 1).tolist()):
         near = difflib.get_close_matches(name, common, n=1, cutoff=_NEAR)
         if near and not name.isdecimal():
