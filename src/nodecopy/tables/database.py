@@ -204,12 +204,10 @@ class Database:
         with self._translated():
             columns = self._connection.execute(sql).fetchnumpy()
         gaps = {"f": np.nan, "O": None}
-        return {
-            name: np.ma.filled(column, gaps[column.dtype.kind])
-            if column.dtype.kind in gaps
-            else np.ma.getdata(column)
-            for name, column in columns.items()
-        }
+        for column in columns.values():
+            if column.dtype.kind in gaps:
+                np.ma.getdata(column)[np.ma.getmaskarray(column)] = gaps[column.dtype.kind]
+        return {name: np.ma.getdata(column) for name, column in columns.items()}
 
     def insert(self, name: str, **columns: NDArray[Any]) -> None:
         """Add rows to a table, given its columns in order."""
