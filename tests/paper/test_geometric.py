@@ -7,8 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import torch
 
 from nodecopy.errors import ModelError
+from nodecopy.paper.geometric import APPNP
 from nodecopy.paper.methods import build_method
 from tests.problems import make_task, true_labels
 
@@ -22,6 +25,23 @@ def test_geometric_networks_learn_from_training_labels_alone(name: str) -> None:
     np.testing.assert_array_equal(p, method.fit(task, seed=1).probabilities)
     alone = replace(task, val=task.val[:0])
     np.testing.assert_array_equal(p, method.fit(alone, seed=1).probabilities)
+
+
+def test_sparse_features_of_appnp_equal_dense_layers() -> None:
+    layers = pytest.importorskip("torch_geometric.nn", reason="PyTorch Geometric is not installed")
+    task = make_task()
+    dense = task.features.toarray() if sp.issparse(task.features) else task.features
+    x = torch.tensor(dense, dtype=torch.float32)
+    edges = torch.tensor(np.stack([task.graph.indices, task.graph.row_of_entry()]).astype(np.int64))
+    ours = APPNP(x.shape[1], task.num_classes).eval()
+    hidden = ours.second(ours.first(x).relu())
+    expected = layers.APPNP(10, alpha=0.1)(hidden, edges)
+    torch.testing.assert_close(ours(x, edges), expected)
+    ours(x, edges).square().sum().backward()
+    found = ours.first.weight.grad.clone()
+    ours.zero_grad()
+    expected.square().sum().backward()
+    torch.testing.assert_close(found, ours.first.weight.grad)
 
 
 @pytest.mark.parametrize("name", ["sgc", "appnp"])

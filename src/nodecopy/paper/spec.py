@@ -37,7 +37,7 @@ class Experiment(Settings):
             "copying epsilon=0.5 n_zeta=20".
         trials_per_cell: how many seeds for each combination.
         first_seed: seeds count up from here.
-        trials_of: at most so many of a method, where fewer are enough: {"appnp": 5}.
+        trials_of: at most so many of a method, where fewer are enough: {"appnp": 20}.
     """
 
     name: str
