@@ -55,7 +55,7 @@ def test_a_size_that_is_none_is_refused(text):
 def test_the_package_imports_and_fits_where_the_system_lacks_unix_calls(tmp_path):
     """No os.sysconf, os.umask or resource, as on Windows; and a trial is measured."""
     code = """
-import os, sys
+import asyncio, os, sys  # asyncio needs them on Linux
 for name in ("sysconf", "umask", "sched_getaffinity"):
     delattr(os, name)
 sys.modules["resource"] = None

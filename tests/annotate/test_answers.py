@@ -34,19 +34,29 @@ def read(path: Path) -> dict[str, str]:
     return {row["id"]: row["label"] for row in rows}
 
 
+HELD: list[Answers] = []
+
+
 def opened(folder: Path) -> Answers:
     answers = Answers(folder / "answers.sqlite", folder / "labels.csv", read)
+    HELD.append(answers)
     answers.sync()
     return answers
 
 
+@pytest.fixture(autouse=True)
+def _close() -> Iterator[None]:
+    yield
+    while HELD:
+        HELD.pop().close()
+
+
 @pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
+def answers(tmp_path: Path) -> Answers:
     held = opened(tmp_path)
     for name in ("red", "blue"):
         held.add_class(name)
-    yield held
-    held.close()
+    return held
 
 
 def again(answers: Answers) -> Answers:

@@ -225,8 +225,10 @@ class Answers:
         self._db.close()
 
     def _open(self) -> None:
+        opened: sqlite3.Connection | None = None
         try:
-            self._db = sqlite3.connect(self.database, timeout=0, check_same_thread=False)
+            opened = sqlite3.connect(self.database, timeout=0, check_same_thread=False)
+            self._db = opened
             self._db.executescript(_SCHEMA)
             columns = ", ".join(Answer._fields)
             rows = self._db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
@@ -234,6 +236,8 @@ class Answers:
             self.chosen = dict(self._db.execute("SELECT node, how FROM chosen").fetchall())
             written = self._db.execute("SELECT digest, answer FROM labels_csv").fetchone()
         except sqlite3.Error as error:
+            if opened is not None:
+                opened.close()
             if "locked" in str(error):
                 raise InputError(
                     f"another nodecopy label is at work in {self.database.parent}; use its page, "
