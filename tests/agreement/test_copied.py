@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
-from nodecopy.nn.propagation import OPERATORS
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MCDropout, TrainConfig
-from tests.problems import make_task
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,17 +41,6 @@ def test_rows_and_strengths_are_those_of_the_built_graph(seed: int, weighted: bo
         for some, whole in zip(lazy.take_rows(rows), built.take_rows(rows), strict=True):
             np.testing.assert_array_equal(some, whole)
         np.testing.assert_allclose(lazy.strengths(rows), built.strengths(rows))
-
-
-@pytest.mark.parametrize("kind", OPERATORS)
-def test_operators_are_those_of_the_built_graph(kind: str) -> None:
-    observed = make_task().graph
-    rng = np.random.default_rng(1)
-    lazy = CopiedGraph(observed, rng.integers(0, 90, 90))
-    nodes = rng.permutation(90)[:7]
-    some, expected = OPERATORS[kind](lazy, nodes), OPERATORS[kind](lazy.built, nodes)
-    for part in range(3):
-        np.testing.assert_array_equal(some[part], expected[part])
 
 
 def test_a_fit_on_copied_rows_equals_a_fit_on_built_graphs(

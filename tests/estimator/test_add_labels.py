@@ -93,6 +93,12 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
         clf.suggest(1, exclude=[100])
     clf.save(tmp_path / "model.safetensors")
     loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
-    for call in (loaded.suggest, lambda: loaded.add_labels({0: "ash"})):
+    page = tmp_path / "page.html"
+    for call in (
+        loaded.suggest,
+        lambda: loaded.add_labels({0: "ash"}),
+        lambda: loaded.explain(40),
+        lambda: loaded.report(page),
+    ):
         with pytest.raises(ModelError, match="needs the graph, which a model from a file"):
             call()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -112,12 +111,6 @@ def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     assert similarity @ coefficients == pytest.approx(of.log_odds[0], abs=1e-4)
     expected = (similarity - similarity.mean()) * coefficients
     np.testing.assert_allclose(learnt, expected, atol=1e-3)
-
-
-def test_a_saved_model_says_that_it_does_not_hold_the_graph(tmp_path: Path):
-    fitted(problem("words")[0]).save(tmp_path / "model")
-    with pytest.raises(ModelError, match="graph"):
-        NodeCopyClassifier.load(tmp_path / "model").explain(40)
 
 
 def test_a_model_fitted_within_a_part_explains_any_node():

@@ -14,7 +14,6 @@ from nodecopy.paper.figures import figure_1
 from nodecopy.paper.report import write_report
 from nodecopy.paper.study import Study
 from nodecopy.paper.trial import Row
-from tests.browser import NEEDED, Page, browser
 from tests.paper.conftest import HOSTILE, study_rows
 from tests.paper.fabricated import make_cell
 
@@ -44,19 +43,6 @@ def test_all_text_is_escaped_and_nothing_else_is_needed(report: Path) -> None:
     assert "&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt; &amp; $c$" in page
     assert "<script" not in page
     assert "http" not in re.sub(r"base64,[^\"]*", "", page).replace("http-equiv", "")
-
-
-@NEEDED
-def test_the_page_in_a_browser(report: Path) -> None:
-    with browser() as driver:
-        page = Page(driver, report / "report.html")
-        for width, scheme in ((1200, "light"), (500, "dark")):
-            page.open("", width, scheme)
-            assert page.run("[...document.images].every(image => image.naturalWidth > 200)")
-            assert page.run("document.documentElement.scrollWidth <= innerWidth")
-            ground = page.run("getComputedStyle(document.body).backgroundColor")
-            assert (sum(map(int, re.findall(r"\d+", ground))) > 380) == (scheme == "light")
-        assert page.errors() == []
 
 
 def test_the_same_rows_in_another_order_give_the_same_bytes(report: Path, tmp_path: Path) -> None:
