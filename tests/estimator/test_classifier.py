@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,14 @@ from nodecopy.estimator import NodeCopyClassifier, classifier
 from nodecopy.estimator.method import fitted_by
 from nodecopy.graph import Graph
 from nodecopy.weights.descent import TrainConfig
-from tests.problems import k_hop, make_task, short_gcn, true_labels
+from tests.problems import k_hop, make_task, networkx_graph, pyg_data, short_gcn, true_labels
 
 SHORT = TrainConfig(epochs=25)
 TASK = make_task()
 TRUTH = true_labels(TASK)
 X = TASK.features.toarray()
 Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
+DATA = pyg_data(TASK, train_mask=torch.tensor(Y >= 0))
 
 
 def small(**settings: Any) -> NodeCopyClassifier:
@@ -77,31 +77,6 @@ def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyCl
     assert len(fitted.graphs_) == 2
 
 
-def edge_index() -> np.ndarray:
-    return np.stack([TASK.graph.row_of_entry(), TASK.graph.indices]).astype(np.int64)
-
-
-def networkx_graph() -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from(range(90))
-    graph.add_edges_from(TASK.graph.edges().tolist())
-    return graph
-
-
-def pyg_data() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.data import Data
-    mask = torch.zeros(90, dtype=torch.bool)
-    mask[torch.tensor(TASK.train)] = True
-    return Data(
-        x=torch.as_tensor(X),
-        edge_index=torch.as_tensor(edge_index()),
-        y=torch.as_tensor(TRUTH),
-        train_mask=mask,
-    )
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -109,10 +84,10 @@ def pyg_data() -> Any:
         lambda: (TASK.graph.to_scipy(), X.astype(np.float64), Y),
         lambda: (sp.coo_matrix(TASK.graph.to_scipy()), sp.csc_matrix(X), Y),
         lambda: (TASK.graph.to_scipy().astype(bool), (X > 0).astype(np.int8), Y),
-        lambda: (edge_index(), torch.as_tensor(X), Y),
-        lambda: (torch.as_tensor(edge_index()), X.tolist(), Y.tolist()),
-        lambda: (networkx_graph(), X, Y),
-        lambda: (pyg_data(), None, None),
+        lambda: (DATA.edge_index.numpy(), torch.as_tensor(X), Y),
+        lambda: (DATA.edge_index, X.tolist(), Y.tolist()),
+        lambda: (networkx_graph(TASK.graph), X, Y),
+        lambda: (DATA, None, None),
     ],
     ids=["graph", "scipy", "coo", "bool", "edge_index", "tensor", "networkx", "pyg"],
 )
@@ -192,14 +167,14 @@ def test_a_fit_is_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_graphs_in_place_of_nodes_are_refused_in_one_line(fitted: NodeCopyClassifier) -> None:
-    for graph in (pyg_data(), TASK.graph, networkx_graph()):
+    for graph in (DATA, TASK.graph, networkx_graph(TASK.graph)):
         with pytest.raises(ModelError, match=r"numbers of nodes .*posterior_on"):
             fitted.predict(graph)
 
 
 def test_another_graph_with_names_is_matched_by_name(tmp_path: Path) -> None:
     names = [f"n{node}" for node in range(90)]
-    graph = nx.relabel_nodes(networkx_graph(), dict(enumerate(names)))
+    graph = networkx_graph(TASK.graph, names)
     clf = NodeCopyClassifier(random_state=0).fit(graph, X, Y)
     order = np.random.default_rng(0).permutation(90)
     mixed = nx.Graph()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +19,7 @@ from nodecopy.estimator.explanation import Explanation, Names, Row
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
 from nodecopy.presets import best
-from tests.problems import make_task, short_gcn
+from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
 
@@ -138,9 +137,7 @@ def test_a_model_with_layers_is_not_explained():
 def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
     data = planted_partition(60, 2, seed=0)
     names = [f"<{node}>" for node in range(60)]
-    graph = nx.Graph()
-    graph.add_nodes_from(names)
-    graph.add_edges_from((names[u], names[v]) for u, v in data.graph.edges())
+    graph = networkx_graph(data.graph, names)
     side = np.where(data.labels == 0, "apple", "<pear>")
     text = [f"{word} is number {node} of all that there are" for node, word in enumerate(side)]
     columns = pd.DataFrame(
