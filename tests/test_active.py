@@ -131,7 +131,7 @@ def test_where_most_nodes_are_certain_the_sample_finds_the_others(monkeypatch):
     entropy[doubtful] = 0.5
     result = next_labels(graph, rng.random((5000, 8)), posterior(entropy), [], 5)
     assert set(result.nodes.tolist()) <= set(doubtful.tolist())
-    # All the doubt there is, and no more, can be spoken for.
+    # No more than the whole entropy is covered.
     assert result.gain.sum() <= entropy.sum() * 1.001
 
 

@@ -108,7 +108,7 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="regular file"):
         write_whole(pipe, "x")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="does not exist"):
         write_whole(tmp_path / "none" / "file", "x")
 
 

@@ -101,8 +101,8 @@ def test_scores_are_those_of_scikit_learn_and_torchmetrics(case: Case) -> None:
     width = multiclass_calibration_error(torch.from_numpy(p), torch.from_numpy(y), p.shape[1])
     assert scores.ece_width == pytest.approx(float(width), rel=1e-5)
     for same in (p.tolist(), p.astype(np.float32), torch.from_numpy(p)):
-        found = score_predictions(same, torch.from_numpy(y))
-        assert list(vars(found).values()) == pytest.approx(list(vars(scores).values()), rel=1e-4)
+        result = score_predictions(same, torch.from_numpy(y))
+        assert list(vars(result).values()) == pytest.approx(list(vars(scores).values()), rel=1e-4)
 
 
 @settings(max_examples=60, derandomize=True)

@@ -69,7 +69,7 @@ def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int)
     held = fitted.held_out_probabilities, fitted.held_out.truth, fitted.probabilities[others]
     estimate = estimate_accuracy(*held)
     one_suggested = estimate_accuracy(*held, representative=np.arange(len(held[1])) > 0)
-    assert one_suggested.accuracy > estimate.accuracy + 0.05  # a single label is no sign then
+    assert one_suggested.accuracy > estimate.accuracy + 0.05  # it counts like the others
     assert estimate.unchecked == (2,)
     assert estimate.low <= truth <= estimate.high
     assert estimate.low < estimate.accuracy < estimate.high
@@ -83,7 +83,7 @@ def test_without_a_held_out_label_nothing_is_known() -> None:
 
 def test_bad_input_is_refused() -> None:
     p = np.full((2, 2), 0.5)
-    with pytest.raises(ModelError, match="there are no nodes"):
+    with pytest.raises(ModelError, match="no nodes"):
         estimate_accuracy(p, np.array([0, 1]), p[:0])
 
 

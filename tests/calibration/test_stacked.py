@@ -94,7 +94,7 @@ def test_nothing_held_out_leaves_the_priors() -> None:
     fitted = stack.fit(task)
     assert fitted.pool == pool((0.75, 0.25), (float(np.exp(-0.5)), 1.0), 1.0)
     assert len(fitted.held_out.nodes) == 0
-    # One label a class: none can be held out, which is the same.
+    # One label per class: none can be held out, which is the same.
     one_each = np.unique(true_labels(task)[task.train], return_index=True)[1]
     few = Task.of(task.graph, task.features, true_labels(task), task.train[one_each])
     seen: list[tuple[int, int]] = []
