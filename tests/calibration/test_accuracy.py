@@ -46,17 +46,6 @@ def test_labels_correct_a_wrong_confidence(temperature: float) -> None:
     assert held >= 0.94
 
 
-def test_the_interval_grows_with_its_level_and_stays_within_0_and_1() -> None:
-    p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
-    estimate, wide = (
-        estimate_accuracy(p, np.array([0, 1, 1]), p[:2], level) for level in (0.5, 0.9)
-    )
-    assert estimate.num_labels == 3
-    assert 0 <= wide.low < estimate.low < estimate.accuracy < estimate.high < wide.high <= 1
-    sure = estimate_accuracy(p[:2], np.array([0, 1]), np.eye(2))
-    assert sure.accuracy == sure.high == 1
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int) -> None:
     data = planted_partition(150, 3, seed=seed)

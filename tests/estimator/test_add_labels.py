@@ -54,6 +54,13 @@ def test_suggestions_are_those_of_the_rule_and_leave_out_what_is_known_or_exclud
     assert everything.suggest(5).tolist() == []
 
 
+def test_before_there_are_two_labels_per_class_all_entropies_count_alike() -> None:
+    first = TASK.train[::4]  # one of each class
+    clf = fit(np.where(np.isin(np.arange(90), first), TRUTH, None))
+    rule = next_labels(TASK.graph, TASK.features, None, first, 6)
+    assert clf.suggest(6).tolist() == rule.nodes.tolist()
+
+
 def test_columns_with_units_are_compared_on_one_scale() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((90, 4)) * [1, 1e6, 1e-3, 10] + 5
