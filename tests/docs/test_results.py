@@ -131,20 +131,6 @@ def comparison(rows: Path) -> Comparison:
     return Comparison({"easy": problem, "easy too": problem}, methods, (2, 4), rows)
 
 
-def test_no_row_is_computed_twice_unless_asked_for(tmp_path: Path) -> None:
-    example = comparison(tmp_path / "rows.jsonl")
-    parser = compared.arguments(example, "")
-    compared.compute(example, parser.parse_args(["--trials", "1"]))
-    before = example.rows.read_text()
-    assert len(before.splitlines()) == 2 * 2 * 2
-    compared.compute(example, parser.parse_args(["--trials", "1"]))
-    assert example.rows.read_text() == before
-    again = parser.parse_args(["--trials", "1", "--again", "--methods", "guessing"])
-    rows = compared.compute(example, again)
-    assert len(example.rows.read_text().splitlines()) == 8 + 4
-    assert len(rows) == 8  # a newer row replaces the older one
-
-
 def test_comparisons_use_the_trials_that_all_methods_have(tmp_path: Path) -> None:
     rows = {}
     for trial, (guess, ours) in enumerate([(0.70, 0.68), (0.72, 0.71)]):

@@ -128,10 +128,9 @@ def test_max_memory_decides_how_much_is_computed_at_a_time(method: Any) -> None:
 def test_what_is_set_for_torch_does_not_matter(method: Any) -> None:
     clf = NodeCopyClassifier(method, random_state=0)
     expected = clf.fit(TASK.graph, X, Y).predict_proba()
-    with torch.no_grad():
-        np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
-    with torch.inference_mode():
-        np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
+    for state in (torch.no_grad(), torch.inference_mode()):
+        with state:
+            np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
     torch.set_default_dtype(torch.float64)
     try:
         np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
