@@ -134,7 +134,6 @@ def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
         with monkeypatch.context() as smaller:
             smaller.setattr("nodecopy.nn.features._WHOLE_ROWS", 30)
             smaller.setattr("nodecopy.nn.features._BLOCK_ROWS", 13)
-            smaller.setattr("nodecopy.data.kernel_map._BLOCK", 33)
             blocks = Features(features, torch.device("cpu"), unit=True)
         torch.testing.assert_close(blocks.times(w), whole.times(w))
         torch.testing.assert_close(blocks.transposed_times(h), whole.transposed_times(h))

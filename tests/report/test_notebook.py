@@ -10,6 +10,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
+from nodecopy.errors import ModelError
 from nodecopy.presets import fast
 
 CLASSES = np.array(["<b>ash</b>", "beech"], object)
@@ -37,3 +38,15 @@ def test_the_page_of_a_fit_in_python_is_written_and_shown(clf: NodeCopyClassifie
     assert unescape(shown.split('"')[1]) == page
     assert "method StackedClassifier" in page
     assert "<b>ash" not in page
+    clf.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="graph"):
+        NodeCopyClassifier.load(tmp_path / "model").report(tmp_path / "other.html")
+
+
+def test_the_frame_has_known_labels_and_sets(clf: NodeCopyClassifier):
+    frame = clf.to_frame()
+    assert frame["known"].notna().sum() == 20
+    sets = clf.predict_set(0.9)
+    for node, labels in frame["set_90"].items():
+        assert set(labels) == set(clf.classes_[sets[node]])
+        assert labels[0] == frame["predicted"][node]

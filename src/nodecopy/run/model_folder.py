@@ -33,7 +33,7 @@ class FittedTables:
 
     Attributes:
         labels: numbers of the known classes, -1 where there was none [N].
-        structural: whether links to some nodes replace missing features.
+        structural: whether there were no features, so that links to some nodes took their place.
         feature_names: of the columns, in order [D]; ids of these nodes.
         reading: how the files were read: options of `read_tables` that were given.
     """
