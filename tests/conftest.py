@@ -41,7 +41,7 @@ def no_lines_for_a_busy_machine() -> Iterator[None]:
 
 @pytest.fixture
 def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let networks train for ten epochs where nothing else is said."""
+    """Let networks train for ten epochs unless a test sets another number."""
     _, *others = TrainConfig.__init__.__defaults__ or ()
     monkeypatch.setattr(TrainConfig.__init__, "__defaults__", (10, *others))
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph, RowGraph
@@ -48,6 +51,24 @@ def make_task(
 def true_labels(task: Task) -> np.ndarray:
     """Return the labels that `make_task` hid."""
     return np.arange(task.graph.num_nodes) % task.num_classes
+
+
+def pyg_data(task: Task, **parts: Any) -> Any:
+    """Return a task as PyTorch Geometric has it, with all labels."""
+    with warnings.catch_warnings(action="ignore"):  # its own, at its import
+        from torch_geometric.data import Data
+    ends = np.stack([task.graph.row_of_entry(), task.graph.indices]).astype(np.int64)
+    x, y = torch.tensor(task.features.toarray()), torch.tensor(true_labels(task))
+    return Data(x=x, edge_index=torch.tensor(ends), y=y, **parts)
+
+
+def networkx_graph(graph: Graph, names: Sequence[Any] | None = None) -> nx.Graph:
+    """Return a graph as networkx has it, its nodes in their order."""
+    called = names or range(graph.num_nodes)
+    result = nx.Graph()
+    result.add_nodes_from(called)
+    result.add_edges_from((called[u], called[v]) for u, v in graph.edges().tolist())
+    return result
 
 
 def short_gcn(epochs: int = 10, n_zeta: int = 1, n_weights: int = 1, **parts: Any) -> BayesianGCN:

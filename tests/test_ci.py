@@ -72,28 +72,6 @@ def test_reasons_are_printed_and_others_fail(
     assert done.stdout.splitlines()[-1].endswith(shown)
 
 
-@pytest.mark.parametrize("user", [0, 1000])
-def test_browser_tests_may_be_skipped_where_no_browser_can_be_installed(
-    project: Path, user: int
-) -> None:
-    add_program(project, "id", f"echo {user}")
-    add_program(project, "apt-get", f'echo "$@" >> {project / "asked"}; exit 100')
-    done = run(project, f"pytest.skip('{NO_BROWSER}')")
-    assert done.returncode == 0, done.stderr
-    assert "browser tests are skipped" in done.stdout
-    assert (project / "asked").exists() == (user == 0)
-
-
-def test_a_browser_is_installed_where_possible(project: Path) -> None:
-    programs = " ".join(str(project / "bin" / name) for name in ("chromium", "chromedriver"))
-    add_program(project, "id", "echo 0")
-    install = f"for p in {programs}; do echo '#!/bin/sh' > $p; /bin/chmod +x $p; done"
-    add_program(project, "apt-get", f'case "$*" in *"install -y"*) {install} ;; esac')
-    done = run(project, f"pytest.skip('{NO_BROWSER}')")
-    assert done.stdout.startswith("== installing Chromium")
-    assert done.returncode == 1
-
-
 def test_every_allowed_reason_is_given_by_a_test() -> None:
     tests = [
         path.read_text() for path in CI.parent.glob("tests/**/*.py") if path.name != "test_ci.py"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 
-import pytest
-
 from nodecopy import errors
 
 EVERY_ERROR = [
@@ -30,9 +28,3 @@ def test_module_docstring_draws_the_tree_that_exists() -> None:
     names = [line for line in drawn if line.split() and line.split()[0].endswith("Error")]
     written = [line[: line.index("Error") + 5] for line in names]
     assert written == drawn_tree(errors.NodecopyError)
-
-
-@pytest.mark.parametrize("error", EVERY_ERROR)
-def test_every_error_is_one_of_ours_and_says_when_it_is_raised(error: type) -> None:
-    assert issubclass(error, errors.NodecopyError)
-    assert error.__doc__

@@ -79,7 +79,11 @@ assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabyt
 
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, {1}), ("3", {3})])
-def test_a_fit_computes_on_one_thread_unless_asked_otherwise(monkeypatch, asked, expected):
+def test_fits_and_trials_compute_on_one_thread_unless_asked_otherwise(monkeypatch, asked, expected):
+    from nodecopy.paper.measure import run_trial
+    from nodecopy.paper.methods import METHODS, Method
+    from nodecopy.paper.trial import Trial
+
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if asked is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", asked)
@@ -93,11 +97,15 @@ def test_a_fit_computes_on_one_thread_unless_asked_otherwise(monkeypatch, asked,
             return super().fit(task, *rest)
 
     inside: set[int] = set()
+    monkeypatch.setitem(METHODS, "counts", Method("", lambda *_: Counts()))
     data, before = planted_partition(60, 2, seed=0), torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         with threadpool_limits(3):
             NodeCopyClassifier(Counts()).fit(data.graph, data.features, data.labels)
             assert (inside, threads()) == (expected, {3})
+            inside.clear()
+            run_trial(Trial("cora", "fixed", 5, "counts", 0))
+            assert (inside, threads()) == ({1}, {3})  # a trial always
     finally:
         torch.set_num_threads(before)

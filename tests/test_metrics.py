@@ -54,15 +54,6 @@ def test_a_certain_mistake_costs_36_nats_and_a_certain_truth_nothing() -> None:
     assert negative_log_likelihood([[1.0, 0.0]], [0]) == 0
 
 
-def test_calibration_in_bins_of_equal_width() -> None:
-    # (0, .5]: .5 and .4, none right; (.5, 1]: .8, .7 and .6, all right.
-    curve = reliability_curve(P, Y, n_bins=2)
-    assert (curve.count.tolist(), curve.accuracy.tolist()) == ([2, 3], [0, 1])
-    assert curve.confidence.tolist() == pytest.approx([0.45, 0.7])
-    by_hand = 2 / 5 * 0.45 + 3 / 5 * 0.3
-    assert expected_calibration_error(P, Y, n_bins=2) == pytest.approx(by_hand)
-
-
 def test_empty_bins_are_nan_and_bins_are_closed_above() -> None:
     curve = reliability_curve([[1.0, 0.0], [0.5, 0.5], [0.75, 0.25]], [0, 0, 0], n_bins=4)
     assert curve.count.tolist() == [0, 1, 1, 1]
@@ -101,8 +92,8 @@ def test_scores_are_those_of_scikit_learn_and_torchmetrics(case: Case) -> None:
     width = multiclass_calibration_error(torch.from_numpy(p), torch.from_numpy(y), p.shape[1])
     assert scores.ece_width == pytest.approx(float(width), rel=1e-5)
     for same in (p.tolist(), p.astype(np.float32), torch.from_numpy(p)):
-        found = score_predictions(same, torch.from_numpy(y))
-        assert list(vars(found).values()) == pytest.approx(list(vars(scores).values()), rel=1e-4)
+        result = score_predictions(same, torch.from_numpy(y))
+        assert list(vars(result).values()) == pytest.approx(list(vars(scores).values()), rel=1e-4)
 
 
 @settings(max_examples=60, derandomize=True)

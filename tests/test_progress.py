@@ -1,4 +1,4 @@
-"""How far a fit is: lines where there is no terminal, if they are wanted."""
+"""How far a fit is: lines without a terminal, if asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from nodecopy.progress import progress_bar
 
 
-def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
+def test_elsewhere_than_on_a_terminal_there_are_lines_if_asked_for(capsys):
     with progress_bar("fitting", True, pause=0.0) as report:
         for done in range(5):
             report(done, 4)
@@ -17,7 +17,7 @@ def test_elsewhere_than_on_a_terminal_there_are_lines_if_wanted(capsys):
 
 
 def test_elsewhere_than_on_a_terminal_there_is_nothing_by_default(capsys):
-    for wanted in (None, False):
-        with progress_bar("fitting", wanted, pause=0.0) as report:
+    for show in (None, False):
+        with progress_bar("fitting", show, pause=0.0) as report:
             assert report is None
     assert capsys.readouterr().err == ""

@@ -53,15 +53,7 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
         (EVERYTHING, True),
         (replace(fast(), most_nodes=60), True),
         (replace(SMALL, network=ChebNet((4,), 2)), False),
-        (
-            replace(
-                SMALL,
-                network=GAT((2,), 2),
-                graph_model=MMSBM(cold_iterations=20),
-                base=LabelPropagation(),
-            ),
-            False,
-        ),
+        (replace(SMALL, network=GAT((2,), 2), graph_model=BLOCKS, base=LabelPropagation()), False),
         (replace(SMALL, graph_model=NodeCopying(0.5)), True),
         (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
         *(

@@ -222,7 +222,7 @@ class Dask(_Remote):
         except TimeoutError as error:
             address = self.client.scheduler_info()["address"]
             start = f"dask worker {address} --nthreads 1"
-            raise RunError(f"there is no worker at {address}; start some: {start}") from error
+            raise RunError(f"no worker at {address}; start some: {start}") from error
         # In a list, whose entries are what is sent.
         (future,) = self.client.scatter([value], broadcast=True, hash=False)
         return future

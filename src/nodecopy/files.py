@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = regular_file(path)
     if not target.parent.is_dir():
-        raise FormatError(f"cannot write {target}: there is no folder {target.parent}")
+        raise FormatError(f"cannot write {target}: the folder {target.parent} does not exist")
     # A name of our own: `tempfile` would make a private file, and reading the mask of permissions
     # to correct that changes it for a moment, for every thread of the process.
     temporary = target.with_name(f".{secrets.token_hex(8)}.part.{target.name}"[-250:])

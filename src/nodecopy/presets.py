@@ -73,7 +73,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     are for classes that are positions in the graph. All join the pool, with the same prior weight.
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
     than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
-    of several kinds of edges has members of its own: copied diffusion, and two hops.
+    of several kinds of edges has separate members: copied diffusion, and two hops.
 
     Args:
         n_zeta: V, copied graphs in each round.

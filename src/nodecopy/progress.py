@@ -16,7 +16,7 @@ Progress = Callable[[int, int], None]
 """Called with (units of work done, units in all)."""
 
 _PARTS = 1000
-# Seconds between two lines, and before the first, where there is no terminal.
+# Seconds between two lines, and before the first, without a terminal.
 _PAUSE = 10.0
 # The share of the work that says how long the rest will take: the first steps are slow.
 _TELLING = 0.05
@@ -47,17 +47,17 @@ def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress 
 
 @contextmanager
 def progress_bar(
-    title: str, wanted: bool | None = None, pause: float | None = None
+    title: str, show: bool | None = None, pause: float | None = None
 ) -> Iterator[Progress | None]:
-    """Yield a callback that shows progress on stderr, or None where none is wanted.
+    """Yield a callback that shows progress on stderr, or None.
 
     Args:
         title: what is going on.
-        wanted: True shows a bar on a terminal and in a notebook, and elsewhere a line now and then;
+        show: True shows a bar on a terminal and in a notebook, and elsewhere a line now and then;
             None shows a bar on a terminal only; False nothing.
         pause: seconds before the first line and between two of them.
     """
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    if show is False or (show is None and not sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console

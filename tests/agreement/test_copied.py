@@ -9,13 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.data.task import Task
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
-from nodecopy.nn.propagation import OPERATORS
-from nodecopy.posterior import BayesianGCN
-from nodecopy.weights import MCDropout, TrainConfig
-from tests.problems import make_task
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -43,24 +38,3 @@ def test_rows_and_strengths_are_those_of_the_built_graph(seed: int, weighted: bo
         for some, whole in zip(lazy.take_rows(rows), built.take_rows(rows), strict=True):
             np.testing.assert_array_equal(some, whole)
         np.testing.assert_allclose(lazy.strengths(rows), built.strengths(rows))
-
-
-@pytest.mark.parametrize("kind", OPERATORS)
-def test_operators_are_those_of_the_built_graph(kind: str) -> None:
-    observed = make_task().graph
-    rng = np.random.default_rng(1)
-    lazy = CopiedGraph(observed, rng.integers(0, 90, 90))
-    nodes = rng.permutation(90)[:7]
-    some, expected = OPERATORS[kind](lazy, nodes), OPERATORS[kind](lazy.built, nodes)
-    for part in range(3):
-        np.testing.assert_array_equal(some[part], expected[part])
-
-
-def test_a_fit_on_copied_rows_equals_a_fit_on_built_graphs(
-    task: Task, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weights = MCDropout(TrainConfig(epochs=8))
-    model = BayesianGCN(n_zeta=2, n_weights=2, weights=weights)
-    by_rows = model.fit(task, seed=1).probabilities
-    monkeypatch.setattr("nodecopy.graph_models.copying._MOST", 0.0)
-    assert np.array_equal(by_rows, model.fit(task, seed=1).probabilities)

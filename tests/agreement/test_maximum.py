@@ -39,7 +39,7 @@ class Products(Diffused):
 def solved(
     rows: torch.Tensor, targets: torch.Tensor, precision: float, tolerance: float = TIGHT
 ) -> torch.Tensor:
-    """W of members that each have a graph of their own."""
+    """W of members that each have their own graph."""
     return softmax_weights(Diffused(rows.float()), targets[:, None], 3, precision, tolerance)[:, 0]
 
 

@@ -107,18 +107,6 @@ def test_the_graph_alone_and_spread_labels_find_their_nodes_again(task):
         np.testing.assert_allclose(result[order], fitted.probabilities, atol=1e-5)
 
 
-def test_dense_numbers_go_through_the_kernel_in_the_part_and_everywhere(task, problem):
-    rng = np.random.default_rng(0)
-    labels = problem.labels
-    x = (rng.normal(size=(1_500, 6)) + 2 * np.eye(3)[labels] @ rng.normal(size=(3, 6))).astype(
-        np.float32
-    )
-    dense = replace(task, features=x)
-    fitted = replace(best(n_zeta=2), most_nodes=500).fit(dense, seed=0)
-    assert fitted.features is not None
-    assert accuracy(fitted.probabilities, labels, task) > 0.7
-
-
 def test_a_part_that_does_not_belong_to_its_components_is_refused(within):
     for part in (within.part[::-1], within.part + 1_500, within.part[:-1]):
         with pytest.raises(ModelError, match="part"):

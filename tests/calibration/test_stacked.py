@@ -12,7 +12,6 @@ from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelProp
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
-from nodecopy.presets import best
 from nodecopy.weights import MCDropout, TrainConfig
 from tests.problems import make_task, true_labels
 
@@ -64,13 +63,6 @@ def test_parts_are_finite_where_a_component_is_all_but_certain(least: float) -> 
         check_parts(one.posterior(map(Posterior.undivided, [sure, sure[::-1]])))
 
 
-def test_one_component_at_temperature_one_keeps_its_own_parts() -> None:
-    own = drawn(3, 2)
-    result = pool((1.0,), (1.0,), 1.0).posterior([own])
-    for name in ("probabilities", *PARTS):
-        np.testing.assert_allclose(getattr(result, name), getattr(own, name), atol=1e-4)
-
-
 def test_a_temperature_keeps_the_shares_of_one_component() -> None:
     own, result = drawn(3, 2), pool((1.0,), (3.0,), 0.5).posterior([drawn(3, 2)])
     check_parts(result)
@@ -90,19 +82,6 @@ def test_a_fitted_stack_says_where_its_uncertainty_comes_from(task: Task) -> Non
     )
 
 
-def test_new_nodes_are_labelled_by_their_neighbours(task: Task) -> None:
-    fitted = best().fit(task, seed=1)
-    truth = true_labels(task)
-    # Each new node knows four nodes of one class, and uninformative features.
-    chosen = [np.setdiff1d(np.flatnonzero(truth == k), task.train)[:4] for k in range(3)]
-    edges = [(90 + k, int(j)) for k in range(3) for j in chosen[k]]
-    grown = Graph.from_edges(93, [*task.graph.edges().tolist(), *edges])
-    features = np.concatenate([task.features.toarray(), np.zeros((3, 24), np.float32)])
-    result = fitted.predict(grown, features)
-    check_parts(result)
-    assert result.probabilities[90:].argmax(1).tolist() == [0, 1, 2]
-
-
 def test_nothing_held_out_leaves_the_priors() -> None:
     stack = StackedClassifier(
         (
@@ -115,7 +94,7 @@ def test_nothing_held_out_leaves_the_priors() -> None:
     fitted = stack.fit(task)
     assert fitted.pool == pool((0.75, 0.25), (float(np.exp(-0.5)), 1.0), 1.0)
     assert len(fitted.held_out.nodes) == 0
-    # One label a class: none can be held out, which is the same.
+    # One label per class: none can be held out, which is the same.
     one_each = np.unique(true_labels(task)[task.train], return_index=True)[1]
     few = Task.of(task.graph, task.features, true_labels(task), task.train[one_each])
     seen: list[tuple[int, int]] = []

@@ -23,7 +23,7 @@ from nodecopy.weights import MaximumPosterior
 def test_the_evidence_of_edges_is_that_of_the_formula() -> None:
     graph = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
     q = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], dtype=torch.float64)
-    # Likeliest classes 0, 0, 1, 1: one edge within each class, counted at both ends, one across.
+    # Predicted classes 0, 0, 1, 1: one edge within each class, counted at both ends, one across.
     m = np.array([[2.0, 1.0], [1.0, 2.0]])
     omega = (m + 2) / (np.outer([3, 3], [3, 3]) / 6 + 2)
     expected = np.zeros((4, 2))

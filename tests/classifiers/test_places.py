@@ -29,19 +29,19 @@ def weighted(features: sp.csr_array) -> sp.csr_array:
 def test_few_nodes_are_searched_exactly(dense: bool) -> None:
     features = planted_partition(300, 3, seed=0).features
     x = unit_rows(features.toarray()) if dense else weighted(features)
-    found = similarities(x, np.arange(300), x, 5).toarray()
-    assert np.count_nonzero(found.diagonal()) == 0
+    nearest = similarities(x, np.arange(300), x, 5).toarray()
+    assert np.count_nonzero(nearest.diagonal()) == 0
     expected = full_search(x.toarray() if sp.issparse(x) else x, 5)
-    np.testing.assert_allclose(-np.sort(-found, axis=1)[:, :5], expected, atol=1e-6)
+    np.testing.assert_allclose(-np.sort(-nearest, axis=1)[:, :5], expected, atol=1e-6)
 
 
 def test_many_nodes_are_searched_within_cells() -> None:
     x = weighted(planted_partition(6000, 4, seed=0).features)
-    found = similarities(x, np.arange(6000), x, 10)
-    assert np.all(np.diff(found.indptr) <= 10)
+    nearest = similarities(x, np.arange(6000), x, 10)
+    assert np.all(np.diff(nearest.indptr) <= 10)
     some = np.arange(0, 6000, 60)
     exact = full_search(x.toarray(), 10)[some].sum()
-    assert found[some].sum() > 0.7 * exact
+    assert nearest[some].sum() > 0.7 * exact
 
 
 def test_predictions_are_means_over_similar_nodes() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from nodecopy.graph_models import (
     RefreshableGraphPosterior,
 )
 from nodecopy.rng import stream
-from tests.problems import make_task, true_labels
+from tests.problems import true_labels
 
 MODELS: dict[str, GraphModel] = {
     "copying": NodeCopying(0.2),
@@ -105,41 +104,3 @@ def test_a_graph_without_edges_is_sampled_or_an_error(model: GraphModel, task: T
         assert "edges" in str(error)  # noqa: PT017
     else:
         assert sample.num_nodes == 90
-
-
-def small_task() -> Task:
-    """Return a task of 12 nodes, no two of them alike: ties would be broken by number."""
-    base = make_task(num_nodes=12, num_features=6, per_class=2)
-    features = stream(0, "features").random((12, 6)).astype(np.float32)
-    pairs = [(a, b) for a in range(10) for b in range(a) if (a * a + b) % 3 == 0 and a - b < 6]
-    rest = np.setdiff1d(np.arange(12), base.train)
-    graph = Graph.from_edges(12, pairs)
-    return Task.of(graph, features, true_labels(base), base.train, rest[:2])
-
-
-def mean_adjacency(model: Any, task: Task, p: np.ndarray, draws: int) -> np.ndarray:
-    posterior = model.fit(task, p, 0)
-    total = sum(posterior.graph(7, v, 0).built.to_scipy().toarray() for v in range(draws))
-    return np.asarray(total) / draws
-
-
-# A block model is inferred from a random start, so only its draws given π and β could pass.
-@pytest.mark.parametrize("model", [NodeCopying(0.2), ObservedGraph()])
-def test_the_law_does_not_depend_on_how_nodes_are_numbered(model: GraphModel) -> None:
-    task, draws = small_task(), 300
-    p, order = probabilities_of(task), stream(0, "order").permutation(12)
-    place = np.argsort(order)
-    other = Task(
-        task.graph.induced(order),
-        task.features[order],
-        task.labels[order],
-        place[task.train],
-        place[task.val],
-        task.num_classes,
-    )
-    here = mean_adjacency(model, task, p, draws)[np.ix_(order, order)]
-    there = mean_adjacency(model, other, p[order], draws)
-    # Entries are 0 to 2: five standard deviations of the difference of two such means.
-    assert np.abs(here - there).max() < 5 * np.sqrt(2 / draws)
-    if isinstance(model, NodeCopying):
-        assert np.abs(here - there[::-1, ::-1]).max() > 5 * np.sqrt(2 / draws)

@@ -2,7 +2,7 @@
 
 Two problems have a posterior that is known. Without edges Â is the identity, and a network without
 a hidden layer is linear, so that squared error gives a Gaussian posterior in closed form and
-cross-entropy with two weights one that a grid integrates. 100 members with seeds of their own see
+cross-entropy with two weights one that a grid integrates. 100 members with different seeds see
 the same labels: their draws, pooled, must have the moments that the method promises.
 """
 

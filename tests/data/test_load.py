@@ -48,8 +48,8 @@ def parts(split: Split) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_class_names_go_with_the_published_class_sizes(name, sizes):
     data = load_dataset(name)
     counts = np.bincount(data.labels[data.labels >= 0])
-    found = dict(zip(data.class_names, counts.tolist(), strict=True))
-    assert sizes.items() <= found.items()
+    counted = dict(zip(data.class_names, counts.tolist(), strict=True))
+    assert sizes.items() <= counted.items()
 
 
 def test_an_unknown_name_gets_a_suggestion():

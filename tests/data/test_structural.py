@@ -1,4 +1,4 @@
-"""Structural features: which well-connected nodes a node is tied to."""
+"""Structural features: which well-connected nodes are neighbours."""
 
 from __future__ import annotations
 

@@ -36,7 +36,6 @@ from benchmarks.conformal import SplitConformal, conformal_quantile
 from benchmarks.kinds import random_labels as random_labels_of
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
-from nodecopy.errors import InputError
 from nodecopy.paper.rows import read_rows
 from nodecopy.paper.study import Study
 from nodecopy.paper.trial import CellKey, Row
@@ -44,7 +43,6 @@ from tests.paper.fabricated import make_cell
 from tests.problems import make_task, true_labels
 
 ROOT = Path(__file__).parents[2]
-BEGIN, END = "<!-- results -->", "<!-- /results -->"
 
 
 def block(tables: Callable[[dict], str], rows: Path, name: str = "results") -> Callable[[str], str]:
@@ -115,17 +113,6 @@ def alike(one: str, other: str) -> bool:
     return words[0] == words[1] and np.allclose(*numbers, rtol=0, atol=0.005)
 
 
-def test_a_changed_number_is_not_current() -> None:
-    assert alike("<a x='1.0000001' id='p0123456789'>", "<a x='1.0' id='id'>")
-    assert not alike("<a x='1.01'>", "<a x='1.02'>")
-
-
-@pytest.mark.parametrize("text", ["", BEGIN, f"{END} {BEGIN}", f"{BEGIN} {BEGIN} {END}"])
-def test_a_page_without_its_marks(text: str) -> None:
-    with pytest.raises(InputError, match="results"):
-        replace_block(text, "block")
-
-
 def comparison(rows: Path) -> Comparison:
     def problem(labels: int, trial: int) -> Problem:
         task = make_task(trial, per_class=labels)
@@ -134,20 +121,6 @@ def comparison(rows: Path) -> Comparison:
     guess = GivenProbabilities(np.full((90, 3), 1 / 3))
     methods = {"guessing": lambda _: guess, DEFAULT: lambda _: LabelPropagation()}
     return Comparison({"easy": problem, "easy too": problem}, methods, (2, 4), rows)
-
-
-def test_no_row_is_computed_twice_unless_asked_for(tmp_path: Path) -> None:
-    example = comparison(tmp_path / "rows.jsonl")
-    parser = compared.arguments(example, "")
-    compared.compute(example, parser.parse_args(["--trials", "1"]))
-    before = example.rows.read_text()
-    assert len(before.splitlines()) == 2 * 2 * 2
-    compared.compute(example, parser.parse_args(["--trials", "1"]))
-    assert example.rows.read_text() == before
-    again = parser.parse_args(["--trials", "1", "--again", "--methods", "guessing"])
-    rows = compared.compute(example, again)
-    assert len(example.rows.read_text().splitlines()) == 8 + 4
-    assert len(rows) == 8  # a newer row replaces the older one
 
 
 def test_comparisons_use_the_trials_that_all_methods_have(tmp_path: Path) -> None:

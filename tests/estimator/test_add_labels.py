@@ -54,6 +54,13 @@ def test_suggestions_are_those_of_the_rule_and_leave_out_what_is_known_or_exclud
     assert everything.suggest(5).tolist() == []
 
 
+def test_before_there_are_two_labels_per_class_all_entropies_count_alike() -> None:
+    first = TASK.train[::4]  # one of each class
+    clf = fit(np.where(np.isin(np.arange(90), first), TRUTH, None))
+    rule = next_labels(TASK.graph, TASK.features, None, first, 6)
+    assert clf.suggest(6).tolist() == rule.nodes.tolist()
+
+
 def test_columns_with_units_are_compared_on_one_scale() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((90, 4)) * [1, 1e6, 1e-3, 10] + 5
@@ -93,6 +100,7 @@ def test_bad_questions_are_refused(tmp_path: Path) -> None:
         clf.suggest(1, exclude=[100])
     clf.save(tmp_path / "model.safetensors")
     loaded = NodeCopyClassifier.load(tmp_path / "model.safetensors")
-    for call in (loaded.suggest, lambda: loaded.add_labels({0: "ash"})):
+    add, explain = (lambda: loaded.add_labels({0: "ash"})), (lambda: loaded.explain(40))
+    for call in (loaded.suggest, add, explain):
         with pytest.raises(ModelError, match="needs the graph, which a model from a file"):
             call()

@@ -64,17 +64,8 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     clf = fitted(table)
     frame = clf.to_frame()
     assert frame.index.tolist() == IDS
-    columns = [
-        "known",
-        "predicted",
-        "confidence",
-        "set_90",
-        "none_of_these",
-        "entropy",
-        "p_blue",
-        "p_red",
-    ]
-    assert frame.columns.tolist() == columns
+    columns = "known predicted confidence set_90 none_of_these entropy p_blue p_red"
+    assert frame.columns.tolist() == columns.split()
     assert frame.loc[list(LABELS), "known"].tolist() == list(LABELS.values())
     assert frame["known"].isna().sum() == len(IDS) - len(LABELS)
     assert frame.loc["ann", "predicted"] == "red"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +11,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from nodecopy.classifiers import LabelPropagation
 from nodecopy.data.structural import structural_features, ties_to
 from nodecopy.errors import InputError, ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier, classifier
 from nodecopy.estimator.method import fitted_by
 from nodecopy.graph import Graph
-from nodecopy.nn.network import Computing
-from nodecopy.weights import MCDropout
 from nodecopy.weights.descent import TrainConfig
-from tests.problems import k_hop, make_task, short_gcn, true_labels
+from tests.problems import k_hop, make_task, networkx_graph, pyg_data, short_gcn, true_labels
 
 SHORT = TrainConfig(epochs=25)
 TASK = make_task()
 TRUTH = true_labels(TASK)
 X = TASK.features.toarray()
 Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
+DATA = pyg_data(TASK, train_mask=torch.tensor(Y >= 0))
 
 
 def small(**settings: Any) -> NodeCopyClassifier:
@@ -51,13 +46,6 @@ def test_scikit_learns_conventions(fitted: NodeCopyClassifier) -> None:
     shown = "NodeCopyClassifier(calibrate=True, folds=3, method='paper', random_state=7)"
     assert repr(clf) == shown
     assert repr(NodeCopyClassifier()) == "NodeCopyClassifier()"
-    copied = clone(clf)
-    assert copied is not clf
-    assert copied.get_params() == clf.get_params()
-    assert clf.set_params(folds=5, method=LabelPropagation()) is clf
-    assert clf.folds == 5
-    with pytest.raises(ValueError, match="Invalid parameter 'zeta'"):
-        clf.set_params(zeta=1)
     check_is_fitted(fitted)
     for use in (clf.predict, clf.predict_proba, clf.uncertainty, lambda: clf.save("nowhere")):
         with pytest.raises(NotFittedError, match="not fitted yet"):
@@ -89,31 +77,6 @@ def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyCl
     assert len(fitted.graphs_) == 2
 
 
-def edge_index() -> np.ndarray:
-    return np.stack([TASK.graph.row_of_entry(), TASK.graph.indices]).astype(np.int64)
-
-
-def networkx_graph() -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from(range(90))
-    graph.add_edges_from(TASK.graph.edges().tolist())
-    return graph
-
-
-def pyg_data() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.data import Data
-    mask = torch.zeros(90, dtype=torch.bool)
-    mask[torch.tensor(TASK.train)] = True
-    return Data(
-        x=torch.as_tensor(X),
-        edge_index=torch.as_tensor(edge_index()),
-        y=torch.as_tensor(TRUTH),
-        train_mask=mask,
-    )
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -121,10 +84,10 @@ def pyg_data() -> Any:
         lambda: (TASK.graph.to_scipy(), X.astype(np.float64), Y),
         lambda: (sp.coo_matrix(TASK.graph.to_scipy()), sp.csc_matrix(X), Y),
         lambda: (TASK.graph.to_scipy().astype(bool), (X > 0).astype(np.int8), Y),
-        lambda: (edge_index(), torch.as_tensor(X), Y),
-        lambda: (torch.as_tensor(edge_index()), X.tolist(), Y.tolist()),
-        lambda: (networkx_graph(), X, Y),
-        lambda: (pyg_data(), None, None),
+        lambda: (DATA.edge_index.numpy(), torch.as_tensor(X), Y),
+        lambda: (DATA.edge_index, X.tolist(), Y.tolist()),
+        lambda: (networkx_graph(TASK.graph), X, Y),
+        lambda: (DATA, None, None),
     ],
     ids=["graph", "scipy", "coo", "bool", "edge_index", "tensor", "networkx", "pyg"],
 )
@@ -135,15 +98,9 @@ def test_every_kind_of_graph_gives_the_same_answer(
     np.testing.assert_allclose(clf.predict_proba(), fitted.predict_proba(), atol=1e-5)
 
 
-def test_the_random_state_decides_and_the_memory_bound_does_not(
-    fitted: NodeCopyClassifier,
-) -> None:
+def test_the_random_state_decides(fitted: NodeCopyClassifier) -> None:
     again = small().fit(TASK.graph, X, Y)
     np.testing.assert_array_equal(again.predict_proba(), fitted.predict_proba())
-    chunked = small(weights=MCDropout(replace(SHORT, computing=Computing(memory=1)))).fit(
-        TASK.graph, X, Y
-    )
-    np.testing.assert_allclose(chunked.predict_proba(), fitted.predict_proba(), atol=1e-5)
     other = small(random_state=1).fit(TASK.graph, X, Y)
     assert not np.allclose(other.predict_proba(), fitted.predict_proba(), atol=1e-4)
     for generator in (np.random.default_rng, np.random.RandomState):
@@ -171,10 +128,9 @@ def test_max_memory_decides_how_much_is_computed_at_a_time(method: Any) -> None:
 def test_what_is_set_for_torch_does_not_matter(method: Any) -> None:
     clf = NodeCopyClassifier(method, random_state=0)
     expected = clf.fit(TASK.graph, X, Y).predict_proba()
-    with torch.no_grad():
-        np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
-    with torch.inference_mode():
-        np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
+    for state in (torch.no_grad(), torch.inference_mode()):
+        with state:
+            np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
     torch.set_default_dtype(torch.float64)
     try:
         np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
@@ -210,14 +166,14 @@ def test_a_fit_is_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_graphs_in_place_of_nodes_are_refused_in_one_line(fitted: NodeCopyClassifier) -> None:
-    for graph in (pyg_data(), TASK.graph, networkx_graph()):
+    for graph in (DATA, TASK.graph, networkx_graph(TASK.graph)):
         with pytest.raises(ModelError, match=r"numbers of nodes .*posterior_on"):
             fitted.predict(graph)
 
 
 def test_another_graph_with_names_is_matched_by_name(tmp_path: Path) -> None:
     names = [f"n{node}" for node in range(90)]
-    graph = nx.relabel_nodes(networkx_graph(), dict(enumerate(names)))
+    graph = networkx_graph(TASK.graph, names)
     clf = NodeCopyClassifier(random_state=0).fit(graph, X, Y)
     order = np.random.default_rng(0).permutation(90)
     mixed = nx.Graph()
@@ -232,7 +188,8 @@ def test_another_graph_with_names_is_matched_by_name(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         bare.posterior_on(mixed).probabilities, bare.predict_proba()[order], atol=1e-5
     )
-    clf.save(tmp_path / "model.safetensors")
+    (tmp_path / "model").mkdir()
+    clf.save(tmp_path / "model" / "model.safetensors")  # as in the folder of a run
     loaded = NodeCopyClassifier.load(tmp_path).posterior_on(mixed, X[order]).probabilities
     np.testing.assert_allclose(loaded, expected, atol=5e-3)
 
@@ -248,19 +205,12 @@ def one_way() -> np.ndarray:
         ((TASK.graph, X, Y[:80]), "90 nodes but there are 80 labels"),
         ((TASK.graph, X, None), "y is missing"),
         ((TASK.graph, X, {"zoe": "a"}), "1 of 1 names .*'zoe'"),
-        ((TASK.graph, np.where(X > 0, np.nan, X), Y), "nan"),
         ((TASK.graph, X, np.full(90, -1)), "every label is unknown"),
         ((TASK.graph, X, np.where(Y < 0, -1, 3)), "all labels are .*3.*; at least two classes"),
-        ((TASK.graph, X, Y + 0.5), "labels look continuous"),
         ((TASK.graph, X, [{}] * 90), "mixed or unknown types: dict"),
-        ((TASK.graph, X, ["a", 1] * 45), "mixed or unknown types: int, str"),
-        ((TASK.graph, X, np.stack([Y, Y], 1)), r"one entry per node, \[N\]; got \[90, 2\]"),
         ((TASK.graph, X, np.zeros(90, complex)), "complex128 are not understood"),
         ((one_way(), X, Y), "edge_index is directed"),
         ((sp.triu(TASK.graph.to_scipy()), X, Y), "the sparse matrix is directed"),
-        ((-TASK.graph.to_scipy(), X, Y), "weight -1.0"),
-        ((TASK.graph.to_scipy() * np.inf, X, Y), "weight inf"),
-        ((sp.csr_array((90, 80)), X, Y), "square"),
         (("e.csv", X, Y), "name of a file, 'e.csv'"),
         ((np.ones((3, 4, 3)), X, Y), "cannot read a graph from ndarray"),
         ((np.ones((3, 4)), X, Y), "square"),
@@ -325,10 +275,3 @@ def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> N
     assert part.probabilities.shape == (60, 3)
     with pytest.raises(ModelError, match="X is missing: the model was fitted to features"):
         same.posterior_on(grown)
-
-
-def test_a_model_is_found_in_its_folder_and_in_that_of_its_run(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    small().fit(TASK.graph, X, Y).save(tmp_path / "model" / "model.safetensors")
-    assert NodeCopyClassifier.load(tmp_path / "model").classes_.tolist() == [0, 1, 2]
-    assert NodeCopyClassifier.load(tmp_path).classes_.tolist() == [0, 1, 2]

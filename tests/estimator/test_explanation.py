@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +19,7 @@ from nodecopy.estimator.explanation import Explanation, Names, Row
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
 from nodecopy.presets import best
-from tests.problems import make_task, short_gcn
+from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
 
@@ -114,12 +112,6 @@ def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     np.testing.assert_allclose(learnt, expected, atol=1e-3)
 
 
-def test_a_saved_model_says_that_it_does_not_hold_the_graph(tmp_path: Path):
-    fitted(problem("words")[0]).save(tmp_path / "model")
-    with pytest.raises(ModelError, match="graph"):
-        NodeCopyClassifier.load(tmp_path / "model").explain(40)
-
-
 def test_a_model_fitted_within_a_part_explains_any_node():
     data = planted_partition(400, 3, seed=1)
     y = np.where(np.arange(400) < 24, data.labels, -1)
@@ -145,9 +137,7 @@ def test_a_model_with_layers_is_not_explained():
 def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
     data = planted_partition(60, 2, seed=0)
     names = [f"<{node}>" for node in range(60)]
-    graph = nx.Graph()
-    graph.add_nodes_from(names)
-    graph.add_edges_from((names[u], names[v]) for u, v in data.graph.edges())
+    graph = networkx_graph(data.graph, names)
     side = np.where(data.labels == 0, "apple", "<pear>")
     text = [f"{word} is number {node} of all that there are" for node, word in enumerate(side)]
     columns = pd.DataFrame(

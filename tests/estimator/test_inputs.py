@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import networkx as nx
@@ -17,7 +16,7 @@ from nodecopy.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.weights.descent import TrainConfig
-from tests.problems import make_task, short_gcn, true_labels
+from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
 
 TASK = make_task()
 TRUTH = true_labels(TASK)
@@ -25,22 +24,12 @@ GRAPH, X = TASK.graph, TASK.features.toarray()
 Y = np.where(np.isin(np.arange(90), TASK.train), TRUTH, -1)
 SHORT = TrainConfig(epochs=5)
 MIXED = np.random.default_rng(5).permutation(90)
+NAMES = [f"n{node}" for node in range(90)]
+MASK, NAMED = torch.tensor(Y >= 0), networkx_graph(GRAPH, NAMES)
 
 
 def small(**parts: Any) -> NodeCopyClassifier:
     return NodeCopyClassifier(short_gcn(5, **parts), random_state=0)
-
-
-def pyg_data(**parts: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.data import Data
-    ends = np.stack([GRAPH.row_of_entry(), GRAPH.indices])
-    return Data(x=torch.tensor(X), edge_index=torch.tensor(ends), y=torch.tensor(TRUTH), **parts)
-
-
-def mask() -> torch.Tensor:
-    return torch.tensor(Y >= 0)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +89,6 @@ def test_other_validation_is_refused(validation: Any, message: str) -> None:
         small().fit(GRAPH, X, Y, validation=validation)
 
 
-def named_graph() -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from(f"n{node}" for node in range(90))
-    graph.add_edges_from((f"n{u}", f"n{v}") for u, v in GRAPH.edges().tolist())
-    return graph
-
-
 def frame(rows: np.ndarray, index: Any = None) -> pd.DataFrame:
     return pd.DataFrame(rows, index=index)
 
@@ -118,8 +100,8 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
         (GRAPH, frame(X[MIXED], MIXED), pd.Series(Y[MIXED], MIXED)),
         (GRAPH.to_scipy(), X, pd.Series(Y[TASK.train], TASK.train)),
         (np.stack([GRAPH.row_of_entry(), GRAPH.indices]), X, pd.Series(Y[MIXED], MIXED)),
-        (named_graph(), frame(X[MIXED], names), pd.Series(Y[MIXED], names)),
-        (named_graph(), X, pd.Series(Y[TASK.train], [f"n{node}" for node in TASK.train])),
+        (NAMED, frame(X[MIXED], names), pd.Series(Y[MIXED], names)),
+        (NAMED, X, pd.Series(Y[TASK.train], [f"n{node}" for node in TASK.train])),
         (GRAPH, frame(X[MIXED], MIXED), pd.DataFrame({"label": Y[MIXED]}, MIXED)),
     ]
     for graph, features, labels in cases:
@@ -129,12 +111,11 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
 
 
 def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
-    names = [f"n{node}" for node in range(90)]
     shuffled = nx.Graph()
     shuffled.add_nodes_from(MIXED.tolist())
     cases = [
         (
-            (GRAPH, X, pd.Series(Y, names)),
+            (GRAPH, X, pd.Series(Y, NAMES)),
             "y has 90 of 90 names .*'n0', 'n1', 'n2', …; the nodes are",
         ),
         ((GRAPH, frame(X, np.arange(90) + 1), Y), "X has 1 of 90 names .*: 90; the nodes"),
@@ -144,9 +125,9 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
             (GRAPH, frame(X[:80], np.arange(80)[::-1]), Y),
             "no row for 10 of 90 nodes: 80, 81, 82, …",
         ),
-        ((named_graph(), X, pd.Series(Y, [*names[:-1], "typo"])), "'typo'; the nodes are"),
+        ((NAMED, X, pd.Series(Y, [*NAMES[:-1], "typo"])), "'typo'; the nodes are"),
         ((shuffled, X, pd.Series(Y)), "y has the default index 0 to 89, the nodes"),
-        ((named_graph(), frame(X), Y), "X has the default index .*'n0', 'n1', 'n2', …"),
+        ((NAMED, frame(X), Y), "X has the default index .*'n0', 'n1', 'n2', …"),
     ]
     for arguments, message in cases:
         with pytest.raises(DatasetError, match=message):
@@ -164,16 +145,16 @@ def test_a_column_that_holds_the_labels_is_no_feature() -> None:
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:
     with pytest.raises(ModelError, match="no train_mask.*set data.train_mask.*y=data.y learns"):
-        small().fit(pyg_data())
-    everything = small().fit(pyg_data(), y=torch.tensor(TRUTH))
-    masked = small().fit(pyg_data(train_mask=mask()))
+        small().fit(pyg_data(TASK))
+    everything = small().fit(pyg_data(TASK), y=torch.tensor(TRUTH))
+    masked = small().fit(pyg_data(TASK, train_mask=MASK))
     assert not np.array_equal(everything.predict_proba(), masked.predict_proba())
     with pytest.raises(ModelError, match=r"got \[90\] and \[90, 2\]: of several splits choose one"):
-        small().fit(pyg_data(train_mask=torch.stack([mask(), mask()], 1)))
+        small().fit(pyg_data(TASK, train_mask=torch.stack([MASK, MASK], 1)))
 
 
 def test_a_column_of_labels_is_one_label_per_node() -> None:
-    data = pyg_data(train_mask=mask())
+    data = pyg_data(TASK, train_mask=MASK)
     plain = small().fit(data).predict_proba()
     data.y = data.y[:, None]
     np.testing.assert_array_equal(small().fit(data).predict_proba(), plain)

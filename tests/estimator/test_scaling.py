@@ -44,9 +44,9 @@ COUNTS = RNG.poisson(0.1, (50, 20)).astype(np.float32)
     ],
 )
 def test_marks_and_sparse_features_have_no_units(features, rows):
-    found = scaling_of(features, "auto")
-    assert found.shift is None
-    assert found.rows == rows
+    scaling = scaling_of(features, "auto")
+    assert scaling.shift is None
+    assert scaling.rows == rows
 
 
 def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):

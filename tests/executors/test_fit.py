@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from nodecopy import NodeCopyClassifier, cli, executors
+from nodecopy import NodeCopyClassifier, cli
 from nodecopy.data import planted_partition
 from nodecopy.executors import Executor, opened
 from nodecopy.paper.rows import read_rows
@@ -119,26 +119,3 @@ def test_the_command_line_writes_the_same_files(
     for file in files:
         there = tmp_path / "there" / file.relative_to(tmp_path / "here")
         assert file.read_bytes() == there.read_bytes(), file.name
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("127.0.0.1", "got '127.0.0.1'"),
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
-    ],
-)
-def test_a_wrong_address_is_one_line(
-    wrong: str,
-    message: str,
-    tables: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(executors, "_ANSWER", 0.5)
-    assert cli.main([*tables, f"--out={tmp_path / 'run'}", f"--executor={wrong}"]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "run").exists()

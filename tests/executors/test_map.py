@@ -88,6 +88,13 @@ def test_a_scheduler_without_workers_is_an_error(monkeypatch: pytest.MonkeyPatch
         list(executor.map(pow, [2], 2))
 
 
+def test_a_scheduler_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_ANSWER", 0.5)
+    where = "tcp://127.0.0.1:9"
+    with pytest.raises(InputError, match=f"scheduler answers at {where}"), opened(where):
+        pass
+
+
 def test_none_computes_here(tmp_path: Path) -> None:
     with opened(None) as executor:
         assert isinstance(executor, Serial)

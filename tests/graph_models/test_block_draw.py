@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.copying import class_sets
-from nodecopy.graph_models.mmsbm import block_draw, pair_across, pair_within
+from nodecopy.graph_models.mmsbm import block_draw
 
 COMMUNITIES = np.array([0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 1, 4])  # nobody in 3, one each in 2 and 4
 STRENGTHS = np.array([0.3, 0.8, 0.5, 0.5, 0.9])
@@ -29,27 +26,6 @@ def adjacency(graph: Graph) -> np.ndarray:
 def draws() -> list[Graph]:
     rng = np.random.default_rng(0)
     return [block_draw(COMMUNITIES, STRENGTHS, DELTA, rng) for _ in range(3000)]
-
-
-def in_order(pairs: np.ndarray) -> list[tuple[int, ...]]:
-    """Return pairs [2, n] as sorted tuples, in order."""
-    return sorted(map(tuple, np.sort(pairs.T, axis=1).tolist()))
-
-
-@pytest.mark.parametrize("size", range(8))
-def test_numbers_of_a_block_are_its_pairs(size: int) -> None:
-    pairs = pair_within(size, np.arange(size * (size - 1) // 2))
-    assert in_order(pairs) == list(combinations(range(size), 2))
-
-
-def test_numbers_across_blocks_are_the_pairs_of_different_communities() -> None:
-    sets = class_sets(COMMUNITIES, len(STRENGTHS))
-    expected = [
-        (a, b)
-        for a, b in combinations(range(len(COMMUNITIES)), 2)
-        if COMMUNITIES[a] != COMMUNITIES[b]
-    ]
-    assert in_order(sets.nodes[pair_across(sets, np.arange(len(expected)))]) == expected
 
 
 def test_every_pair_has_its_probability(draws: list[Graph]) -> None:

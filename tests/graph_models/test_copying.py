@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -53,17 +51,6 @@ def test_edge_frequencies_match_the_closed_form(epsilon: float) -> None:
     assert np.all(np.abs(frequency - exact) <= 4.2 * spread + 1e-12)
 
 
-def test_graphs_of_one_zeta_share_it_and_differ_in_what_stays() -> None:
-    model = posterior(0.5)
-    zeta = model.zeta(seed=3, v=2)
-    sources = np.stack([model.source(3, 2, i) for i in range(400)])
-    assert np.all((sources == np.arange(8)) | (sources == zeta))
-    moved = zeta != np.arange(8)
-    shares = (sources == np.arange(8)).mean(0)[moved]
-    assert np.all(np.abs(shares - 0.5) < 4.2 * 0.5 / 20)
-    assert not np.array_equal(zeta, model.zeta(seed=3, v=3))
-
-
 def test_sampled_graphs_are_numbered_by_zeta_then_graph() -> None:
     model = posterior(0.5)
     graphs = SampledGraphs(model, seed=4, n_zeta=3, n_graphs=2)
@@ -85,15 +72,6 @@ def test_impossible_settings_are_refused() -> None:
 @pytest.fixture
 def sets() -> ClassSets:
     return class_sets(DONOR_LABELS, num_classes=4)
-
-
-def test_class_sets_are_those_of_equation_3(sets: ClassSets) -> None:
-    result = [sets.nodes[a:b].tolist() for a, b in itertools.pairwise(sets.starts.tolist())]
-    assert result == [[1, 3, 4], [], [0, 2, 6], [5]]
-    assert sets.sizes.tolist() == [3, 0, 3, 1]
-    labels = stream(0, "labels").integers(0, 40_000, 500)
-    many = class_sets(labels, num_classes=40_000)
-    assert many.nodes.tolist() == sorted(range(500), key=lambda node: labels[node])
 
 
 def test_every_donor_is_uniform_over_its_class_and_independent(sets: ClassSets) -> None:

@@ -14,7 +14,6 @@ from nodecopy.graph import Graph
 from nodecopy.graph_models import mmsbm_inference
 from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior, block_draw
 from nodecopy.graph_models.mmsbm_inference import (
-    COLD,
     WARM,
     BlockParameters,
     MAPInference,
@@ -160,21 +159,6 @@ def test_recovers_planted_memberships_and_strengths() -> None:
     np.testing.assert_allclose(
         fitted.parameters.strengths, planted_strengths(task.graph, truth), rtol=0.1
     )
-
-
-def test_fit_is_a_cold_and_a_warm_run_and_refreshed_another(task: Task) -> None:
-    probabilities = probabilities_of(task)
-    fitted = QUICK.fit(task, probabilities, seed=5)
-    inference = MAPInference(task.graph, QUICK.delta)
-    rng = stream(5, "mmsbm", "cold")
-    expected = inference.run(cold_start(task.graph.num_nodes, 3, rng), 20, COLD, rng)
-    for warm_runs in range(2):
-        start = warm_start(task.graph, probabilities, expected)
-        expected = inference.run(start, 20, WARM, stream(5, "mmsbm", "warm", warm_runs))
-        np.testing.assert_array_equal(fitted.parameters.memberships, expected.memberships)
-        np.testing.assert_array_equal(fitted.parameters.strengths, expected.strengths)
-        assert fitted.warm_runs == warm_runs + 1
-        fitted = fitted.refreshed(probabilities, seed=5)
 
 
 def test_graphs_are_drawn_from_the_fitted_blocks(task: Task) -> None:

@@ -1,4 +1,4 @@
-"""Edge reliability: evidence from features, and none where they say nothing."""
+"""Edge reliability: evidence from features, and none from constant ones."""
 
 from __future__ import annotations
 

@@ -52,21 +52,6 @@ def test_operators_are_those_of_their_dense_formulas(graph: Graph) -> None:
         np.testing.assert_array_equal(dense(operator(graph, some), n), whole[some])
 
 
-def test_sparse_product_and_its_gradient() -> None:
-    rng = np.random.default_rng(0)
-    matrix = rng.random((7, 5)) * (rng.random((7, 5)) < 0.4)
-    row, column = np.nonzero(matrix)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=7))])
-    values = matrix[row, column].astype(np.float32)
-    operator = SparseOperator(indptr, column, values, 5, torch.device("cpu"))
-    x = torch.rand(5, 3, requires_grad=True)
-    weights = torch.rand(7, 3)
-    (operator.matmul(x) * weights).sum().backward()
-    a = torch.as_tensor(matrix, dtype=torch.float32)
-    torch.testing.assert_close(operator.matmul(x), a @ x)
-    torch.testing.assert_close(x.grad, a.T @ weights)
-
-
 def test_indices_beyond_32_bits_are_refused_instead_of_wrapped() -> None:
     block = OperatorRows(np.array([0, 1]), np.array([5]), np.ones(1, np.float32))
     joined = _block_diagonal([block, block], 1, 2**30 - 1, torch.device("cpu"))

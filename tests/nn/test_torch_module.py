@@ -97,7 +97,7 @@ def test_dropout_is_on_under_a_key_only(task: Task, build: type[nn.Module]) -> N
         first, other = (network.forward(weights, inputs, s) for s in range(2))
         repeated = network.forward(weights, inputs, 0)
     assert torch.equal(off, again)
-    # Predicting changes nothing that was learnt; training keeps a buffer that is assigned anew.
+    # Predicting changes nothing that was learnt; training keeps a buffer that is assigned again.
     assert all(torch.equal(w, before[name]) for name, w in weights.items())
     assert weights.get("fixed:calls", torch.tensor([5.0])).tolist() == [5.0]
     assert torch.equal(first, repeated)

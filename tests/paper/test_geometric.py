@@ -38,10 +38,10 @@ def test_sparse_features_of_appnp_equal_dense_layers() -> None:
     expected = layers.APPNP(10, alpha=0.1)(hidden, edges)
     torch.testing.assert_close(ours(x, edges), expected)
     ours(x, edges).square().sum().backward()
-    found = ours.first.weight.grad.clone()
+    gradient = ours.first.weight.grad.clone()
     ours.zero_grad()
     expected.square().sum().backward()
-    torch.testing.assert_close(found, ours.first.weight.grad)
+    torch.testing.assert_close(gradient, ours.first.weight.grad)
 
 
 @pytest.mark.parametrize("name", ["sgc", "appnp"])

@@ -27,21 +27,6 @@ def changed(key: str, value: str) -> str:
     return f"{kept}\n{key} = {value}\n" if value else kept
 
 
-def test_a_file_is_read_into_a_value(tmp_path: Path) -> None:
-    path = tmp_path / "custom.toml"
-    path.write_text(GOOD + "first_seed = 100\n")
-    assert load_experiment(str(path)) == Experiment(
-        name="custom",
-        title="Custom",
-        datasets=("cora", "citeseer"),
-        splits=("fixed", "random"),
-        labels_per_class=(5, 20),
-        methods=("label-propagation", "gcn"),
-        trials_per_cell=3,
-        first_seed=100,
-    )
-
-
 def loaded(folder: Path, text: str) -> Experiment:
     (folder / "custom.toml").write_text(text)
     return load_experiment(str(folder / "custom.toml"))

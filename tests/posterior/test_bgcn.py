@@ -7,20 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy.classifiers import GCNClassifier, GivenProbabilities, LabelPropagation
+from nodecopy.classifiers import GCNClassifier, LabelPropagation
 from nodecopy.data.task import Task
 from nodecopy.errors import ModelError
-from nodecopy.graph import Graph
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.rng import child_seed
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
-from tests.problems import k_hop, train, true_labels
+from tests.problems import train
 
 SHORT = TrainConfig(epochs=12)
 SMALL = BayesianGCN(n_zeta=2, n_graphs=2, n_weights=3, weights=MCDropout(SHORT))
@@ -96,31 +94,6 @@ def test_the_observed_graph_leaves_a_deep_ensemble(task: Task) -> None:
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
     assert fitted.posterior.num_draws == 1
     np.testing.assert_allclose(fitted.posterior.weight_information, 0, atol=1e-12)
-
-
-def test_nodes_out_of_reach_of_a_new_one_are_predicted_as_before(task: Task) -> None:
-    fitted = SMALL.fit(task)
-    n = task.graph.num_nodes
-    grown = Graph.from_edges(n + 1, [*task.graph.edges(), (n, 0), (n, 1)])
-    features = sp.vstack([task.features, task.features[[0]]]).tocsr()
-    posterior = fitted.predict(grown, features)
-    untouched = np.setdiff1d(np.arange(n), k_hop(grown, [n], 3))
-    assert len(untouched) > 10
-    np.testing.assert_allclose(
-        posterior.probabilities[untouched], fitted.probabilities[untouched], atol=1e-6
-    )
-
-
-def test_copying_helps_where_classes_are_known(task: Task) -> None:
-    """With the true classes as ĉ, averaging over copies is better than the plain GCN."""
-    truth = true_labels(task)
-    given = GivenProbabilities(np.eye(3)[truth])
-    training = TrainConfig(epochs=60)
-    model = BayesianGCN(base=given, n_zeta=5, n_weights=1, weights=PointEstimate(training))
-    copied = model.fit(task).probabilities
-    plain = GCNClassifier(training=training).fit(task).probabilities
-    loss = [-np.log(p[np.arange(90), truth]).mean() for p in (copied, plain)]
-    assert loss[0] < loss[1]
 
 
 @pytest.mark.parametrize(

@@ -55,15 +55,15 @@ def some_nodes(graph: Graph) -> st.SearchStrategy[list[int]]:
 
 def rows_of(rows: Rows) -> Reference:
     """Return compressed rows as the reference has them, and check that they are sorted."""
-    found: Reference = []
+    answer: Reference = []
     for start, stop in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True):
         columns = rows.indices[start:stop].tolist()
         assert columns == sorted(set(columns))
         weights = (
             [1.0] * len(columns) if rows.weights is None else rows.weights[start:stop].tolist()
         )
-        found.append(dict(zip(columns, weights, strict=True)))
-    return found
+        answer.append(dict(zip(columns, weights, strict=True)))
+    return answer
 
 
 def reference_of(graph: Graph) -> Reference:
@@ -83,13 +83,13 @@ def naive_from_edges(
     directed: bool,
     duplicates: str,
 ) -> Reference:
-    found: dict[tuple[int, int], list[float]] = {}
+    edges: dict[tuple[int, int], list[float]] = {}
     for (u, v), w in zip(pairs, weights or [1.0] * len(pairs), strict=True):
         if u == v:
             continue
-        found.setdefault((u, v) if directed or u <= v else (v, u), []).append(w)
+        edges.setdefault((u, v) if directed or u <= v else (v, u), []).append(w)
     rows: Reference = [{} for _ in range(num_nodes)]
-    for (u, v), repeats in found.items():
+    for (u, v), repeats in edges.items():
         rows[u][v] = sum(repeats) if duplicates == "sum" else max(repeats)
         if not directed:
             rows[v][u] = rows[u][v]
@@ -149,7 +149,7 @@ def test_edges_and_back(graph: Graph) -> None:
 @thorough
 @given(graph=graphs())
 def test_scipy_and_back(graph: Graph) -> None:
-    # An explicit zero of a matrix is no edge, so weights of 0 are moved away first.
+    # An explicit zero of a matrix is not an edge, so weights of 0 are moved away first.
     weights = None if graph.weights is None else graph.weights + 10
     graph = Graph(graph.indptr, graph.indices, weights, graph.directed)
     again = Graph.from_scipy(

@@ -112,8 +112,8 @@ def make_result(
 def contradicted(labels: int, wrong: int, k: int = 3) -> Validation:
     """Held-out predictions of the first nodes: right and sure, but for the last few."""
     truth = np.arange(labels) % k
-    said = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
-    return Validation(np.arange(labels), truth, 0.97 * np.eye(k)[said] + 0.03 / k, 5)
+    predicted = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
+    return Validation(np.arange(labels), truth, 0.97 * np.eye(k)[predicted] + 0.03 / k, 5)
 
 
 def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:

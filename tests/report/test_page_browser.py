@@ -23,13 +23,6 @@ from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_resu
 
 pytestmark = NEEDED
 
-# Names that begin alike, as those of PubMed do.
-MESH = (
-    "Diabetes Mellitus, Experimental",
-    "Diabetes Mellitus Type 1",
-    "Diabetes Mellitus Type 2",
-)
-
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
@@ -85,25 +78,6 @@ def test_awkward_ids_are_shown_as_text_and_lead_to_their_nodes(page):
     page.open("#node=%zz")
     assert page.title() == ""
     assert "“%zz”" in page.one("#matches").text
-
-
-def test_awkward_class_names_are_shown_whole(driver, written):
-    names = ("__proto__", "constructor", "👩‍👩‍👧‍👦 ग\u200dक", *MESH)
-    made = make_result(60, len(names), validation=contradicted(12, 2, len(names)))
-    dataset = replace(made.table.dataset, class_names=names)
-    page = Page(driver, written("names", replace(made, table=replace(made.table, dataset=dataset))))
-    page.open()
-    shown = page.run(
-        "[...document.querySelectorAll('#class-table tbody th, #class-table tbody "
-        "td:first-child')].map(e => e.textContent)"
-    )
-    assert tuple(shown) == names
-    options = [option.get_attribute("textContent") for option in page.all("#class-filter option")]
-    assert set(names) <= set(options)
-    page.open("#node=n0")
-    assert set(page.column(1)) <= set(names)
-    assert "known label is" in page.one("#panel").text
-    assert page.errors() == []
 
 
 def test_search_filters_and_sorting(page, result):

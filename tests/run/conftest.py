@@ -1,4 +1,4 @@
-"""A small graph of one's own: two communities with awkward ids, a few labels, two features."""
+"""A small graph: two communities with awkward ids, a few labels, two features."""
 
 from __future__ import annotations
 

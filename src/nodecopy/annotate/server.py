@@ -113,7 +113,7 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
     def report(request: Request) -> Response:
         file = session.folder / REPORT
         if not file.is_file():
-            return PlainTextResponse("There is no report yet: finish first.\n", 404)
+            return PlainTextResponse("No report yet: finish first.\n", 404)
         return FileResponse(file, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
     def state(request: Request) -> Response:

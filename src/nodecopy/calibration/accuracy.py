@@ -90,7 +90,7 @@ def estimate_accuracy(
     if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
     if not len(probabilities):
-        raise ModelError("there are no nodes to estimate the accuracy for")
+        raise ModelError("no nodes to estimate the accuracy for")
     p = np.asarray(probabilities)
     some = np.ones(len(truth), bool) if representative is None else representative
     correction, half = _correction(np.asarray(held_out)[some], truth[some], level)

@@ -31,7 +31,7 @@ from nodecopy.saving import savable
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
 _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
-# Kinds of edges that have components of their own: those with the most edges.
+# Kinds of edges that have separate components: those with the most edges.
 _MOST_KINDS = 6
 
 

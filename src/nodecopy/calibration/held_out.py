@@ -81,7 +81,7 @@ class Folds:
 def make_folds(task: Task, folds: int, seed: int) -> Folds:
     """Divide the training labels of a task into folds, each held out once; 0 holds out none.
 
-    The only label of a class stays in every fold: without it there is no class to predict.
+    The only label of a class stays in every fold: without it the class could not be predicted.
     """
     labels = task.labels[task.train]
     counts = np.bincount(labels, minlength=task.num_classes)

@@ -248,5 +248,5 @@ class _PosteriorSums:
 
 
 def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return above / below, and zero where nothing is uncertain and so there are no parts."""
+    """Return above / below, and zero where nothing is uncertain."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > _LEAST_ENTROPY)

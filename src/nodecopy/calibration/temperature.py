@@ -6,7 +6,7 @@ Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural network
 
 over n held-out labels, with smoothed targets t_ik = (1 - δ) [k = y_i] + δ / K, δ = 1 / 2 (n + 2):
 even if all n labels were predicted correctly, other nodes need not be. The prior
-log T ~ N(μ, σ²) decides where there are no labels. T > 0 keeps the order of the classes.
+log T ~ N(μ, σ²) decides without labels. T > 0 keeps the order of the classes.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Refiner(Protocol):
 
 
 class RefiningClassifier(Settings):
-    """A `Refiner` with a base of its own, for a subclass that adds `refine_many`."""
+    """A `Refiner` with a base classifier, for a subclass that adds `refine_many`."""
 
     base: NodeClassifier
 

@@ -13,10 +13,10 @@ between two classes, so that classes with few edges have affinities near one. Pa
 are left out: with degree correction they are about equally likely under every class. The sweep is
 that of belief propagation, with q in place of messages that leave out their receiver. Ω may be of
 any kind, neighbours of different classes are evidence like neighbours of the same class, so this
-works where smoothing over the graph does not. Each kind of edges (`Graph.kinds`) has an Ω of its
-own, and the evidence of all kinds is added up: a kind that is unrelated to the classes has Ω near
-one, and is no evidence. Of a directed kind, κ_k κ_l are its edges from class k and to class l, and
-both ends of an edge are evidence for each other: Σ_i A_ji log Ω q_i + Σ_i A_ij log Ωᵀ q_i.
+works where smoothing over the graph does not. Each kind of edges (`Graph.kinds`) has a separate Ω,
+and the evidence of all kinds is added up: a kind that is unrelated to the classes has Ω near one,
+and adds none. Of a directed kind, κ_k κ_l are its edges from class k and to class l, and both ends
+of an edge are evidence for each other: Σ_i A_ji log Ω q_i + Σ_i A_ij log Ωᵀ q_i.
 
 On a grown graph W, Ω and the q of known nodes are kept: only q of new nodes is swept, starting from
 their features. Without new nodes that is the fit again.

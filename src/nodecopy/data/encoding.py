@@ -99,7 +99,7 @@ class ColumnEncoder:
             },
             listed=columns.listed_names,
         )
-        words, idf = _fitted_words(encoder._texts(columns))
+        words, idf = _fitted_words(encoder._documents(columns))
         encoder = replace(encoder, words=words, idf=idf)
         if not encoder.widths:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())
@@ -155,7 +155,7 @@ class ColumnEncoder:
         if any(self.categories.values()):
             yield sp.hstack(list(self._indicators(columns)), format="csr")
         if self.words:
-            yield _vectorizer(self.words, self.idf).transform(self._texts(columns))
+            yield _vectorizer(self.words, self.idf).transform(self._documents(columns))
         if self.listed:
             yield self._picked(columns)
 
@@ -190,12 +190,12 @@ class ColumnEncoder:
         place = {name: at for at, name in enumerate(columns.listed_names)}
         return known[:, [place.get(name, -1) for name in self.listed]]
 
-    def _texts(self, columns: NodeColumns) -> list[str]:
-        """Return the texts and the name of each node, one below the other."""
+    def _documents(self, columns: NodeColumns) -> list[str]:
+        """Return a document per node: the cells of its text columns and its name."""
         names = (c for c, k in self.kinds.items() if k in ("text", "name") and c in columns.values)
         rows = zip(*(columns.values[name] for name in names), strict=True)
-        texts = ["\n".join(filter(None, cells)) for cells in rows]
-        return texts or [""] * len(columns.absent)
+        documents = ["\n".join(filter(None, cells)) for cells in rows]
+        return documents or [""] * len(columns.absent)
 
     def _made(self, columns: NodeColumns) -> dict[str, str]:
         """Return what became of each column, in the order of the table."""
@@ -270,12 +270,12 @@ def _shown(value: str | None) -> str:
     return MISSING.strip() if value is None else value
 
 
-def _fitted_words(texts: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Return the words of texts, and their inverse document frequencies."""
-    vectorizer = _vectorizer(least=2 if len(texts) >= _ENOUGH_ROWS else 1)
+def _fitted_words(documents: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Return the words of documents, and their inverse document frequencies."""
+    vectorizer = _vectorizer(least=2 if len(documents) >= _ENOUGH_ROWS else 1)
     try:
-        vectorizer.fit(texts)
-    except ValueError:  # there are no words, or none that occurs twice
+        vectorizer.fit(documents)
+    except ValueError:  # no words, or none that occurs twice
         return (), np.zeros(0)
     return tuple(map(str, vectorizer.get_feature_names_out())), vectorizer.idf_.astype(np.float64)
 

@@ -60,7 +60,8 @@ class Validation:
     """What a method predicted for labelled nodes whose labels were hidden from it.
 
     The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
-    side. The only label of a class is never hidden: without it there is no class to predict.
+    side. The only label of a class is never hidden: without it the class could not be
+    predicted.
 
     Attributes:
         nodes: the nodes whose label was hidden, each in one fold [n].
@@ -144,7 +145,7 @@ class Assessment:
 
     @property
     def _others(self) -> NDArray[np.float64]:
-        """Probabilities of the nodes without a label; of all, where there are no others."""
+        """Probabilities of the nodes without a label; of all, if every node has one."""
         others = np.ones(len(self.probabilities), bool)
         others[self.validation.nodes] = others[self.validation.single] = False
         return self.probabilities[others] if others.any() else self.probabilities

@@ -155,7 +155,7 @@ class Names:
         nodes: their names; None for numbers.
         encoder: how features were made of columns, where they were.
         columns: names of features that are columns as they are.
-        hubs: the nodes that columns stand for, where there are no features.
+        hubs: the nodes that columns stand for, without features.
         classes: the labels of the classes.
         kinds: the edges of each kind, where there are several kinds.
     """

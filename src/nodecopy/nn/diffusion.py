@@ -114,7 +114,7 @@ class Diffusion(Settings):
             yield members, tuple(by_graph.diffused(graphs, nodes) for nodes in sets)
 
     def forward(self, weights: Weights, inputs: Diffused, key: int | None) -> Tensor:
-        """Return the logits Π X W [M, n, K]; there is no dropout."""
+        """Return the logits Π X W [M, n, K], without dropout."""
         return inputs.times(weights["w"])
 
     def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:

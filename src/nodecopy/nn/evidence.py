@@ -182,7 +182,7 @@ def first_edges(
     scores: NDArray[np.float64],
     nodes: NDArray[np.int64],
 ) -> Iterator[tuple[float, Terms]]:
-    """Yield for each node how much of its own score counts, and what comes over each edge.
+    """Yield for each node the weight of its score, and what comes over each edge.
 
     Args:
         adjacency: Â [N, N].

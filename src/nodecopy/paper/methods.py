@@ -80,7 +80,7 @@ def full_name(name: str) -> str:
 
 
 def _settings(part: Any) -> dict[str, Any]:
-    """Return the settings of a method and of its parts that are no parts themselves, by name."""
+    """Return the settings of a method and of its parts that are not parts themselves, by name."""
     held = {field.name: getattr(part, field.name) for field in fields(part)}
     inner = [_settings(value) for value in held.values() if is_dataclass(value)]
     own = {k: v for k, v in held.items() if v is None or isinstance(v, (str, int, float))}

@@ -29,7 +29,7 @@ def write_report(rows: Iterable[Row], folder: str | os.PathLike[str]) -> Path:
 
     study = Study(rows)
     if not study.rows:
-        raise InputError("there are no trials to report; run nodecopy reproduce first")
+        raise InputError("no trials to report; run nodecopy reproduce first")
     agreements = compare_with_paper(study)
     overview = overview_figure(agreements)
     by_degree = [figure for split in SPLITS if (figure := figure_1(study, split))]

@@ -80,7 +80,7 @@ class Store:
         """
         file = Path(path)
         if not create and not file.is_file():
-            raise InputError(f"there is no store {file}; `nodecopy reproduce` makes one")
+            raise InputError(f"no store {file}; `nodecopy reproduce` makes one")
         with _explained(file):
             # A writer asks for the lock when it begins: it then waits instead of failing later.
             connection = sqlite3.connect(file, timeout=_TIMEOUT, isolation_level="IMMEDIATE")

@@ -64,7 +64,7 @@ _ABSENT = TextCell("not run", mark="absent")
 
 
 def dataset_tables(cells: Mapping[CellKey, TextCell]) -> list[DatasetTable]:
-    """Return a table per dataset; a place for which there is no cell is marked as not run."""
+    """Return a table per dataset; a place without a cell is marked as not run."""
     tables = []
     for dataset in in_order_of_datasets({key.dataset for key in cells}):
         keys = [key for key in cells if key.dataset == dataset]
@@ -121,8 +121,8 @@ def latex_rows(study: Study) -> str:
         for split, rows in table.blocks.items():
             lines.append(f"% {table.dataset}, {split.lower()}: {', '.join(table.columns)}")
             for title, row in rows:
-                texts = ("--" if cell is _ABSENT else cell.text for cell in row)
-                lines.append(" & ".join([re.sub(r"([_%&#])", r"\\\1", title), *texts]) + r" \\")
+                shown = ("--" if cell is _ABSENT else cell.text for cell in row)
+                lines.append(" & ".join([re.sub(r"([_%&#])", r"\\\1", title), *shown]) + r" \\")
     return "\n".join(lines) + "\n"
 
 

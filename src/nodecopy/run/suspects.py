@@ -90,7 +90,7 @@ def suspect_edges(
     """Rank all edges by their surprise, and return the first of those above 1.
 
     Of more than a million edges, a random sample of about a million is ranked: the neighbours of
-    each must be looked up. How many planted edges are found: docs/wrong-graphs.md.
+    each must be looked up. Precision on planted edges: docs/wrong-graphs.md.
 
     Args:
         graph: the observed graph.

@@ -117,10 +117,10 @@ def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]
     ]
 
 
-def _rows(name: str, texts: list[str]) -> list[tuple[str, str]]:
-    """Return texts as rows, with a name before the first; of very many the first."""
-    more = [f"… and {len(texts) - _MOST:,} more"] if len(texts) > _MOST else []
-    return [("" if at else name, text) for at, text in enumerate([*texts[:_MOST], *more])]
+def _rows(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    """Return lines as rows, with a name before the first; of very many the first."""
+    more = [f"… and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
+    return [("" if at else name, text) for at, text in enumerate([*lines[:_MOST], *more])]
 
 
 def _edge_kinds(graph: Graph) -> list[str]:

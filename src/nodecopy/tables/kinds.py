@@ -2,7 +2,7 @@
 
 Tables that share ids, or have the same columns, describe one kind, which has the name of its first
 file. Ids that only edges have are of the kind of the tables, with their row missing; but they are a
-kind of their own where there are several kinds, or where one end of every edge has a row and the
+separate kind where there are several kinds, or where one end of every edge has a row and the
 other has none, as of purchases with a table of customers alone.
 """
 

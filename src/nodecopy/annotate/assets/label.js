@@ -96,7 +96,7 @@ const isBehind = () => state.fittedVersion < state.version;
 
 function nothingLeft() {
   if (isBehind()) return "Looking for the node that would help most …";
-  return "There is no node left to ask about. Search one to look at it, or write the results.";
+  return "No node is left to ask about. Search one to look at it, or write the results.";
 }
 
 function takeState(fresh) {

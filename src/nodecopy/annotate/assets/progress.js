@@ -82,7 +82,7 @@ function showBalance() {
 
 function showSuspects() {
   const [changed, confirmed] = state.lookedAgain;
-  const again = changed + confirmed ? ` Looked at again: ${changed} changed, ${confirmed} confirmed.` : "";
+  const again = changed + confirmed ? ` Asked again: ${changed} changed, ${confirmed} confirmed.` : "";
   if (state.suspects.length === 0) {
     byId("suspects").replaceChildren(make("p", { class: "quiet" }, `No label is in doubt.${again}`));
     return;

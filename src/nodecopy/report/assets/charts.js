@@ -52,8 +52,8 @@ function tooltip(lines) {
     borderColor: ink("--line"),
     textStyle: { color: ink("--text"), fontSize: 14 },
     formatter: (item) => {
-      const texts = lines ? lines(item) : [];
-      return make("div", { class: "tip" }, ...texts.map((text) => make("div", {}, text)));
+      const shown = lines ? lines(item) : [];
+      return make("div", { class: "tip" }, ...shown.map((text) => make("div", {}, text)));
     },
   };
 }

@@ -45,7 +45,7 @@ function classMark(k) {
   return svg;
 }
 
-// A name on one line. Where there is no room, the style sheet cuts it before its last signs: long
+// A name on one line. If it is too long, the style sheet cuts it before its last signs: long
 // ids often begin alike. The title has it in full.
 function oneLine(text) {
   const all = signs(text);

@@ -122,7 +122,7 @@ function bar(k, p) {
 
 function uncertainty(node) {
   const total = nodes.entropy[node];
-  const range = "0% is certain, and 100% is no idea at all";
+  const range = "0% is certain, and 100% a uniform guess";
   const sentence = make("p", {}, `Its doubt is ${percent(doubt(total))}; ${range}.`);
   if (percent(doubt(total)) === percent(0)) return [sentence];
   const { fromGraph, fromWeights, fromModel } = nodes;

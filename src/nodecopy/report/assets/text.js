@@ -23,7 +23,7 @@ const whole = (n) => n.toLocaleString("en");
 const percent = (share) => `${(100 * share).toFixed(1)}%`;
 const counted = (n, one, many) => `${whole(n)} ${n === 1 ? one : (many ?? one + "s")}`;
 
-// Texts become text nodes: nothing from the data is ever read as markup.
+// Strings become text nodes: nothing from the data is ever read as markup.
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) element.setAttribute(name, value);
