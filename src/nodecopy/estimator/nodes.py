@@ -36,6 +36,8 @@ from nodecopy.machine import one_thread
 from nodecopy.novelty import novelty
 from nodecopy.posterior import Posterior
 
+# Labels per class from which on entropies count in suggestions.
+_TRUSTED = 5
 # Of more nodes, only those that are compared are embedded.
 _LARGE = 100_000
 
@@ -179,7 +181,7 @@ class LabelledNodes:
     ) -> NextLabels:
         """Return the nodes most worth labelling, the best first; see `next_labels`.
 
-        Before there are two labels per class, classes may be missing, and entropies mean little.
+        Before there are five labels per class, classes may be missing, and entropies mean little.
 
         Args:
             posterior: of the nodes that classes belong to; None before anything was fitted.
@@ -192,7 +194,7 @@ class LabelledNodes:
         return next_labels(
             self.graph,
             self.compared,
-            posterior if len(known) >= 2 * len(self.labels.classes) else None,
+            posterior if len(known) >= _TRUSTED * len(self.labels.classes) else None,
             known,
             int(count),
             allowed=allowed,
