@@ -19,7 +19,7 @@ from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
 from nodecopy.posterior import Posterior
-from nodecopy.run.evaluation import Baseline, baselines_on
+from nodecopy.run.baselines import Baseline, baselines_on
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
@@ -220,13 +220,6 @@ def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
     return dataset, chosen_split(
         dataset, split, settings.labels_per_class or 20, settings.random_state
     )
-
-
-def true_labels(settings: FitSettings) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-    """Return the test nodes of a built-in dataset, and the names of their true classes [n]."""
-    dataset, split = built_in(settings)
-    names = np.array(dataset.class_names, object)
-    return split.test, names[dataset.labels[split.test]]
 
 
 def _built_in_table(settings: FitSettings) -> TableDataset:
