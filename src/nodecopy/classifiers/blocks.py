@@ -88,14 +88,14 @@ class AnnotatedBlocks(RefiningClassifier):
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it.
 
-        As many at a time as the memory of the tasks allows.
+        As many at a time as memory allows.
         """
         adjacency = kind_adjacencies(tasks[0].graph)
         x = Features(tasks[0].features, torch.device("cpu"), unit=True)
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
         refined = []
-        for chosen, _ in chunks_within(sized, tasks[0].memory):
+        for chosen, _ in chunks_within(sized, None):
             refined += self._refine(adjacency, x, tasks[chosen], fits[chosen])
         return refined
 

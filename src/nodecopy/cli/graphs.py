@@ -95,7 +95,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "method", "random_state", "max_memory", *reading.READING)
+@reading.options(*reading.FILES, "method", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,

@@ -38,11 +38,10 @@ from nodecopy.estimator.nodes import LabelledNodes, renumbered
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.executors import check_executor, opened
-from nodecopy.graph import Graph, RowGraph
+from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.progress import progress_bar
 from nodecopy.tables.ids import ids_from
-from nodecopy.typed import fits
 
 if TYPE_CHECKING:
     from nodecopy.report.page import Report
@@ -111,9 +110,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal.
-        max_memory: bytes for what is computed at a time (members, folds, blocks of features),
-            beside the graph, its features and the result; None is a quarter of the memory that
-            this process may use. Predictions do not depend on it.
         executor: where the parts of a fit are computed, with the same result: None, in this
             process; "processes", in worker processes; the address of a Dask scheduler,
             "tcp://host:8786", or a Dask ``Client``, on its workers (docs/cluster.md). Not saved.
@@ -139,7 +135,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         normalise: Normalise = "auto",
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         progress: bool | None = None,
-        max_memory: int | None = None,
         executor: object = None,
     ) -> None:
         self.method = method
@@ -149,7 +144,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.normalise = normalise
         self.random_state = random_state
         self.progress = progress
-        self.max_memory = max_memory
         self.executor = executor
 
     def fit(
@@ -376,7 +370,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         given, features, numbers = self._other(graph, X, numbers)
         with torch_defaults(), opened(self.executor) as executor:
-            at = Placement(memory=self.max_memory, executor=executor)
+            at = Placement(executor=executor)
             posterior = predicted_by(self.model_, given.graph, features, at)
         posterior = posterior if numbers is None else posterior.take(numbers)
         return _classified(posterior, given.kinds)
@@ -519,16 +513,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held: HeldOut | None = getattr(self.model_, "held_out", None)
         return held if held is not None and len(held.nodes) else None
 
-    @property
-    def base_proba_(self) -> NDArray[np.floating]:
-        """Predictions of the base of the first Bayesian GCN [N, K]; their argmax is ĉ."""
-        return self._bayesian("base_probabilities")
-
-    @property
-    def graphs_(self) -> Sequence[RowGraph]:
-        """The graphs of its members, drawn on demand; empty for a model from a file."""
-        return self._bayesian("graphs")
-
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram, with a summary of the fit below it."""
         diagram: str = super()._repr_html_inner()
@@ -559,13 +543,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_arguments(self) -> NodeClassifier:
         """Return the method; refuse wrong arguments before anything is read."""
         check_executor(self.executor)
-        most = self.max_memory
-        if not (most is None or isinstance(most, np.integer) or fits(most, int)):
-            raise ModelError(f"max_memory must be an integer of bytes, or None; got {shown(most)}")
         return method_of(self.method, self.calibrate, self.folds)
 
     def _fit(self, nodes: LabelledNodes) -> Self:
-        method, task = self._check_arguments(), nodes.task(self.max_memory)
+        method, task = self._check_arguments(), nodes.task()
         method = with_class_prior(method, self.class_prior, nodes.labels.classes)
         with (
             torch_defaults(),
@@ -596,13 +577,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{asked} needs the graph, which a model from a file does not hold: call fit first"
             )
         return nodes
-
-    def _bayesian(self, attribute: str) -> Any:
-        """Return an attribute of the first Bayesian GCN among the components."""
-        for part in getattr(self.model_, "components", (self.model_,)):
-            if hasattr(part, attribute):
-                return getattr(part, attribute)
-        raise AttributeError(f"there are no {attribute}: the model has no Bayesian GCN")
 
 
 def _posterior(state: FittedState) -> Posterior:

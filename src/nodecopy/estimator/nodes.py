@@ -127,13 +127,13 @@ class LabelledNodes:
         )
         return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
 
-    def task(self, memory: int | None) -> Task:
-        """Return what a method learns from; ``memory`` bounds what is computed at a time."""
+    def task(self) -> Task:
+        """Return what a method learns from."""
         numbers, classes = self.labels
         train = np.setdiff1d(np.flatnonzero(numbers >= 0), self.held)
         k = len(classes)
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
-        return replace(task, memory=memory, kinds=tuple(self.kinds.values()))
+        return replace(task, kinds=tuple(self.kinds.values()))
 
     def with_labels(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""

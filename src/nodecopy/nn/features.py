@@ -20,19 +20,13 @@ from nodecopy.nn.propagation import SparseOperator
 
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
-# Dense features of more rows than this are read in blocks of rows. A block that is kept takes so
-# many bytes per number while it is computed and scaled.
-_WHOLE_ROWS, _BLOCK_ROWS, _KEPT_BYTES = 2**16, 2**14, 12
+# Dense features of more rows than this are read in blocks of rows.
+_WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
 
 
 @runtime_checkable
 class ComputedRows(Protocol):
     """Features that are computed a block of rows at a time, such as those of a kernel map."""
-
-    @property
-    def memory(self) -> int | None:
-        """Bytes that a block may take."""
-        ...
 
     def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
         """Return X W [N, K] without ever forming X; ``unit`` scales rows to length one first."""
@@ -67,8 +61,6 @@ class Features:
         rows = max(features.shape[0], 1)
         self._whole = rows <= _WHOLE_ROWS
         if isinstance(features, ComputedRows):
-            most = features.memory
-            self._whole &= most is None or _KEPT_BYTES * rows * self.num_columns <= most
             self._computed = None if self._whole else features
         size = rows if self._whole else _BLOCK_ROWS
         self._blocks = [slice(start, start + size) for start in range(0, rows, size)]

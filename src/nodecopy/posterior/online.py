@@ -164,5 +164,5 @@ class OnlineTraining:
     def _predict(self) -> NDArray[np.float32]:
         """Return the network's probabilities on G_obs with dropout off [N, K]."""
         now = WeightSamples(self._network, self._trainer.snapshot(), self._member)
-        computing = self._training.computing.within(self._task.memory)
+        computing = self._training.computing
         return now.predict_proba(self._task.graph, self._task.features, computing=computing)[0]

@@ -181,7 +181,7 @@ def label_table(
     classifier = settings.classifier(progress, executor)
     fitted = classifier.fit(table, suggested=table.ids[table.suggested])
     # These settings belong to this fit, not to the model, which may be saved.
-    fitted.set_params(progress=None, max_memory=None, executor=None)
+    fitted.set_params(progress=None, executor=None)
     return analyse_fit(settings, table, fitted)
 
 
