@@ -403,7 +403,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         ["predict", f"--model={name()}", f"--edges={folder / 'edges.csv'}", f"--out={name()}"],
         ["predict", f"--model={folder / 'bare/model'}", f"--edges={name()}", f"--out={name()}.csv"],
         ["status", name()],
-        ["export", str(folder / "runs.sqlite"), f"--out={name()}.csv"],
+        ["export", str(folder / "runs.sqlite"), f"--out={name()}.jsonl"],
         ["export", str(folder / "runs.sqlite"), f"--out={name()}"],
         ["merge", str(folder / "rows.jsonl"), f"--out={name()}"],
         ["merge", name(), f"--out={folder / 'new.sqlite'}"],

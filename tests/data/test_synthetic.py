@@ -22,8 +22,11 @@ def test_sizes_and_homophily_are_met_to_the_nearest_edge(homophily):
 
 
 def test_the_seed_decides():
-    digests = [planted_partition(300, 3, seed=seed).digest for seed in (1, 1, 2)]
-    assert digests[0] == digests[1] != digests[2]
+    one, same, other = (planted_partition(300, 3, seed=seed) for seed in (1, 1, 2))
+    assert one.graph == same.graph != other.graph
+    for part in (lambda data: data.labels, lambda data: data.features.indices):
+        np.testing.assert_array_equal(part(one), part(same))
+        assert not np.array_equal(part(one), part(other))
 
 
 def test_impossible_graphs_are_refused():

@@ -87,9 +87,7 @@ def report(
 @app.command(rich_help_panel=PANEL)
 def export(
     rows: Source,
-    out: Annotated[
-        str | None, typer.Option(help="File to write: .csv, .jsonl, .parquet, also .gz.")
-    ] = None,
+    out: Annotated[str | None, typer.Option(help="File to write: .jsonl or .jsonl.gz.")] = None,
     form: Annotated[
         Literal["latex"] | None,
         typer.Option("--format", help="Means and standard errors of the cells as table rows."),
