@@ -12,7 +12,7 @@ import numpy as np
 from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.classifier import Fit
+from nodecopy.estimator.fit import Fit
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
 from nodecopy.estimator.scaling import Scaling

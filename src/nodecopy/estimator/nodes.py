@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
@@ -24,7 +23,7 @@ from nodecopy.data.convert import (
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import Encoder, num_classified, renumbered_graph
+from nodecopy.data.kinds import Encoder, num_classified
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
@@ -210,19 +209,6 @@ class LabelledNodes:
         allowed = np.ones(self.names.count, bool)
         allowed[self.names.numbers(excluded, "exclude")] = False
         return allowed
-
-
-def renumbered(
-    graph: Graph, features: FeatureMatrix, numbers: NDArray[np.int64], size: int
-) -> tuple[Graph, FeatureMatrix]:
-    """Return a graph of ``size`` nodes in which node i has the number ``numbers[i]``.
-
-    Nodes with no number here have no edge, and features of zero.
-    """
-    rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
-    moved = sp.csr_array(rows, shape=(size, len(numbers))) @ features
-    moved = moved if isinstance(features, np.ndarray) else sp.csr_array(moved)
-    return renumbered_graph(graph, numbers, size), moved
 
 
 def _kind_to_label(graph: Any, X: Any) -> str | None:
