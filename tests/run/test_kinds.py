@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodecopy import cli
+from nodecopy import NodeCopyClassifier, cli
 from nodecopy.annotate import Session
-from nodecopy.errors import InputError
+from nodecopy.errors import InputError, ModelError
 from nodecopy.run import FitSettings
 from tests.csv_files import read_csv, write_csv
 from tests.waiting import wait_until
@@ -48,6 +48,8 @@ def test_only_customers_are_predicted_suggested_and_counted(shop: Path, capsys) 
     rows = read_csv("run/predictions.csv")
     assert [row["id"][0] for row in rows] == ["c"] * CUSTOMERS
     assert {row["id"][0] for row in read_csv("run/next_labels.csv")} == {"c"}
+    with pytest.raises(ModelError, match="another kind"):
+        NodeCopyClassifier.load("run").predict(["s0"])
     for row in read_csv("run/suspect_edges.csv"):
         ends = {row["source"]: row["source_label"], row["target"]: row["target_label"]}
         assert all(bool(label) == id.startswith("c") for id, label in ends.items())

@@ -91,7 +91,7 @@ class AnnotatedBlocks(RefiningClassifier):
         As many at a time as memory allows.
         """
         adjacency = kind_adjacencies(tasks[0].graph)
-        x = Features(tasks[0].features, torch.device("cpu"), unit=True)
+        x = Features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
         refined = []
@@ -167,7 +167,7 @@ class FittedBlocks:
         dtype = torch.float64 if double else torch.float32
         aligned = align_kinds(graph.built, self.kinds)
         adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
-        x = Features(features, torch.device("cpu"), unit=True)
+        x = Features(features, torch.device("cpu"))
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
         old = np.arange(len(self.before)) if at.nodes is None else at.nodes

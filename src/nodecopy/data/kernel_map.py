@@ -167,19 +167,16 @@ class MappedRows:
             mapped[block] = _kernel(rows, self.mapping.landmarks) @ self.mapping.whitening
         return mapped
 
-    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
-        """Return φ W of every row [N, c] in single precision, without ever forming φ.
+    def unit_times(self, w: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return φ W [N, c], rows of φ scaled to length one, for a narrow W [r, c].
 
-        Args:
-            w: a narrow matrix [r, c].
-            unit: whether rows of φ are scaled to length one first.
+        In single precision, without ever forming φ.
         """
         through = (self.mapping.whitening @ w).astype(np.float32)  # Λ^(-1/2) Uᵀ goes to W's side
         product = np.empty((self.shape[0], through.shape[1]), np.float32)
         for block in _blocks(self.shape[0]):
             product[block] = self._kernel(block) @ through
-            if unit:
-                product[block] /= self._lengths[block]
+            product[block] /= self._lengths[block]
         return product
 
     @cached_property

@@ -28,13 +28,13 @@ _WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
 class ComputedRows(Protocol):
     """Features that are computed a block of rows at a time, such as those of a kernel map."""
 
-    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
-        """Return X W [N, K] without ever forming X; ``unit`` scales rows to length one first."""
+    def unit_times(self, w: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return X W [N, K], rows of X scaled to length one, without ever forming X."""
         ...
 
 
 class Features:
-    """X, sparse or dense, and its products with narrow matrices.
+    """X, sparse or dense, with rows of length one, and its products with narrow matrices.
 
     Blocks of many dense rows are scaled or computed (`ComputedRows`) on demand, so that no second X
     is ever held.
@@ -42,19 +42,16 @@ class Features:
     Args:
         features: X.
         device: where the products run.
-        unit: whether rows are scaled to length one.
     """
 
-    def __init__(
-        self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
-    ) -> None:
+    def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
         self.num_columns = int(features.shape[1])
-        self._features, self._unit, self._device = features, unit, device
+        self._features, self._device = features, device
         self._sparse: SparseOperator | None = None
         self._computed: ComputedRows | None = None
         self._kept: Tensor | None = None
         if sp.issparse(features):
-            x: Any = unit_rows(features) if unit else features
+            x: Any = unit_rows(features)
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
@@ -75,7 +72,7 @@ class Features:
         if self._sparse is not None:
             return self._sparse.matmul(w.contiguous())
         if self._computed is not None:
-            product = self._computed.times(w.cpu().numpy(), unit=self._unit)
+            product = self._computed.unit_times(w.cpu().numpy())
             return torch.as_tensor(product, device=self._device)
         products = [self._rows(block) @ w for block in self._blocks]
         return products[0] if len(products) == 1 else torch.cat(products)
@@ -102,7 +99,7 @@ class Features:
         if self._kept is not None:
             return self._kept
         rows = np.asarray(self._features[block], np.float32)
-        dense = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
+        dense = torch.as_tensor(unit_rows(rows), device=self._device)
         self._kept = dense if self._whole else None
         return dense
 
