@@ -39,6 +39,18 @@ def fitted(*given, **named) -> NodeCopyClassifier:
     return NodeCopyClassifier("fast", random_state=0).fit(*given, **named)
 
 
+def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
+    bare = read_tables(tmp_path / "e.csv", tmp_path / "l.csv", threads=1)
+    clf = fitted(bare)
+    with pytest.warns(UserWarning, match="no features"):
+        same = fitted(bare.dataset.graph, None, [LABELS.get(id) for id in IDS])
+    np.testing.assert_array_equal(clf.predict_proba(), same.predict_proba())
+    assert any(row.name == "link to joe" for row in clf.explain("joe").evidence)
+    np.testing.assert_allclose(clf.posterior_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
+    described = fitted(bare, NUMBERS)
+    np.testing.assert_array_equal(described.predict_proba(), fitted(table).predict_proba())
+
+
 def test_every_source_gives_the_same_predictions(table):
     expected = fitted(table.dataset.graph, NUMBERS, [LABELS.get(id) for id in IDS])
     graph = nx.Graph()

@@ -138,7 +138,7 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
 
 def test_a_damaged_folder_is_refused(saved):
     tables = ModelFolder.load(saved).tables
-    save(saved / TABLES_FILE, replace(tables, feature_names=("first",)))
+    save(saved / TABLES_FILE, replace(tables, labels=tables.labels[1:]))
     with pytest.raises(FormatError, match="does not belong"):
         ModelFolder.load(saved)
 

@@ -13,7 +13,7 @@ from nodecopy.data.convert import GraphInput, networkx_columns, read_features
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
 from nodecopy.data.kinds import KindEncoder, renumbered_graph, spans
-from nodecopy.data.structural import ties_to
+from nodecopy.data.structural import NO_FEATURES, ties_to
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.estimator.names import NodeNames
@@ -48,7 +48,8 @@ def read_another(
     features = given.features
     if columns is not None and isinstance(state.encoder, ColumnEncoder):
         features = state.encoder.apply(columns)
-    if features is None:
+    bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
+    if features is None or bare:
         features = _structural(state, given.graph, numbers)
     if features.shape[1] != state.num_features:
         raise ModelError(

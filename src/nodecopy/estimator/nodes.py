@@ -104,11 +104,13 @@ class LabelledNodes:
                 X = X[[name for name in X.columns if str(name) not in same]]
                 given = read_features(graph, X, given.graph.num_nodes)
         hubs = None
+        bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
         if given.features is None:
             given = _with_attributes(graph, given, labels)
         features = given.features
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
+        if features is None or bare:
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)
