@@ -223,7 +223,7 @@ def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
 
 
 def _built_in_table(settings: FitSettings) -> TableDataset:
-    """Return a built-in dataset as if it had been read; ids and feature names are numbers.
+    """Return a built-in dataset as if it had been read; ids are numbers.
 
     Known are the labels in files, or else those of the training nodes.
     """
@@ -237,7 +237,6 @@ def _built_in_table(settings: FitSettings) -> TableDataset:
     table = TableDataset(
         dataset.with_labels(known, dataset.class_names),
         np.arange(dataset.num_nodes),
-        tuple(map(str, range(dataset.num_features))),
         (note,),
     )
     if settings.labels is None:
