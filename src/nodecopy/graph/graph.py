@@ -267,17 +267,6 @@ class Graph:
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.asarray(self._keys[place] == keys)
 
-    def homophily(self, labels: ArrayLike) -> float:
-        """Return the share of edges that join equal labels, one label per node [N].
-
-        Edges with a label < 0 (unknown) are left out; NaN when no edge is left.
-        """
-        y = np.asarray(labels)
-        source, target = self.edges().T
-        known = (y[source] >= 0) & (y[target] >= 0)
-        same = y[source[known]] == y[target[known]]
-        return float(same.mean()) if len(same) else float("nan")
-
     def to_scipy(self) -> sp.csr_array:
         """Return the adjacency matrix as a SciPy CSR array [N, N]; ones where it has no weights."""
         data = np.ones(len(self.indices)) if self.weights is None else self.weights

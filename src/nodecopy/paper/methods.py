@@ -30,6 +30,7 @@ from nodecopy.errors import ModelError, unknown_name
 from nodecopy.graph_models import MMSBM, ObservedGraph
 from nodecopy.paper.geometric import SGC, appnp
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.posterior.online import usual_epochs
 from nodecopy.presets import best
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
@@ -40,11 +41,6 @@ class Method:
 
     title: str
     build: Callable[[str, int], NodeClassifier]
-
-
-def paper_epochs(labels_per_class: int) -> int:
-    """Return how long the authors' programs train: 400 epochs for 5 labels, 350 for 10, 300."""
-    return 400 if labels_per_class <= 5 else 350 if labels_per_class <= 10 else 300
 
 
 def build_method(name: str, dataset: str, labels_per_class: int) -> NodeClassifier:
@@ -104,7 +100,7 @@ def _value(text: str, before: Any) -> Any:
 
 
 def _training(labels_per_class: int) -> TrainConfig:
-    return TrainConfig(epochs=paper_epochs(labels_per_class))
+    return TrainConfig(epochs=usual_epochs(labels_per_class))
 
 
 def _bayesian(labels_per_class: int, *, point: bool = False, **settings: Any) -> BayesianGCN:

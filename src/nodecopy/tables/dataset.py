@@ -18,7 +18,7 @@ from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike, paths_of
-from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
+from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
 from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
@@ -233,15 +233,10 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
 
 
 def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
-    """Return notes on nodes that are in no edge, and on ids that differ only by case."""
-    notes, alike = [], same_but_case(db)
+    """Return a note on nodes that are in no edge, if there are any."""
     isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
-    if isolated:
-        what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
-        notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
-    if alike:
-        notes.append(f"ids that differ only by case are different nodes: {_first(alike)}")
-    return notes
+    what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
+    return [f"{sources[0].table.path.name}: {what}: {_first(isolated)}"] if isolated else []
 
 
 def _column_notes(

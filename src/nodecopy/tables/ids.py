@@ -21,7 +21,6 @@ _PLAIN_INTEGER = (
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
 _BLOCK = 1 << 17
-_MOST_COMPARED = 1_000_000
 
 
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -38,14 +37,6 @@ def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = Fa
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
     join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
-
-
-def same_but_case(db: Database) -> list[str]:
-    """Return pairs of ids that differ only by case, unless there are very many nodes."""
-    return db.column(
-        "SELECT min(id) || ' and ' || max(id) FROM nodes GROUP BY lower(id) HAVING count(*) > 1 "
-        f"AND (SELECT count(*) FROM nodes) <= {_MOST_COMPARED} ORDER BY 1"
-    )
 
 
 def number_values(
