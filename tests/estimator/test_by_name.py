@@ -129,14 +129,14 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
         assert clf.predict_set(nodes=["joe", "eve"]).shape == (2, 2)
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
-        assert clf.predict([0]).tolist() == clf.predict([clf.names_[0]]).tolist()
+        assert clf.predict([0]).tolist() == clf.predict([clf.fit_.names.names[0]]).tolist()
         with pytest.raises(ModelError, match="no node is called 'anne'; did you mean 'ann'"):
             clf.predict(["anne"])
         clf.save(tmp_path / "model")
         assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
         assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
         clf.add_labels({"joe": "blue"}, suggested=["joe"])
-        assert clf.names_[clf.nodes_.suggested].tolist() == ["joe"]
+        assert clf.fit_.names.named(clf.nodes_.suggested).tolist() == ["joe"]
 
 
 def test_names_are_suggested_before_any_label(table):
@@ -163,8 +163,7 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
     with pytest.warns(UserWarning, match="'side' of the nodes says the same as the labels"):
         clf = fitted(graph, y=LABELS)
-    assert clf.encoder_ is not None
-    assert list(clf.encoder_.kinds) == ["x"]
+    assert list(clf.fit_.state.encoder.kinds) == ["x"]
     order = {id: n for n, id in enumerate(graph)}
     x = NUMBERS[[IDS.index(id) for id in order], :1]
     np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())

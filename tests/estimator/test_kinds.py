@@ -36,7 +36,7 @@ def by_kind() -> NodeCopyClassifier:
 
 def test_only_the_kind_with_labels_is_predicted() -> None:
     clf = by_kind()
-    assert clf.kinds_ == {"customers": CUSTOMERS, "shops": SHOPS}
+    assert clf.fit_.state.kinds == {"customers": CUSTOMERS, "shops": SHOPS}
     assert clf.predict_proba().shape == (CUSTOMERS, 2)
     assert (clf.predict() == TRUTH).mean() > 0.95
     assert clf.predict_set().shape == clf.predict_proba().shape

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.kinds import Encoder, num_classified
+from nodecopy.data.kinds import num_classified
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.another_graph import read_another
 from nodecopy.estimator.assessment import Assessment, SuspectLabel
@@ -384,22 +384,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def model_(self) -> Fitted:
         """The fitted method; of a calibrated one a `nodecopy.calibration.FittedStack`."""
         return self._fitted().state.model
-
-    @property
-    def encoder_(self) -> Encoder | None:
-        """How features were made of the columns of a table or DataFrame; None for a matrix."""
-        return self._fitted().state.encoder
-
-    @property
-    def names_(self) -> NDArray[Any]:
-        """What nodes are called, those of other kinds too: their names, or else their numbers."""
-        fit = self._fitted()
-        return fit.names.named(np.arange(len(fit.state.model.probabilities)))
-
-    @property
-    def kinds_(self) -> dict[str, int]:
-        """How many nodes of each kind were fitted to, that with classes first; {} for one kind."""
-        return self._fitted().state.kinds
 
     @property
     def nodes_(self) -> LabelledNodes:

@@ -75,7 +75,7 @@ class ModelFolder:
         features that are not there are zero. The labels returned are those that the model was
         fitted to. A note says how many nodes are new.
         """
-        fitted = self.tables
+        fitted, fit = self.tables, self.classifier.fit_
         if settings.edges is None:
             raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
         reading = fitted.reading | _given(settings)
@@ -84,15 +84,15 @@ class ModelFolder:
         table = read_tables(
             settings.edges,
             nodes=settings.nodes,
-            encoder=self.classifier.encoder_,
-            kinds=tuple(self.classifier.kinds_),
+            encoder=fit.state.encoder,
+            kinds=tuple(fit.state.kinds),
             **reading,
         )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
-        if described != (self.classifier.fit_.state.hubs is None):
+        if described != (fit.state.hubs is None):
             way, got = ("without", "got") if described else ("to", "missing:")
             raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
-        places = places_in(table.ids, self.classifier.names_)
+        places = places_in(table.ids, fit.names.named(np.arange(len(fitted.labels))))
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
         if not described and new == len(places):

@@ -132,18 +132,11 @@ class LogPosterior:
         logits = self.members.network.forward(weights | self.fixed, self.supervision.inputs, None)
         return logits[:, : self.supervision.targets.shape[1]]
 
-    def log_likelihood(self, weights: Weights) -> Tensor:
-        """Return log p(Y | W, X, G) of each member, over T [M]."""
-        return -self.supervision.total_losses(self.logits(weights)) / self.temperature
-
-    def log_prior(self, weights: Weights) -> Tensor:
-        """Return log p(W) = -τ/2 ‖W‖² of each member, up to a constant [M]."""
-        squares = [(w**2).flatten(1).sum(1) for w in weights.values()]
-        return -0.5 * self.prior_precision * torch.stack(squares).sum(0)
-
     def log_density(self, weights: Weights) -> Tensor:
-        """Return log p(Y | W, X, G) + log p(W) of each member [M]."""
-        return self.log_likelihood(weights) + self.log_prior(weights)
+        """Return (log p(Y | W, X, G) + log p(W)) / T of each member, up to a constant [M]."""
+        log_likelihood = -self.supervision.total_losses(self.logits(weights)) / self.temperature
+        squares = torch.stack([(w**2).flatten(1).sum(1) for w in weights.values()]).sum(0)
+        return log_likelihood - 0.5 * self.prior_precision * squares
 
 
 class MemberNoise:
