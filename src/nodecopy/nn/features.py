@@ -129,14 +129,14 @@ def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np
     return rarity
 
 
-def column_weights(
-    rarity: NDArray[np.float32], features: sp.csr_array[np.float32]
-) -> NDArray[np.float32]:
-    """Return the weight of the column of each stored entry [nnz]."""
-    if rarity.shape != (features.shape[1],):
-        raise ModelError(f"{features.shape[1]} columns need a weight each; got {rarity.shape}")
-    weights: NDArray[np.float32] = rarity[features.indices]
-    return weights
+def weighted_columns(
+    features: sp.csr_array[np.float32], weights: NDArray[np.float32]
+) -> sp.csr_array[np.float32]:
+    """Return sparse features with each column multiplied by its weight [N, D]."""
+    if weights.shape != (features.shape[1],):
+        raise ModelError(f"{features.shape[1]} columns need a weight each; got {weights.shape}")
+    data = features.data * weights[features.indices]
+    return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
 
 
 def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
