@@ -1,4 +1,4 @@
-"""A fit and what it says of its nodes: predictions, how far to trust them, and why."""
+"""A fit: the predictions of its nodes, how far to trust them, and why."""
 
 from __future__ import annotations
 
