@@ -16,13 +16,10 @@ from pathlib import Path
 import pytest
 
 import nodecopy
-from nodecopy.data import dataset_names, load_dataset
-from tests.problems import homophily
 from tests.waiting import LIMIT
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "nodecopy"
-PROPER = {"citeseer": "CiteSeer", "cora": "Cora", "pubmed": "PubMed"}
 
 
 def test_the_package_does_not_import_from_its_own_facade():
@@ -103,20 +100,6 @@ def test_the_distributions_carry_every_file_of_the_package(target, tmp_path):
     assert shipped - carried == set()
     assert any(name.endswith("LICENSE") for name in names)
     assert any(name.endswith("NOTICE-DATA.md") for name in names)
-
-
-@pytest.mark.parametrize("name", dataset_names())
-def test_the_data_notice_states_the_counts_of_the_shipped_data(name):
-    rows = [row.split("|") for row in (ROOT / "NOTICE-DATA.md").read_text().splitlines()]
-    ((nodes, edges, _, features, classes, share),) = [
-        [cell.strip() for cell in row[2:8]] for row in rows if row[1:2] == [f" {PROPER[name]} "]
-    ]
-    data = load_dataset(name)
-    assert nodes == f"{data.num_nodes:,}"
-    assert edges == f"{data.graph.num_edges:,}"
-    assert features == f"{data.num_features:,} ({data.features.nnz:,})"
-    assert classes == f"{data.num_classes}"
-    assert share == f"{homophily(data):.3f}"
 
 
 def test_every_statement_of_the_version_agrees():
