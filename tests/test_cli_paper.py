@@ -48,9 +48,12 @@ def test_reproduce_runs_what_is_missing(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_reproduce_takes_other_methods_and_another_store() -> None:
-    methods = ["--methods", "label-propagation, gcn-200", "--store", "b.sqlite"]
+    methods = ["--methods", "label-propagation, gcn epochs=9", "--store", "b.sqlite"]
     assert cli.main([*RUN, *methods, "--trials", "1"]) == 0
-    assert [row.trial.method for row in read_rows("b.sqlite")] == ["gcn-200", "label-propagation"]
+    assert [row.trial.method for row in read_rows("b.sqlite")] == [
+        "gcn epochs=9",
+        "label-propagation",
+    ]
 
 
 def test_failures_are_listed_and_give_exit_code_1(
