@@ -3,11 +3,11 @@
     nice -n 10 python -m benchmarks.fuzz --runs 20000 [--seed 0] [--first 0]
 
 Every run calls the command in this process, on files that were whole but for some damage: tables,
-Parquet and gzip files, stored graphs, models, settings, predictions, stores, exported
-rows, experiments, names. It must end with code 0, and a whole folder where one is due, or with code
-2, one line on stderr and no new file; within a time limit and a limit of memory; and it must leave
-its input as it was. A run depends on the seed and its number only, so a failure can be run again:
---first NUMBER --runs 1 --keep FOLDER leaves its files there.
+Parquet and gzip files, models, settings, stores, exported rows, experiments, names. It must end
+with code 0, and a whole folder where one is due, or with code 2, one line on stderr and no new
+file; within a time limit and a limit of memory; and it must leave its input as it was. A run
+depends on the seed and its number only, so a failure can be run again: --first NUMBER --runs 1
+--keep FOLDER leaves its files there.
 """
 
 from __future__ import annotations

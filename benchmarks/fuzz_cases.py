@@ -29,7 +29,7 @@ from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
 
 CHEAP = ["--method=fast"]
-FOLDER_FILES = 9  # of a whole output folder
+FOLDER_FILES = 8  # of a whole output folder
 
 
 class Case(NamedTuple):
@@ -291,15 +291,6 @@ def write_model(path: Path, settings: str, arrays: dict[str, Any]) -> None:
     path.write_bytes(save(held, metadata={"nodecopy": settings}))
 
 
-def predictions(rng: random.Random, folder: Path) -> Case:
-    """Damage predictions, or the truth they are compared with."""
-    file = folder / "run" / rng.choice(["predictions.csv", "predictions.parquet"])
-    damage_file(rng, rng.choice([file, file, folder / "labels.csv"]))
-    truth = folder / "labels.csv"
-    truth.write_bytes(truth.read_bytes() + b"c,x\nf,y\n")
-    return Case(["evaluate", f"--predictions={file}", f"--truth={truth}"])
-
-
 def config(rng: random.Random, folder: Path) -> Case:
     """Damage or rewrite the settings of a fit."""
     path = folder / "run" / "config.toml"
@@ -411,9 +402,8 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         ["fit", rng.choice(NAMES) + "x", f"--out={name()}"],
         ["predict", f"--model={name()}", f"--edges={folder / 'edges.csv'}", f"--out={name()}"],
         ["predict", f"--model={folder / 'bare/model'}", f"--edges={name()}", f"--out={name()}.csv"],
-        ["evaluate", f"--predictions={name()}", f"--truth={folder / 'labels.csv'}"],
         ["status", name()],
-        ["export", str(folder / "runs.sqlite"), f"--out={name()}.csv"],
+        ["export", str(folder / "runs.sqlite"), f"--out={name()}.jsonl"],
         ["export", str(folder / "runs.sqlite"), f"--out={name()}"],
         ["merge", str(folder / "rows.jsonl"), f"--out={name()}"],
         ["merge", name(), f"--out={folder / 'new.sqlite'}"],
@@ -429,7 +419,6 @@ CASES: dict[Maker, int] = {
     own_tables: 25,
     packed_tables: 20,
     model: 20,
-    predictions: 5,
     config: 10,
     store: 10,
     rows: 5,

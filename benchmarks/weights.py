@@ -39,7 +39,6 @@ from nodecopy.weights import (
     SGLD,
     Laplace,
     MCDropout,
-    MeanField,
     PointEstimate,
     WeightPosterior,
 )
@@ -49,9 +48,7 @@ POSTERIORS: dict[str, WeightPosterior] = {
     "MCDropout": MCDropout(),
     "Laplace": Laplace(),
     "SGLD": SGLD(),
-    "MeanField": MeanField(),
     "SGLD, T = 1": SGLD(0.1, 0.1, temperature=1.0),
-    "MeanField, T = 1": MeanField(0.1, temperature=1.0),
 }
 
 

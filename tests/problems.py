@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from nodecopy.data import NodeDataset
 from nodecopy.data.task import Task
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.nn.network import Network
@@ -46,6 +47,12 @@ def make_task(
     train = np.concatenate([order[labels[order] == k][:per_class] for k in range(num_classes)])
     rest = np.setdiff1d(order, train)
     return Task.of(graph, x if dense else sp.csr_array(x), labels, train, rest[:20])
+
+
+def homophily(data: NodeDataset) -> float:
+    """Return the share of edges that join equal labels, among those whose labels are known."""
+    ends = data.labels[data.graph.edges()]
+    return float(np.mean(np.equal(*ends[(ends >= 0).all(1)].T)))
 
 
 def true_labels(task: Task) -> np.ndarray:

@@ -48,9 +48,12 @@ def test_reproduce_runs_what_is_missing(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_reproduce_takes_other_methods_and_another_store() -> None:
-    methods = ["--methods", "label-propagation, gcn-200", "--store", "b.sqlite"]
+    methods = ["--methods", "label-propagation, gcn epochs=9", "--store", "b.sqlite"]
     assert cli.main([*RUN, *methods, "--trials", "1"]) == 0
-    assert [row.trial.method for row in read_rows("b.sqlite")] == ["gcn-200", "label-propagation"]
+    assert [row.trial.method for row in read_rows("b.sqlite")] == [
+        "gcn epochs=9",
+        "label-propagation",
+    ]
 
 
 def test_failures_are_listed_and_give_exit_code_1(
@@ -124,17 +127,17 @@ def test_export_and_merge_go_round(capsys: pytest.CaptureFixture[str]) -> None:
         store.add(ROWS[3:])
     assert cli.main(["merge", "a.jsonl", "b.sqlite", "--out", "c.sqlite"]) == 0
     assert cli.main(["merge", "b.sqlite", "--out", "c.sqlite"]) == 0
-    assert cli.main(["export", "c.sqlite", "--out", "c.csv"]) == 0
+    assert cli.main(["export", "c.sqlite", "--out", "c.jsonl"]) == 0
     assert cli.main(["export", "c.sqlite"]) == 2
     assert cli.main(["export", "c.sqlite", "--format", "latex", "--out", "c.tex"]) == 0
     assert Path("c.tex").read_text().startswith("% Cora, ")
     assert capsys.readouterr().out.splitlines() == [
         "8 new rows, 8 in all: c.sqlite",
         "0 new rows, 8 in all: c.sqlite",
-        "8 rows: c.csv",
+        "8 rows: c.jsonl",
     ]
     assert {row.trial for row in read_rows("c.sqlite")} == {row.trial for row in ROWS}
-    assert Path("c.csv").read_text().count("\n") == 9
+    assert Path("c.jsonl").read_text().count("\n") == 8
 
 
 def test_the_report_stands_beside_its_rows(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,6 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fit --edges=edges.csv --labels=labels.csv --nodes=pipe.parquet --out=new",
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
-        "evaluate --predictions=pipe.parquet --truth=labels.csv",
         "label --edges=edges.csv --labels=pipe.csv --out=new",
         "reproduce pipe.toml",
         "status pipe.sqlite",

@@ -28,7 +28,7 @@ from nodecopy.nn.gat import GAT
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.presets import best, fast
 from nodecopy.saving import load, save
-from nodecopy.weights import SGLD, Laplace, MCDropout, MeanField, PointEstimate, TrainConfig
+from nodecopy.weights import SGLD, Laplace, MCDropout, PointEstimate, TrainConfig
 from tests.problems import make_task, true_labels
 
 TASK = make_task()
@@ -60,7 +60,6 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
             (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)
             for weights, dense in (
                 (SGLD(burn_in=5, thinning=2), True),
-                (MeanField(epochs=5), False),
                 (Laplace(epochs=5), True),
             )
         ),

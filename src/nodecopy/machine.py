@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nodecopy.errors import InputError
-
 # Assumed where the system does not say.
 _UNKNOWN_MEMORY = 8 * 1024**3
-_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 # Read by the libraries below NumPy and torch when these are first imported.
 _THREADS = (
     "OMP_NUM_THREADS",
@@ -82,31 +79,3 @@ def prefer_one_thread() -> None:
     """Do as `one_thread` for the whole process, at less cost; call it before NumPy is imported."""
     if "OMP_NUM_THREADS" not in os.environ:  # OpenBLAS and MKL follow it, too
         os.environ.update((name, os.environ.get(name, "1")) for name in _THREADS)
-
-
-def memory_size(text: str) -> int:
-    """Return the number of bytes that a string such as 8G, 500M or 1000000 stands for.
-
-    >>> memory_size("8G"), memory_size("1.5m"), memory_size("100")
-    (8589934592, 1572864, 100)
-    """
-    match = re.fullmatch(
-        r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE
-    )
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if size < 1:
-        raise InputError(f"a memory size is a number followed by K, M, G or T; got {text!r}")
-    return size
-
-
-def size_text(size: float) -> str:
-    """Return a number of bytes for people.
-
-    >>> size_text(2_000_000_000), size_text(3e6)
-    ('1.9 GiB', '2.9 MiB')
-    """
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} TiB"

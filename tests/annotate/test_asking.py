@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
 
+from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
 from nodecopy.annotate.refit import Fit
 from nodecopy.estimator.assessment import SuspectLabel
@@ -39,8 +39,7 @@ def test_labelling_starts_from_nothing_and_one_in_four_is_random(
     assert wait_until(lambda: session.state()["restsOn"] == 3 and not session.state()["busy"])
     session.finish()
     session.close()
-    figures = json.loads((tables.run / "summary.json").read_text())
-    assert figures["estimated_accuracy"]["num_labels"] == 3
+    assert NodeCopyClassifier.load(tables.run).estimated_accuracy().num_labels == 3
     assert opened().state()["suggested"] == 9
 
 

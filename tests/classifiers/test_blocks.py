@@ -68,6 +68,7 @@ def test_each_kind_of_edges_has_its_affinity_and_adds_its_evidence() -> None:
 def test_the_softmax_regression_on_soft_labels_has_no_gradient() -> None:
     rng = np.random.default_rng(0)
     x, q = rng.normal(size=(50, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 50)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
     features = Features(x, torch.device("cpu"))
     (w,) = softmax_regression(features, torch.as_tensor(q)[None], 1.0).numpy()
     scores = x @ w

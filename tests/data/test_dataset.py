@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -102,21 +102,6 @@ def test_a_public_split_must_be_in_range():
         made(public_split=Split([0], [3], []))
 
 
-def test_the_digest_covers_the_content_and_not_the_name():
-    data = made()
-    assert data.digest == made(name="other", public_split=Split([0], [], [])).digest
-    others = [
-        made(graph=Graph.from_edges(3, [(0, 1), (0, 2)])),
-        made(features=[[1, 0], [0, 2], [3, 5]]),
-        made(features=sp.csr_array(ROWS)),
-        made(labels=[0, 1, 0]),
-        made(class_names=("a", "c")),
-        made(class_names=("a", "b", "c")),
-    ]
-    assert len({data.digest, *(other.digest for other in others)}) == 7
-    assert replace(data, labels=[0, 0, 0]).digest != data.digest
-
-
 def test_other_labels_are_checked_and_the_rest_is_shared():
     graph = Graph.from_edges(3, [(0, 1)])
     data = NodeDataset("three", graph, np.eye(3), [0, 0, 0], ("only",))
@@ -124,7 +109,5 @@ def test_other_labels_are_checked_and_the_rest_is_shared():
     assert other.features is not data.features
     assert np.shares_memory(other.features, data.features)
     assert (other.labels.tolist(), other.class_names) == ([1, -1, 0], ("a", "b"))
-    again = NodeDataset("three", graph, np.eye(3), [1, -1, 0], ("a", "b"))
-    assert other.digest == again.digest
     with pytest.raises(DatasetError, match="node 0 has label 2"):
         data.with_labels([2, 0, 0], ("a", "b"))

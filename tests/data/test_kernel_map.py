@@ -59,15 +59,12 @@ def test_a_feature_that_is_no_number_is_refused(value: float) -> None:
         KernelMap().fit(x)
 
 
-@pytest.mark.parametrize("unit", [False, True])
-def test_products_in_blocks_are_those_with_every_row_made(monkeypatch, unit):
+def test_products_in_blocks_are_those_with_every_row_made(monkeypatch):
     monkeypatch.setattr("nodecopy.data.kernel_map._BLOCK", 33)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 5)).astype(np.float32)
     x[:, 2] = np.exp(3 * x[:, 2])
     rows = KernelMap(landmarks=40).fit(x).rows(x)
     w = rng.normal(size=(rows.shape[1], 4))
-    whole = rows[:]
-    if unit:
-        whole = whole / np.linalg.norm(whole, axis=1, keepdims=True)
-    np.testing.assert_allclose(rows.times(w, unit=unit), whole @ w, atol=2e-4)
+    whole = rows[:] / np.linalg.norm(rows[:], axis=1, keepdims=True)
+    np.testing.assert_allclose(rows.unit_times(w), whole @ w, atol=2e-4)

@@ -11,19 +11,23 @@ from nodecopy.data import planted_partition
 from nodecopy.data.synthetic import planted_edges
 from nodecopy.errors import DatasetError
 from nodecopy.rng import stream
+from tests.problems import homophily
 
 
-@pytest.mark.parametrize("homophily", [0.0, 0.3, 0.81, 1.0])
-def test_sizes_and_homophily_are_met_to_the_nearest_edge(homophily):
-    data = planted_partition(2002, 7, homophily=homophily, mean_degree=6)
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.81, 1.0])
+def test_sizes_and_homophily_are_met_to_the_nearest_edge(share):
+    data = planted_partition(2002, 7, homophily=share, mean_degree=6)
     assert (data.num_nodes, data.num_classes, data.graph.num_edges) == (2002, 7, 6006)
     assert np.bincount(data.labels).tolist() == [286] * 7
-    assert data.graph.homophily(data.labels) == pytest.approx(homophily, abs=1 / 6006)
+    assert homophily(data) == pytest.approx(share, abs=1 / 6006)
 
 
 def test_the_seed_decides():
-    digests = [planted_partition(300, 3, seed=seed).digest for seed in (1, 1, 2)]
-    assert digests[0] == digests[1] != digests[2]
+    one, same, other = (planted_partition(300, 3, seed=seed) for seed in (1, 1, 2))
+    assert one.graph == same.graph != other.graph
+    for part in (lambda data: data.labels, lambda data: data.features.indices):
+        np.testing.assert_array_equal(part(one), part(same))
+        assert not np.array_equal(part(one), part(other))
 
 
 def test_impossible_graphs_are_refused():

@@ -39,6 +39,18 @@ def fitted(*given, **named) -> NodeCopyClassifier:
     return NodeCopyClassifier("fast", random_state=0).fit(*given, **named)
 
 
+def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
+    bare = read_tables(tmp_path / "e.csv", tmp_path / "l.csv", threads=1)
+    clf = fitted(bare)
+    with pytest.warns(UserWarning, match="no features"):
+        same = fitted(bare.dataset.graph, None, [LABELS.get(id) for id in IDS])
+    np.testing.assert_array_equal(clf.predict_proba(), same.predict_proba())
+    assert any(row.name == "link to joe" for row in clf.explain("joe").evidence)
+    np.testing.assert_allclose(clf.posterior_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
+    described = fitted(bare, NUMBERS)
+    np.testing.assert_array_equal(described.predict_proba(), fitted(table).predict_proba())
+
+
 def test_every_source_gives_the_same_predictions(table):
     expected = fitted(table.dataset.graph, NUMBERS, [LABELS.get(id) for id in IDS])
     graph = nx.Graph()
@@ -108,14 +120,14 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
         assert clf.predict_set(nodes=["joe", "eve"]).shape == (2, 2)
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
-        assert clf.predict([0]).tolist() == clf.predict([clf.names_[0]]).tolist()
+        assert clf.predict([0]).tolist() == clf.predict([clf.fit_.names.names[0]]).tolist()
         with pytest.raises(ModelError, match="no node is called 'anne'; did you mean 'ann'"):
             clf.predict(["anne"])
         clf.save(tmp_path / "model")
         assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
         assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
         clf.add_labels({"joe": "blue"}, suggested=["joe"])
-        assert clf.names_[clf.nodes_.suggested].tolist() == ["joe"]
+        assert clf.fit_.names.named(clf.nodes_.suggested).tolist() == ["joe"]
 
 
 def test_names_are_suggested_before_any_label(table):
@@ -142,8 +154,7 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
     with pytest.warns(UserWarning, match="'side' of the nodes says the same as the labels"):
         clf = fitted(graph, y=LABELS)
-    assert clf.encoder_ is not None
-    assert list(clf.encoder_.kinds) == ["x"]
+    assert list(clf.fit_.state.encoder.kinds) == ["x"]
     order = {id: n for n, id in enumerate(graph)}
     x = NUMBERS[[IDS.index(id) for id in order], :1]
     np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())

@@ -30,7 +30,7 @@ DATA = pyg_data(TASK, train_mask=torch.tensor(Y >= 0))
 
 
 def small(**settings: Any) -> NodeCopyClassifier:
-    own = {"calibrate", "folds", "normalise", "random_state", "progress", "max_memory"}
+    own = {"calibrate", "folds", "normalise", "random_state", "progress"}
     parts = {"epochs": 25, "n_zeta": 2, "n_weights": 2}
     parts |= {name: settings.pop(name) for name in settings.keys() - own}
     return NodeCopyClassifier(short_gcn(**parts), **({"random_state": 0} | settings))
@@ -50,7 +50,7 @@ def test_scikit_learns_conventions(fitted: NodeCopyClassifier) -> None:
     for use in (clf.predict, clf.predict_proba, clf.uncertainty, lambda: clf.save("nowhere")):
         with pytest.raises(NotFittedError, match="not fitted yet"):
             use()
-    for name in ("posterior_", "held_out_", "base_proba_", "graphs_", "classes_"):
+    for name in ("posterior_", "held_out_", "model_", "classes_"):
         with pytest.raises(NotFittedError, match="this NodeCopyClassifier is not fitted yet"):
             getattr(clf, name)
         assert not hasattr(clf, name)
@@ -74,7 +74,7 @@ def test_predictions_have_the_shapes_and_meanings_they_should(fitted: NodeCopyCl
     assert fitted.score(test, TRUTH[test]) == np.mean(p[test].argmax(1) == TRUTH[test])
     assert fitted.score(test, TRUTH[test]) > 0.5
     assert fitted.n_features_in_ == 24
-    assert len(fitted.graphs_) == 2
+    assert len(fitted.model_.graphs) == 2
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,13 @@ def test_the_random_state_decides(fitted: NodeCopyClassifier) -> None:
 
 
 @pytest.mark.parametrize("method", ["best", "fast"])
-def test_max_memory_decides_how_much_is_computed_at_a_time(method: Any) -> None:
+def test_the_memory_there_is_decides_how_much_is_computed_at_a_time(
+    method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     columns = np.random.default_rng(0).normal(size=(90, 5)) + TRUTH[:, None]
-    free, bounded = (
-        NodeCopyClassifier(method, folds=2, max_memory=most, random_state=0).fit(
-            TASK.graph, columns, Y
-        )
-        for most in (None, 1000)
-    )
+    free = NodeCopyClassifier(method, folds=2, random_state=0).fit(TASK.graph, columns, Y)
+    monkeypatch.setattr("nodecopy.nn.network.usable_memory", lambda: 4000)
+    bounded = NodeCopyClassifier(method, folds=2, random_state=0).fit(TASK.graph, columns, Y)
     np.testing.assert_allclose(bounded.predict_proba(), free.predict_proba(), atol=1e-4)
     there = bounded.posterior_on(TASK.graph, columns).probabilities
     np.testing.assert_allclose(there, free.predict_proba(), atol=1e-4)
@@ -226,10 +225,6 @@ def test_every_mismatch_has_its_message(arguments: tuple[Any, Any, Any], message
     ("settings", "message"),
     [
         ({"normalise": "row"}, "unknown normalise 'row'; did you mean 'rows'"),
-        *(
-            ({"max_memory": wrong}, "max_memory must be an integer of bytes")
-            for wrong in ("8G", 1.5, True)
-        ),
         ({"random_state": "zero"}, "random_state must be an integer, None, a NumPy Generator"),
     ],
 )

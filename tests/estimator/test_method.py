@@ -80,13 +80,9 @@ def test_paper_is_the_paper_to_the_letter() -> None:
     expected = BayesianGCN().fit(task, seed=0)
     np.testing.assert_array_equal(clf.predict_proba(), expected.probabilities)
     np.testing.assert_array_equal(clf.posterior_.entropy, expected.posterior.entropy)
-    np.testing.assert_array_equal(clf.base_proba_, expected.base_probabilities)
+    np.testing.assert_array_equal(clf.model_.base_probabilities, expected.base_probabilities)
     assert clf.held_out_ is None
 
 
-def test_what_a_method_does_not_have_is_not_there() -> None:
-    clf = fitted("fast")
-    for name in ("graphs_", "base_proba_"):
-        with pytest.raises(AttributeError, match="the model has no Bayesian"):
-            getattr(clf, name)
+def test_without_calibration_nothing_is_held_out() -> None:
     assert fitted(calibrate=False).held_out_ is None

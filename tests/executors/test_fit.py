@@ -62,7 +62,7 @@ def test_two_workers_give_the_bits_of_one_machine(
 def test_trials_give_the_same_rows_everywhere(
     processes: Executor, address: str, tmp_path: Path
 ) -> None:
-    methods = ("label-propagation", "gcn-200")
+    methods = ("label-propagation", "gcn epochs=200")
     experiment = replace(
         load_experiment("table1"),
         methods=methods,

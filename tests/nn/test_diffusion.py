@@ -130,11 +130,11 @@ def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
     h = torch.as_tensor(rng.normal(size=(100, 3)).astype(np.float32))
     for features in (x, KernelMap(landmarks=20).fit(x).rows(x)):
         w = torch.as_tensor(rng.normal(size=(features.shape[1], 3)).astype(np.float32))
-        whole = Features(np.asarray(features), torch.device("cpu"), unit=True)
+        whole = Features(np.asarray(features), torch.device("cpu"))
         with monkeypatch.context() as smaller:
             smaller.setattr("nodecopy.nn.features._WHOLE_ROWS", 30)
             smaller.setattr("nodecopy.nn.features._BLOCK_ROWS", 13)
-            blocks = Features(features, torch.device("cpu"), unit=True)
+            blocks = Features(features, torch.device("cpu"))
         torch.testing.assert_close(blocks.times(w), whole.times(w))
         torch.testing.assert_close(blocks.transposed_times(h), whole.transposed_times(h))
         torch.testing.assert_close(blocks.column_squares(), whole.column_squares())

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
-import math
-from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from nodecopy.errors import FormatError, InputError
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.store import Store
-from nodecopy.paper.trial import Row
 from tests.paper.fake_trials import make_rows
 
 ROOT = Path(__file__).parents[2]
@@ -34,26 +28,8 @@ def test_json_lines_go_round(tmp_path: Path, name: str) -> None:
     assert read_rows(tmp_path / "runs.sqlite") == make_rows(3)
 
 
-def test_csv_and_parquet_hold_nested_columns_as_json(tmp_path: Path) -> None:
-    (row,) = make_rows(1)
-    row = Row(row.trial, replace(row.result, error_auroc=math.nan))
-    for name in ("rows.csv", "rows.csv.gz", "rows.parquet"):
-        export_rows([row], tmp_path / name)
-    text = (tmp_path / "rows.csv").read_text()
-    assert gzip.decompress((tmp_path / "rows.csv.gz").read_bytes()).decode() == text
-    (held,) = csv.DictReader(text.splitlines())
-    assert (held["dataset"], held["seed"], held["error_auroc"]) == ("cora", "0", "")
-    assert float(held["nll"]) == row.result.nll
-    assert json.loads(held["outcomes"]) == row.result.outcomes
-    parquet = duckdb.read_parquet(str(tmp_path / "rows.parquet"))
-    columns = dict(zip(parquet.columns, parquet.fetchall()[0], strict=True))
-    assert columns["nll"] == row.result.nll
-    assert columns["error_auroc"] is None
-    assert json.loads(columns["versions"]) == row.result.versions
-
-
 def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"\.csv"):
+    with pytest.raises(InputError, match=r"\.jsonl"):
         export_rows(make_rows(1), tmp_path / "rows.xlsx")
     assert list(tmp_path.iterdir()) == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -108,16 +107,6 @@ def naive_symmetrise(rows: Reference, combine: Callable[[list[float]], float]) -
     return answer
 
 
-def naive_homophily(graph: Graph, labels: list[int]) -> float:
-    same = [
-        labels[u] == labels[v]
-        for u, row in enumerate(reference_of(graph))
-        for v in row
-        if (graph.directed or u < v) and u != v and labels[u] >= 0 and labels[v] >= 0
-    ]
-    return sum(same) / len(same) if same else math.nan
-
-
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("duplicates", ["merge", "sum"])
 @thorough
@@ -178,14 +167,11 @@ def test_take_rows_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> N
 @given(graph=graphs())
 def test_symmetrise_agrees_with_the_reference(graph: Graph) -> None:
     rows = reference_of(graph)
-    either, total = graph.symmetrise("union"), graph.symmetrise("sum")
+    either = graph.symmetrise()
     assert reference_of(either) == naive_symmetrise(rows, max)
     assert (either.weights is None) == (graph.weights is None)
-    assert reference_of(total) == naive_symmetrise(rows, sum)
-    assert total.weights is not None
-    for symmetric in (either, total):
-        assert not symmetric.directed
-        assert_valid(symmetric)
+    assert not either.directed
+    assert_valid(either)
     assert either.symmetrise() == either
 
 
@@ -204,16 +190,12 @@ def test_induced_agrees_with_the_reference(case: tuple[Graph, list[int]]) -> Non
 
 
 @thorough
-@given(graph=graphs(), data=st.data())
-def test_counts_homophily_and_the_transpose_agree_with_the_reference(
-    graph: Graph, data: st.DataObject
-) -> None:
+@given(graph=graphs())
+def test_counts_and_the_transpose_agree_with_the_reference(graph: Graph) -> None:
     rows, size = reference_of(graph), graph.num_nodes
     every = np.arange(size)
     held = graph.contains(every[:, None], every[None, :])
     assert held.tolist() == [[v in row for v in range(size)] for row in rows]
-    labels = data.draw(st.lists(st.integers(-1, 2), min_size=size, max_size=size))
-    assert graph.homophily(labels) == pytest.approx(naive_homophily(graph, labels), nan_ok=True)
     flipped = graph.transpose()
     assert_valid(flipped)
     assert reference_of(flipped) == [

@@ -12,7 +12,7 @@ import numpy as np
 from nodecopy.active import NextLabels
 from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.classifier import Fit
+from nodecopy.estimator.fit import Fit
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
 from nodecopy.estimator.scaling import Scaling
@@ -87,7 +87,7 @@ def make_result(
     names = tuple(f"class {k}" for k in range(num_classes))
     dataset = NodeDataset("edges", graph, np.ones((num_nodes, 1)), labels, names)
     given = [f"n{i}" for i in range(num_nodes)] if ids is None else ids
-    table = TableDataset(dataset, np.array(given, object), ("one",), ())
+    table = TableDataset(dataset, np.array(given, object), ())
     classifier, posterior = NodeCopyClassifier(), _posterior(num_nodes, num_classes, rng)
     p = posterior.probabilities
     model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)

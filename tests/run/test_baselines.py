@@ -9,8 +9,8 @@ import pytest
 
 from nodecopy.calibration import HeldOut
 from nodecopy.data import planted_partition
-from nodecopy.run import evaluation
-from nodecopy.run.evaluation import COMMONEST, PROPAGATION, REGRESSION, baselines_on
+from nodecopy.run import baselines
+from nodecopy.run.baselines import COMMONEST, PROPAGATION, REGRESSION, baselines_on
 
 
 def problem(homophily: float):
@@ -45,5 +45,5 @@ def test_without_features_there_is_no_regression_and_large_graphs_are_left_out(m
     graph, _, labels, hidden = problem(0.9)
     names = [baseline.name for baseline in baselines_on(graph, None, labels, hidden)]
     assert names == [PROPAGATION, COMMONEST]
-    monkeypatch.setattr(evaluation, "MAX_WORK", 1000)
+    monkeypatch.setattr(baselines, "MAX_WORK", 1000)
     assert baselines_on(graph, None, labels, hidden) == ()

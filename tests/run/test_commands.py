@@ -1,9 +1,7 @@
-"""`nodecopy fit`, `predict` and `evaluate` on user tables: the files they write and refuse."""
+"""`nodecopy fit` and `predict` on user tables: the files they write and refuse."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import resource
 import shutil
@@ -19,7 +17,7 @@ from tests.csv_files import read_csv, write_csv
 
 FILES = {
     *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
-    *("report.html", "summary.json", "suspect_edges.csv", "suspect_labels.csv"),
+    *("report.html", "suspect_edges.csv", "suspect_labels.csv"),
 }
 TABLES = ["--edges=edges.csv", "--nodes=features.csv"]
 PREDICT = ["predict", "--model=run/model", *TABLES]
@@ -89,8 +87,6 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
 def test_nodes_of_no_known_class_are_left_empty(here):
     assert fit("--method=fast", "--abstain=0") == 0
     assert {row["predicted"] for row in read_csv("run/predictions.csv")} == {""}
-    Path("truth.csv").write_text("id,label\nb3,blue\n", "utf-8")
-    assert cli.main(["evaluate", "--predictions=run/predictions.csv", "--truth=truth.csv"]) == 0
     assert fit("--method=fast", "--abstain=2") == 2
 
 
@@ -110,16 +106,10 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
         (s.node, s.given, s.suggested, f"{s.probability:.6f}") for s in clf.suspect_labels()
     ]
     assert suspects[0]["id"] == "b4"
-    summary, estimate = json.loads(Path("run/summary.json").read_text()), clf.estimated_accuracy()
-    stated = dataclasses.asdict(estimate) | {"unchecked": list(estimate.unchecked)}
-    assert summary["estimated_accuracy"] == stated
-    assert summary["held_out_labels"]["labels"] == estimate.num_labels
-    accuracy = summary["held_out_labels"]["accuracy"]
-    assert list(accuracy)[:2] == ["nodecopy", "label propagation"]
-    assert ", ".join(f"{name} {share:.0%}" for name, share in accuracy.items()) in out
+    estimate, right = clf.estimated_accuracy(), clf.assessment().validation.right
+    assert f"accuracy of nodecopy {right.mean():.0%}, label propagation " in out
+    assert f"from {estimate.num_labels} known labels" in out
     mean = sets[[row["known"] == "" for row in predictions]].sum(1).mean()
-    assert summary["sets"] == {"coverage": 0.8, "mean_size": pytest.approx(mean, abs=1e-6)}
-    assert summary["suspect_labels"]["contradicted"] == len(suspects)
     assert f"{estimate.low:.0%} to {estimate.high:.0%}" in out
     assert f"{mean:.2f} classes on average" in out
 
@@ -146,9 +136,6 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys,
     assert "not estimated: no label was held out" in out
     assert "sets" not in out
     assert not Path("run/suspect_labels.csv").exists()
-    summary = json.loads(Path("run/summary.json").read_text())
-    parts = ("estimated_accuracy", "sets", "suspect_labels", "held_out_labels")
-    assert {summary[part] for part in parts} == {None}
     assert cli.main([*PREDICT, "--out=new.csv"]) == 0
     assert not {"set_90"} & (
         read_csv("run/predictions.csv")[0].keys() | read_csv("new.csv")[0].keys()
@@ -159,7 +146,7 @@ def test_without_held_out_labels_there_are_no_sets_and_no_suspects(here, capsys,
     assert 'method = "paper"\ncalibrate = true\nfolds = 2\n' in Path("run/config.toml").read_text()
 
 
-def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
+def test_predict_writes_what_fit_writes(ran):
     assert cli.main([*PREDICT, "--out=same.csv"]) == 0
     assert predicted("same.csv") == predicted("run/predictions.csv")
     assert cli.main([*PREDICT, "--out=wide.csv", "--coverage=0.99"]) == 0
@@ -167,22 +154,9 @@ def test_predict_writes_what_fit_writes_and_evaluate_scores_it(ran, capsys):
         assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0
     assert all(len(row["set_99"].split("|")) == 2 for row in read_csv("wide.csv"))
     assert hidden(ran) == []
-    labels = "".join(f"b{n},{'=red' if n == 9 else 'blue'}\n" for n in range(2, 10))
-    Path("truth.csv").write_text(f"id,label\n{labels}Zoë,green\nß,green\n", "utf-8")
-    printed = []
-    for file in ("wide.csv", "wide.parquet"):
-        capsys.readouterr()
-        assert cli.main(["evaluate", f"--predictions={file}", "--truth=truth.csv"]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]  # known labels, sets and probabilities are the same
-    nodes, _, confidence, sets = printed[0].splitlines()[:4]
-    assert nodes.split()[1].strip(";") == "8"  # Zoë and b2 were known
-    assert "2 more were known" in nodes
-    assert "does not know (green)" in nodes
-    assert "99% sets" in sets
-    rows = {row["id"]: row for row in read_csv("wide.csv")}
-    mean = np.mean([float(rows[f"b{n}"]["confidence"]) for n in range(3, 10)])
-    assert f"{mean:.1%} on average" in confidence
+    same = "SELECT count(*) FROM (FROM '{}' EXCEPT FROM '{}')"
+    for files in (("wide.csv", "wide.parquet"), ("wide.parquet", "wide.csv")):
+        assert duckdb.sql(same.format(*files)).fetchall() == [(0,)]
 
 
 @pytest.mark.parametrize(
@@ -268,7 +242,6 @@ FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
         ([*FIT, "--out=edges.csv/run"], "cannot be made"),
         (["fit", "--edges=none.csv", "--labels=labels.csv", "--out=run"], "none.csv"),
         (["predict", "--model=none", "--edges=edges.csv", "--out=x.csv"], "cannot read none"),
-        (["evaluate", "--predictions=edges.csv", "--truth=labels.csv"], "not a table of predict"),
         ([*FIT, "--out=run", "--coverage=90"], "between 0 and 1; got 90.0"),
         ([*FIT, "--out=run", "--no-calibrate", "--coverage=0.8"], "add --calibrate"),
         ([*FIT, "--out=run", "--method=paper", "--folds=3"], "calibrate"),
@@ -314,11 +287,6 @@ def test_named_columns_go_all_the_way(ran, capsys):
     assert cli.main(again) == 0  # the model knows how the tables are read
     for name in ("wide/predictions.csv", "same.csv"):
         assert predicted(name) == predicted("run/predictions.csv")
-    Path("truth.csv").write_text("row,who,what\n1,b3,blue\n", "utf-8")
-    evaluate = ["evaluate", "--predictions=same.csv", "--truth=truth.csv"]
-    assert cli.main(evaluate) == 2
-    assert "--label-columns" in capsys.readouterr().err
-    assert cli.main([*evaluate, "--label-columns=who,what"]) == 0
 
 
 def test_an_interrupt_of_the_fit_writes_nothing(here, capsys, monkeypatch):
@@ -336,5 +304,5 @@ def test_a_class_with_a_single_label_is_named_as_not_checked(here, capsys):
     Path("labels.csv").write_text("\n".join(rows[:6]) + "\n", "utf-8")
     assert fit("--method=fast") == 0
     assert "not checked, with a single label: blue" in capsys.readouterr().out
-    estimate = json.loads(Path("run/summary.json").read_text("utf-8"))["estimated_accuracy"]
-    assert estimate["high"] - estimate["low"] > 0.5
+    estimate = NodeCopyClassifier.load("run").estimated_accuracy()
+    assert estimate.high - estimate.low > 0.5

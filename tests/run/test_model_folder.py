@@ -57,7 +57,7 @@ def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, sett
     features = rows_file("features.csv", [*wider, ("new", "0.5", "9", "-1.0")])
     folder = ModelFolder.load(saved)
     table, posterior = predict(folder, edges, features)
-    assert table.feature_names == head[1:]
+    assert table.encoder.feature_names == head[1:]
     assert [note for note in table.notes if "not seen" in note and "'third'" in note]
     straight = [*read(settings.nodes), ("new", "-1.0", "0.5")]
     _, same = predict(folder, edges, rows_file("straight.csv", straight))
@@ -138,7 +138,7 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
 
 def test_a_damaged_folder_is_refused(saved):
     tables = ModelFolder.load(saved).tables
-    save(saved / TABLES_FILE, replace(tables, feature_names=("first",)))
+    save(saved / TABLES_FILE, replace(tables, labels=tables.labels[1:]))
     with pytest.raises(FormatError, match="does not belong"):
         ModelFolder.load(saved)
 

@@ -23,7 +23,6 @@ def test_settings_come_back_from_their_file_with_paths_seen_from_its_folder(tmp_
         random_state=3,
         method="paper",
         calibrate=True,
-        max_memory=10**9,
     )
     text = write_settings(given, run)
     assert 'edges = "../../e.csv"' in text

@@ -48,7 +48,7 @@ def read_features(table: TableDataset) -> dict[str, list[float | None]]:
     """Return the numbers that were given, and None where one was missing."""
     features = table.dataset.features
     values = features if isinstance(features, np.ndarray) else features.toarray()
-    columns = dict(zip(table.feature_names, values.T, strict=True))
+    columns = dict(zip(table.encoder.feature_names, values.T, strict=True))
     result: dict[str, list[float | None]] = {str(id): [] for id in table.ids}
     for name, column in columns.items():
         if not name.endswith(MISSING):

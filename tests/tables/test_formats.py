@@ -105,7 +105,7 @@ def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
     names = [f"a long name of a feature {n}" for n in range(width)]
     rows = [",".join([node, *(str(n % 7) for n in range(width))]) for node in "abc"]
     table = read(nodes="\n".join([",".join(["id", *names]), *rows]))
-    assert table.feature_names == tuple(names)
+    assert table.encoder.feature_names == tuple(names)
     assert np.array_equal(table.dataset.features[1], np.arange(width) % 7)
     assert len(counts) < width / 100
 

@@ -42,7 +42,7 @@ def test_nodes_of_different_files_are_of_different_kinds_that_with_labels_first(
     assert table.ids.tolist() == ["anna", "bob", "cleo", "x", "y"]
     assert table.num_classified == 3
     assert table.dataset.labels.tolist() == [0, -1, 1, -1, -1]
-    own = np.array([name.startswith("customers: ") for name in table.feature_names])
+    own = np.array([name.startswith("customers: ") for name in table.encoder.feature_names])
     for id in table.ids:
         zero = row(table, id)[own if id in "xy" else ~own]
         assert not zero.any()

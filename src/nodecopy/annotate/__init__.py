@@ -4,7 +4,6 @@ Reading order: ``answers`` (what is kept), ``refit`` (in the background), ``node
 shown of a node), ``session`` (everything a page needs), ``server`` (the page).
 """
 
-from nodecopy.annotate.answers import Answers
 from nodecopy.annotate.session import Session
 
-__all__ = ["Answers", "Session"]
+__all__ = ["Session"]

@@ -95,7 +95,8 @@ class NodeRows:
             return []
         row: Any = self._table.dataset.features[[node]]
         values: NDArray[Any] = np.asarray(row.toarray() if hasattr(row, "toarray") else row)[0]
-        names = self._table.feature_names
+        encoder = self._table.encoder
+        names = tuple(map(str, range(len(values)))) if encoder is None else encoder.feature_names
         nonzero = np.flatnonzero(values)
         order = nonzero[np.argsort(-np.abs(values[nonzero]), kind="stable")]
         titles = [f"feature {names[at]}" if names[at].isdecimal() else names[at] for at in order]

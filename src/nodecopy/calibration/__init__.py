@@ -7,12 +7,12 @@ say besides: ``sets``, ``accuracy``, ``label_errors``; and a ``class_prior`` tha
 """
 
 from nodecopy.calibration.accuracy import EstimatedAccuracy, estimate_accuracy, forecast
-from nodecopy.calibration.calibrator import Calibrator, FittedCalibrator
+from nodecopy.calibration.calibrator import Calibrator
 from nodecopy.calibration.class_prior import ClassPrior
 from nodecopy.calibration.component import Component, View
 from nodecopy.calibration.held_out import HeldOut, stratified_folds
 from nodecopy.calibration.label_errors import SuspectLabels, suspect_labels
-from nodecopy.calibration.pool import NestedPool, Pool, fit_pool
+from nodecopy.calibration.pool import Pool, fit_pool
 from nodecopy.calibration.sets import PredictionSets, fit_sets
 from nodecopy.calibration.stacked import FittedStack, StackedClassifier
 from nodecopy.calibration.temperature import Temperature, TemperatureScaling
@@ -22,10 +22,8 @@ __all__ = [
     "ClassPrior",
     "Component",
     "EstimatedAccuracy",
-    "FittedCalibrator",
     "FittedStack",
     "HeldOut",
-    "NestedPool",
     "Pool",
     "PredictionSets",
     "StackedClassifier",

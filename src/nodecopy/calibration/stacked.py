@@ -111,7 +111,7 @@ class StackedClassifier:
             nodes = _part(task, size, child_seed(seed, "part"))
             fitting, applying = stages(progress, [1, 1])
             fitted, reliable = self._fit(task, nodes, seed, unit, fitting, executor)
-            at = Placement(memory=task.memory, executor=executor)
+            at = Placement(executor=executor)
             fitted = fitted.extended(nodes, (task.graph, reliable), task.features, at, applying)
         first = next(iter(task.kinds), task.graph.num_nodes)
         return fitted if shares is None else fitted.with_shares(shares, first)
@@ -154,7 +154,7 @@ class StackedClassifier:
             reliability = self.edges.fit(task.graph, task.features, kernel, pairs_seed)
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
-            part = replace(part, features=kernel.apply(part.features, task.memory))
+            part = replace(part, features=kernel.apply(part.features))
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
         fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
@@ -349,17 +349,12 @@ class FittedStack:
         progress: Progress | None = None,
     ) -> Posterior:
         """Apply one component after the other; no two of their predictions are held at a time."""
-        mapped: Any = features
-        executor, memory = at.executor or Serial(), at.memory
-        if self.features is not None:
-            for_features = None if memory is None else memory // 4
-            mapped = self.features.rows(features, for_features)
-        if memory is not None:
-            memory -= memory // 4
+        mapped: Any = features if self.features is None else self.features.rows(features)
+        executor = at.executor or Serial()
         components = tuple(
             one.reduced() if isinstance(one, Reducible) else one for one in self.components
         )
-        shared = components, graphs, mapped, Placement(at.nodes, memory)
+        shared = components, graphs, mapped, Placement(at.nodes)
         units = list(enumerate(self.views))
         results = executor.map(_predicted, units, *shared)
 

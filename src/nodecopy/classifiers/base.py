@@ -56,12 +56,10 @@ class Placement:
     Attributes:
         nodes: where the nodes of the fit are in that graph: node i is ``nodes[i]``, or missing if
             that is not a node of the graph [N]. None is i: known nodes come first, new ones after.
-        memory: bytes that what is computed at a time may take; None is the fit's own bound.
         executor: where independent parts are computed, if there are any; None is here.
     """
 
     nodes: NDArray[np.int64] | None = None
-    memory: int | None = None
     executor: Executor | None = None
 
 

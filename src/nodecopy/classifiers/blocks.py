@@ -88,14 +88,14 @@ class AnnotatedBlocks(RefiningClassifier):
     def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
         """Run EM for tasks that differ in their labels only, each from what was fitted to it.
 
-        As many at a time as the memory of the tasks allows.
+        As many at a time as memory allows.
         """
         adjacency = kind_adjacencies(tasks[0].graph)
-        x = Features(tasks[0].features, torch.device("cpu"), unit=True)
+        x = Features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
         refined = []
-        for chosen, _ in chunks_within(sized, tasks[0].memory):
+        for chosen, _ in chunks_within(sized, None):
             refined += self._refine(adjacency, x, tasks[chosen], fits[chosen])
         return refined
 
@@ -167,7 +167,7 @@ class FittedBlocks:
         dtype = torch.float64 if double else torch.float32
         aligned = align_kinds(graph.built, self.kinds)
         adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
-        x = Features(features, torch.device("cpu"), unit=True)
+        x = Features(features, torch.device("cpu"))
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
         old = np.arange(len(self.before)) if at.nodes is None else at.nodes

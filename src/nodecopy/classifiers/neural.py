@@ -60,8 +60,7 @@ class FittedNetwork:
     @classmethod
     def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
         """Predict every node of the task."""
-        bounded = computing.within(task.memory)
-        p = weights.predict_proba(task.graph, task.features, computing=bounded)
+        p = weights.predict_proba(task.graph, task.features, computing=computing)
         return cls(weights, computing, p[0])
 
     def predict_proba(
@@ -69,8 +68,7 @@ class FittedNetwork:
     ) -> NDArray[np.float32]:
         """Apply the trained weights to any graph with the same features [N', K]."""
         weights = self.weights.placed(at.nodes, graph.num_nodes)
-        bounded = self.computing.within(at.memory)
-        return weights.predict_proba(graph, features, computing=bounded)[0]
+        return weights.predict_proba(graph, features, computing=self.computing)[0]
 
     def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
         """Return the terms of its logits, see `HasEvidence`; none of a network with layers."""

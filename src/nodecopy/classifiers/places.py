@@ -26,7 +26,7 @@ from nodecopy.data.task import FeatureMatrix, Task
 from nodecopy.errors import ModelError
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
-from nodecopy.nn.features import column_weights, inverse_document_frequency, unit_rows
+from nodecopy.nn.features import inverse_document_frequency, unit_rows, weighted_columns
 from nodecopy.rng import stream
 from nodecopy.saving import NOT_SAVED, savable
 from nodecopy.typed import Count
@@ -134,8 +134,7 @@ def comparable(features: FeatureMatrix, rarity: NDArray[np.float32] | None) -> F
     """Return sparse rows with columns weighted by their rarity, of length one; others as given."""
     if rarity is None or not sp.issparse(features):
         return features
-    weighted = features.data * column_weights(rarity, features)
-    return unit_rows(sp.csr_array((weighted, features.indices, features.indptr), features.shape))
+    return unit_rows(weighted_columns(features, rarity))
 
 
 def similarities(

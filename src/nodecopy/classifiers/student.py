@@ -114,6 +114,6 @@ def _diffused(
 ) -> Tensor:
     """Return Π X W [N, columns of W]."""
     device = torch.device("cpu")
-    x = Features(features, device, unit=True)
+    x = Features(features, device)
     propagator = Propagator(diffusion.coefficients, graph, x, device)
     return propagator.times(torch.as_tensor(weights))

@@ -1,4 +1,4 @@
-"""Commands on a graph: fit, predict, evaluate, inspect, label."""
+"""Commands on a graph: fit, predict, inspect, label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
-    from nodecopy.run import FitSettings, LabelledGraph
+    from nodecopy.run import FitSettings
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -41,7 +41,7 @@ def fit(
     nodecopy fit cora --labels-per-class 5
     """
     from nodecopy.report import report_page
-    from nodecopy.report.summary import fit_lines
+    from nodecopy.report.summary import fit_lines, truth_lines
     from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
 
     asked = reading.asked_for({"dataset": dataset, **options})
@@ -53,7 +53,7 @@ def fit(
     write_folder(result, folder, report_page(result))
     print("\n".join(fit_lines(result, folder)))
     if settings.dataset is not None and settings.labels is None:
-        _evaluate(result, folder)
+        print("\n".join(truth_lines(result)))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -84,26 +84,6 @@ def predict(
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options("label_columns")
-def evaluate(
-    predictions: Annotated[str, typer.Option(help="predictions.csv, or what predict wrote.")],
-    truth: Annotated[str, typer.Option(help="CSV, TSV or Parquet: id, label.")],
-    **options: Any,
-) -> None:
-    """Score predictions against true labels, leaving out those the model was given."""
-    from rich.console import Console
-
-    from nodecopy.report.summary import evaluation_lines
-    from nodecopy.run.evaluation import evaluate_predictions
-    from nodecopy.tables.inspection import listed_sentences
-
-    names = reading.asked_for(options).get("label_columns")
-    scored = evaluate_predictions(predictions, truth, names)
-    lines = [*evaluation_lines(scored), *listed_sentences("note", scored.notes)]
-    Console(highlight=False, soft_wrap=True).print("\n".join(lines), markup=False)
-
-
-@app.command(rich_help_panel=reading.PANEL)
 @reading.options(*reading.FILES, *reading.READING)
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, and what to beware of."""
@@ -115,7 +95,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "method", "random_state", "max_memory", *reading.READING)
+@reading.options(*reading.FILES, "method", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,
@@ -198,23 +178,6 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
                 "choose another --out"
             )
     return folder
-
-
-def _evaluate(result: LabelledGraph, folder: Path) -> None:
-    """Print scores on the test nodes of a built-in dataset, as `nodecopy evaluate` does."""
-    from rich.console import Console
-
-    from nodecopy.report.summary import estimate_line, evaluation_lines
-    from nodecopy.run.evaluation import evaluate_predictions
-    from nodecopy.run.folder import PREDICTIONS, TRUTH
-
-    evaluation = evaluate_predictions(folder / PREDICTIONS, folder / TRUTH)
-    console = Console(highlight=False, soft_wrap=True)
-    if result.accuracy is not None:
-        console.print(estimate_line(result.accuracy, evaluation), markup=False)
-    command = f"nodecopy evaluate --predictions {folder / PREDICTIONS} --truth {folder / TRUTH}"
-    console.print(command, markup=False)
-    console.print("\n".join(evaluation_lines(evaluation)), markup=False)
 
 
 def _what_follows(session: Session) -> str:

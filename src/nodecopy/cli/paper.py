@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,7 +15,6 @@ from nodecopy.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.paper.store import Store
-    from nodecopy.paper.trial import CellKey, TrialResult
 
 PANEL = "The paper"
 SHOWN_FAILURES = 10
@@ -87,9 +85,7 @@ def report(
 @app.command(rich_help_panel=PANEL)
 def export(
     rows: Source,
-    out: Annotated[
-        str | None, typer.Option(help="File to write: .csv, .jsonl, .parquet, also .gz.")
-    ] = None,
+    out: Annotated[str | None, typer.Option(help="File to write: .jsonl or .jsonl.gz.")] = None,
     form: Annotated[
         Literal["latex"] | None,
         typer.Option("--format", help="Means and standard errors of the cells as table rows."),
@@ -129,18 +125,16 @@ def merge(
 
 def _cell_lines(store: Store) -> list[str]:
     """Return a line for each cell: trials, failures, accuracy and CPU seconds of a trial."""
-    results: dict[CellKey, list[TrialResult]] = defaultdict(list)
-    for trial, result in store.rows():
-        results[trial.cell].append(result)
+    from nodecopy.paper.study import Study, Summary
+
+    study, lines = Study(store.rows()), []
     failed = Counter(failure.trial.cell for failure in store.failures())
-    lines = []
-    for key in sorted({*results, *failed}):
-        line = f"{' '.join(map(str, key))}: {counted(len(results[key]), 'trial')}"
+    for key in sorted({*study.cells, *failed}):
+        accuracy = list(study.accuracy(key).values())
+        line = f"{' '.join(map(str, key))}: {counted(len(accuracy), 'trial')}"
         line += f", {failed[key]} failed" if failed[key] else ""
-        if results[key]:
-            accuracy = [100 * result.accuracy for result in results[key]]
-            spread = f" ± {statistics.stdev(accuracy):.1f}" if len(accuracy) > 1 else ""
-            cpu = statistics.fmean(result.cpu_seconds for result in results[key])
-            line += f", accuracy {statistics.fmean(accuracy):.1f}{spread} %, {cpu:.2f} CPU s each"
+        if accuracy:
+            cpu = study.scores(key, "cpu_seconds").mean()
+            line += f", accuracy {Summary.of(accuracy)} %, {cpu:.2f} CPU s each"
         lines.append(line)
     return lines

@@ -63,9 +63,6 @@ _FIT = {
     "abstain": _Option(
         float, "Leave predictions empty from this probability of none of the classes on."
     ),
-    "max_memory": _Option(
-        str, "Memory that a fit may take at a time, e.g. 8G. (default: half of what there is)"
-    ),
     "executor": _Option(
         str, "Where to fit: serial, processes, or a Dask scheduler. (default: serial)"
     ),
@@ -127,17 +124,13 @@ def _annotation(name: str) -> Any:
 
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given: lists of names as such, and sizes in bytes."""
+    """Return the options that were given: lists of names as such."""
     asked = {name: value for name, value in given.items() if value not in (None, [])}
     for name, value in asked.items():
         if isinstance(value, list):
             asked[name] = tuple(value)
         elif _HINTS.get(name) == tuple[str, ...] | None:
             asked[name] = column_names(value)
-    if "max_memory" in asked:
-        from nodecopy.machine import memory_size
-
-        asked["max_memory"] = memory_size(asked["max_memory"])
     return asked
 
 

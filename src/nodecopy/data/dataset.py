@@ -1,4 +1,4 @@
-"""NodeDataset: a graph, the features and labels of its nodes, and a digest of all three.
+"""NodeDataset: a graph, the features and labels of its nodes.
 
 The built-in ones are read from the ``.npz`` files in ``builtin/`` beside this module. Keys of such
 a file: num_nodes, num_features, edges (pairs u < v) [E, 2], y (-1 = unknown) [N], x_indptr [N + 1],
@@ -7,12 +7,9 @@ x_indices [nnz], x_data [nnz] (absent: every entry is one), train_idx, val_idx, 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from importlib import resources
 from typing import Any, TypeAlias, TypeVar
 
@@ -52,13 +49,13 @@ class NodeDataset:
     """A graph of N nodes with D features and a label each; every array is read-only.
 
     Args:
-        name: what to call it; not part of the digest.
+        name: what to call it.
         graph: N nodes.
         features: [N, D], any integer or floating type; kept as float32, sparse (CSR, canonical,
             without stored zeros) if it came sparse, else dense.
         labels: class of each node, int64 [N]; -1 where it is unknown.
         class_names: K different names; label k is ``class_names[k]``.
-        public_split: the split everybody compares on, if there is one; not part of the digest.
+        public_split: the split everybody compares on, if there is one.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> data = NodeDataset("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
@@ -105,20 +102,6 @@ class NodeDataset:
         values = list(map(int, names)) if plain else [-1]
         fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
         return values if fit else names
-
-    @cached_property
-    def digest(self) -> str:
-        """A hash of the content: graph, features, labels and class names."""
-        parts: list[NDArray[Any]] = [self.labels]
-        if isinstance(self.features, np.ndarray):
-            parts.append(self.features)
-        else:
-            parts += [self.features.indptr, self.features.indices, self.features.data]
-        head = [self.graph.digest(), len(parts), *self.features.shape, *self.class_names]
-        content = hashlib.blake2b(json.dumps(head).encode(), digest_size=16)
-        for part in parts:
-            content.update(np.ascontiguousarray(part).data)
-        return content.hexdigest()
 
     def with_labels(self, labels: ArrayLike, class_names: Sequence[str]) -> NodeDataset:
         """Return the same graph and features with other labels, and no public split."""
@@ -278,7 +261,7 @@ def _frozen_csr(
     """Return a canonical CSR array whose three arrays are read-only, perhaps with other data."""
     values: NDArray[np.float32] = matrix.data if data is None else data
     shape = matrix.shape
-    # int32 where it suffices, whatever SciPy chose, so that equal content has an equal digest.
+    # int32 where it suffices, whatever SciPy chose.
     width: type[np.integer[Any]] = np.int32 if max(len(values), *shape) < 2**31 else np.int64
     columns, starts = (part.astype(width, copy=False) for part in (matrix.indices, matrix.indptr))
     csr = sp.csr_array((_frozen(values), _frozen(columns), _frozen(starts)), shape=shape)

@@ -6,7 +6,7 @@ first (`nodecopy.data.kinds`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.columns import NodeColumns, columns_of_frame, columns_of_matrix
-from nodecopy.data.convert import (
-    GraphInput,
-    node_places,
-    read_graph,
-    to_matrix,
-    training_labels,
-)
-from nodecopy.data.kinds import (
-    KindEncoder,
-    NodeKinds,
-    graph_of_edge_types,
-    renumbered_graph,
-    spans,
-)
+from nodecopy.data.convert import GraphInput, to_matrix, training_labels
+from nodecopy.data.kinds import KindEncoder, NodeKinds, graph_of_edge_types, spans
 from nodecopy.errors import DatasetError, GraphError, ModelError
 from nodecopy.graph import Graph
 
@@ -60,10 +48,9 @@ def read_kinds(
     """Return one graph with the features of all kinds, and the labels of its first nodes.
 
     Args:
-        graph: a HeteroData; a mapping {(kind, kind): edge_index [2, E]}, perhaps with the name of a
-            relation between the two kinds; or a graph with names (networkx).
-        X: features of each kind, as `read_features` takes them: an array, or a DataFrame, whose
-            index names the nodes of a graph with names. None, or a number of nodes, for a kind
+        graph: a HeteroData, or a mapping {(kind, kind): edge_index [2, E]}, perhaps with the name
+            of a relation between the two kinds.
+        X: features of each kind, an array or a DataFrame. None, or a number of nodes, for a kind
             without features. From a HeteroData if X is None.
         y: labels {kind: labels}. From a HeteroData if None, hidden outside its ``train_mask``.
         first: the kind that classes belong to, of a model; None is the one with labels.
@@ -78,29 +65,19 @@ def read_kinds(
         raise GraphError(
             "X is missing: features by kind of nodes, {kind: X}; None where it has none"
         )
+    if not _has_typed_edges(graph):
+        raise GraphError(f"edges between kinds of nodes are {_EDGES}; got {type(graph).__name__}")
     columns = {kind: _columns(kind, x, encoder) for kind, x in X.items()}
-    names = None
-    typed = _has_typed_edges(graph)
-    sizes = _sizes(graph if typed else {}, X, columns)
-    if not typed:
-        names = [name for x in X.values() for name in _index(x)]
+    sizes = _sizes(graph, X, columns)
     if first is None:
         first, y = _labelled(data, sizes, y)
     order = [first, *(kind for kind in sizes if kind != first)]
-    if names is not None:
-        given = spans(sizes)
-        names = [name for kind in order for name in names[given[kind]]]
     sizes = {kind: sizes[kind] for kind in order}
-    if names is None:
-        joined = _joined(graph, sizes)
-    else:
-        whole = read_graph(graph)
-        places = node_places("X", list(whole.names or ()), len(names), names)
-        joined = renumbered_graph(whole.graph, places, len(names))
     ordered = {kind: columns.get(kind) for kind in order}
     encoder = encoder or KindEncoder.fit(ordered)
     features = None if encoder is None else encoder.apply(ordered, sizes)
-    return GraphInput(joined, features, names=names, encoder=encoder, kinds=sizes, checked=True), y
+    given = GraphInput(_joined(graph, sizes), features, encoder=encoder, kinds=sizes, checked=True)
+    return given, y
 
 
 def _columns(kind: str, x: Any, encoder: KindEncoder | None) -> NodeColumns | None:
@@ -117,15 +94,6 @@ def _columns(kind: str, x: Any, encoder: KindEncoder | None) -> NodeColumns | No
             f"{list(matrix.shape)}"
         )
     return columns_of_matrix(matrix)
-
-
-def _index(x: Any) -> Sequence[Hashable]:
-    if not hasattr(x, "index") or not hasattr(x, "iloc"):
-        raise DatasetError(
-            "a graph with names needs X of each kind as a pandas DataFrame, whose index names the "
-            f"nodes; got {type(x).__name__}"
-        )
-    return list(x.index)
 
 
 def _sizes(

@@ -34,10 +34,8 @@ _QUANTILES = 1001
 _FARTHEST = 4.0
 # Directions of the kernel in which landmarks hardly differ are left out.
 _LEAST_EIGENVALUE = 1e-4
-# Rows that are mapped at a time, and how few there may be where memory is short.
-_BLOCK, _LEAST_BLOCK = 2**14, 2**8
-# Bytes that a row and a landmark take while they are compared, in double precision.
-_PAIR_BYTES = 40
+# Rows that are mapped at a time.
+_BLOCK = 2**14
 
 
 @savable
@@ -108,13 +106,13 @@ class FittedKernelMap:
         if self.mean.shape != self.deviation.shape or not np.all(self.deviation > 0):
             raise ModelError("each column needs a mean and a positive deviation")
 
-    def apply(self, features: FeatureMatrix, memory: int | None = None) -> NDArray[np.float32]:
-        """Return φ of every row [N, r]; ``memory`` bounds what is needed on the way, in bytes."""
-        return self.rows(features, memory)[:]
+    def apply(self, features: FeatureMatrix) -> NDArray[np.float32]:
+        """Return φ of every row [N, r]."""
+        return self.rows(features)[:]
 
-    def rows(self, features: FeatureMatrix, memory: int | None = None) -> MappedRows:
+    def rows(self, features: FeatureMatrix) -> MappedRows:
         """Return φ of every row, each made when it is asked for."""
-        return MappedRows(self, features, memory)
+        return MappedRows(self, features)
 
     def similarity(self, a: NDArray[np.floating], b: NDArray[np.floating]) -> NDArray[np.float64]:
         """Return k of each pair of rows of two matrices [n, D] -> [n]."""
@@ -147,12 +145,10 @@ class MappedRows:
     Attributes:
         mapping: φ.
         features: of the nodes [N, D].
-        memory: bytes that a block may take; None is 2¹⁴ rows at a time.
     """
 
     mapping: FittedKernelMap
     features: FeatureMatrix
-    memory: int | None = None
 
     ndim = 2
 
@@ -166,24 +162,21 @@ class MappedRows:
         part = self.features[place]
         values = part if isinstance(part, np.ndarray) else part.toarray()
         mapped = np.empty((len(values), self.shape[1]), np.float32)
-        for block in self._blocks(len(values)):
+        for block in _blocks(len(values)):
             rows = self.mapping.comparable(values[block].astype(np.float64))
             mapped[block] = _kernel(rows, self.mapping.landmarks) @ self.mapping.whitening
         return mapped
 
-    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
-        """Return φ W of every row [N, c] in single precision, without ever forming φ.
+    def unit_times(self, w: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return φ W [N, c], rows of φ scaled to length one, for a narrow W [r, c].
 
-        Args:
-            w: a narrow matrix [r, c].
-            unit: whether rows of φ are scaled to length one first.
+        In single precision, without ever forming φ.
         """
         through = (self.mapping.whitening @ w).astype(np.float32)  # Λ^(-1/2) Uᵀ goes to W's side
         product = np.empty((self.shape[0], through.shape[1]), np.float32)
-        for block in self._blocks(self.shape[0]):
+        for block in _blocks(self.shape[0]):
             product[block] = self._kernel(block) @ through
-            if unit:
-                product[block] /= self._lengths[block]
+            product[block] /= self._lengths[block]
         return product
 
     @cached_property
@@ -191,7 +184,7 @@ class MappedRows:
         """‖φ‖ of every row, one where it is zero [N, 1]."""
         whitening = self.mapping.whitening.astype(np.float32)
         lengths = np.empty((self.shape[0], 1), np.float32)
-        for block in self._blocks(self.shape[0]):
+        for block in _blocks(self.shape[0]):
             mapped = self._kernel(block) @ whitening
             lengths[block, 0] = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
         lengths[lengths == 0] = 1.0
@@ -203,13 +196,6 @@ class MappedRows:
         values = part if isinstance(part, np.ndarray) else part.toarray()
         rows = self.mapping.comparable(values.astype(np.float64)).astype(np.float32)
         return _kernel(rows, self.mapping.landmarks.astype(np.float32))
-
-    def _blocks(self, rows: int) -> list[slice]:
-        size = _BLOCK
-        if self.memory is not None:
-            fitting = self.memory // (_PAIR_BYTES * max(len(self.mapping.landmarks), 1))
-            size = min(max(fitting, _LEAST_BLOCK), _BLOCK)
-        return [slice(start, start + size) for start in range(0, rows, size)]
 
     def toarray(self) -> NDArray[np.float32]:
         """Return φ of every row [N, r]."""
@@ -232,3 +218,7 @@ def _kernel(x: NDArray[Real], z: NDArray[Real]) -> NDArray[Real]:
     squares = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * x @ z.T
     result: NDArray[Real] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
     return result
+
+
+def _blocks(rows: int) -> list[slice]:
+    return [slice(start, start + _BLOCK) for start in range(0, rows, _BLOCK)]

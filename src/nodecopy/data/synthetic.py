@@ -55,8 +55,6 @@ def planted_partition(
     >>> data = planted_partition(100, 4, mean_degree=6)
     >>> data
     NodeDataset('planted-partition', nodes=100, edges=300, features=500, classes=4)
-    >>> data.graph.homophily(data.labels)
-    0.8
     """
     if not 1 <= num_classes <= min(num_nodes, _VOCABULARY):
         raise DatasetError(

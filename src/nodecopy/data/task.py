@@ -33,8 +33,6 @@ class Task:
         train: the labelled nodes 𝓛.
         val: nodes whose labels may decide when to stop; empty where there are none.
         num_classes: K.
-        memory: bytes that what is computed at a time may take, members, folds and blocks of
-            features; None is what each of them takes by default.
         roles: what the positions of these nodes in the whole graph are described by [N, R], where
             this is a part of it (`nodecopy.classifiers.roles`).
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
@@ -47,7 +45,6 @@ class Task:
     train: NDArray[np.int64]
     val: NDArray[np.int64]
     num_classes: int
-    memory: int | None = None
     roles: NDArray[np.float32] | None = None
     kinds: tuple[int, ...] = ()
 
@@ -112,7 +109,7 @@ class Task:
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
         kinds = tuple(np.diff(np.searchsorted(nodes, np.cumsum([0, *self.kinds]))).tolist())
-        task = Task(graph, features, labels, train, val, self.num_classes, self.memory)
+        task = Task(graph, features, labels, train, val, self.num_classes)
         return replace(task, kinds=kinds)
 
     @property

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +26,7 @@ from nodecopy.calibration import (
 )
 from nodecopy.classifiers import Fitted
 from nodecopy.metrics import Scores, score_predictions
-from nodecopy.posterior import posterior_of
 
-if TYPE_CHECKING:
-    from nodecopy.estimator.classifier import Fit
-
-# Classes that a notebook names.
-_NAMED = 12
 # A class is worth a warning if its share of the labels differs from that of the predictions by
 # this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
 _DIFFERENCE, _CHANCE = 0.2, 0.01
@@ -183,25 +176,3 @@ def class_share_warnings(
         "of each class, for instance), or the model predicts it too often or too seldom. If you "
         "know the shares of the classes, give them (class_prior); else label some random nodes"
     ]
-
-
-def summary_html(fit: Fit) -> str:
-    """Return labels, classes and the estimated accuracy of a fit, as a table."""
-    state, p = fit.state, posterior_of(fit.state.model).probabilities[: fit.names.count]
-    classes = [str(label) for label in state.classes.tolist()]
-    rows = [("nodes", f"{len(p):,}")]
-    counts = [""] * len(classes)
-    if fit.nodes is not None:
-        numbers = fit.nodes.labels.numbers
-        of_class = np.bincount(numbers[numbers >= 0], minlength=len(classes)).tolist()
-        counts = [f" ({count:,})" for count in of_class]
-        rows.append(("known labels", f"{sum(of_class):,}"))
-    named = [name + count for name, count in zip(classes, counts, strict=True)][:_NAMED]
-    more = [f"and {len(classes) - _NAMED:,} more"] if len(classes) > _NAMED else []
-    rows.append((f"{len(classes):,} classes", ", ".join([*named, *more])))
-    if (validation := Validation.of(state.model)) is not None:
-        estimate = Assessment(validation, p, state.suggested).accuracy()
-        interval = f"95% interval {estimate.low:.0%} to {estimate.high:.0%}"
-        rows.append(("estimated accuracy", f"{estimate.accuracy:.0%} ({interval})"))
-    cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
-    return f"<table><tbody>{''.join(cells)}</tbody></table>"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,17 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
-from nodecopy.calibration.evidence import Leads
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.convert import GraphInput, networkx_columns, read_features
-from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import Encoder, KindEncoder
-from nodecopy.data.structural import ties_to
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.data.kinds import num_classified
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
-from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation, summary_html
-from nodecopy.estimator.explanation import Explanation, Names
+from nodecopy.estimator.another_graph import read_another
+from nodecopy.estimator.assessment import Assessment, SuspectLabel
+from nodecopy.estimator.explanation import Explanation
+from nodecopy.estimator.fit import Fit, classified
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
@@ -33,16 +28,14 @@ from nodecopy.estimator.method import (
     torch_defaults,
     with_class_prior,
 )
-from nodecopy.estimator.names import NodeNames, numbers_in_fit
-from nodecopy.estimator.nodes import LabelledNodes, renumbered
+from nodecopy.estimator.names import NodeNames
+from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.estimator.scaling import Normalise
 from nodecopy.executors import check_executor, opened
-from nodecopy.graph import Graph, RowGraph
-from nodecopy.posterior import Posterior, posterior_of, predicted_by
+from nodecopy.posterior import Posterior, predicted_by
 from nodecopy.progress import progress_bar
 from nodecopy.tables.ids import ids_from
-from nodecopy.typed import fits
 
 if TYPE_CHECKING:
     from nodecopy.report.page import Report
@@ -50,43 +43,6 @@ if TYPE_CHECKING:
 
 class _NotFittedError(NotFittedError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
     """Also scikit-learn's error of that name."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fit, the names of its nodes, and these, which a model from a file does not have."""
-
-    state: FittedState
-    names: NodeNames
-    nodes: LabelledNodes | None = None
-
-    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
-        """Return why some nodes have their class, given their numbers."""
-        naming = self.naming
-        with torch_defaults():
-            leads = self._leads.of(nodes)
-        return [naming.explanation(*each) for each in zip(nodes, leads, strict=True)]
-
-    @cached_property
-    def _leads(self) -> Leads:
-        """What explanations of all nodes share."""
-        assert self.nodes is not None  # who explains has asked for them
-        return Leads(self.state.model, self.nodes.graph, self.nodes.features)
-
-    @cached_property
-    def novelty(self) -> NDArray[np.float64]:
-        """The probability of every node to belong to none of the classes [n]."""
-        assert self.nodes is not None  # who asks has asked for them
-        return self.nodes.novelty(_posterior(self.state))
-
-    @property
-    def naming(self) -> Names:
-        """What nodes, columns and classes are called."""
-        state, names = self.state, self.names.names
-        hubs = None if state.hubs is None else state.hubs.tolist()
-        kinds = {} if self.nodes is None else self.nodes.graph.kinds
-        nodes = None if names is None else names.tolist()
-        return Names(nodes, state.encoder, state.columns, hubs, state.classes.tolist(), kinds)
 
 
 class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,9 +67,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal.
-        max_memory: bytes for what is computed at a time (members, folds, blocks of features),
-            beside the graph, its features and the result; None is a quarter of the memory that
-            this process may use. Predictions do not depend on it.
         executor: where the parts of a fit are computed, with the same result: None, in this
             process; "processes", in worker processes; the address of a Dask scheduler,
             "tcp://host:8786", or a Dask ``Client``, on its workers (docs/cluster.md). Not saved.
@@ -139,7 +92,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         normalise: Normalise = "auto",
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         progress: bool | None = None,
-        max_memory: int | None = None,
         executor: object = None,
     ) -> None:
         self.method = method
@@ -149,7 +101,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.normalise = normalise
         self.random_state = random_state
         self.progress = progress
-        self.max_memory = max_memory
         self.executor = executor
 
     def fit(
@@ -256,7 +207,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
         fit = self._fitted()
-        return fit.state.classes[_some(fit, nodes).probabilities.argmax(1)]
+        return fit.state.classes[fit.some(nodes).probabilities.argmax(1)]
 
     def predict_proba(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return class probabilities [n, K] of every node, or of some; columns as ``classes_``.
@@ -267,7 +218,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def uncertainty(self, nodes: ArrayLike | None = None) -> Posterior:
         """Return probabilities, their entropies, and where the uncertainty comes from."""
-        return _some(self._fitted(), nodes)
+        return self._fitted().some(nodes)
 
     def to_frame(self) -> Any:
         """Return the predictions of every node as a pandas DataFrame, by the name of the node.
@@ -278,28 +229,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held out), none_of_these (`novelty`; not in a model from a file), entropy, and ``p_…`` for
         every class.
         """
-        fit = self._fitted()
-        import pandas as pd
-
-        state, posterior = fit.state, _posterior(fit.state)
-        p, classes = posterior.probabilities, state.classes.tolist()
-        columns: dict[str, Any] = {}
-        if fit.nodes is not None:
-            columns["known"] = fit.nodes.labels.values()[: len(p)]
-        columns |= {"predicted": state.classes[p.argmax(1)], "confidence": p.max(1)}
-        if Validation.of(state.model) is not None:
-            sets = _assessment(state).sets.sets(p, 0.9)
-            ranked = np.argsort(-p, axis=1, kind="stable").tolist()
-            columns["set_90"] = [
-                tuple(classes[k] for k in order if held[k])
-                for order, held in zip(ranked, sets, strict=True)
-            ]
-        if fit.nodes is not None:
-            columns["none_of_these"] = fit.novelty
-        columns["entropy"] = posterior.entropy
-        columns |= {f"p_{value}": p[:, k] for k, value in enumerate(classes)}
-        index = fit.names.named(np.arange(len(p)))
-        return pd.DataFrame(columns, index=pd.Index(index, name="node"))
+        return self._fitted().frame()
 
     def predict_set(
         self, coverage: float = 0.9, nodes: ArrayLike | None = None
@@ -311,7 +241,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         is not: `nodecopy.calibration.sets`). The label of `predict` is in every set.
         """
         fit = self._fitted()
-        return _assessment(fit.state).sets.sets(_some(fit, nodes).probabilities, coverage)
+        return fit.assessment.sets.sets(fit.some(nodes).probabilities, coverage)
 
     def novelty(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the probability of every node, or of some, to belong to none of the classes.
@@ -330,21 +260,21 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It comes with an interval that holds the true share with probability ``level``. A warning
         tells where classes have other shares of the labels than of the predictions.
         """
-        state = self._fitted().state
+        assessment = self.assessment()
         if self.class_prior == "estimate":
-            for text in _assessment(state).share_warnings(state.classes):
+            for text in assessment.share_warnings(self.classes_):
                 warnings.warn(text, stacklevel=2)
-        return _assessment(state).accuracy(level)
+        return assessment.accuracy(level)
 
     def suspect_labels(self) -> list[SuspectLabel]:
         """Return the given labels that predictions made without them contradict.
 
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
         """
-        state, names = (fit := self._fitted()).state, fit.names
-        suspects, classes = _assessment(state).suspects(), state.classes
+        fit, classes = self._fitted(), self.classes_
+        suspects = fit.assessment.suspects()
         columns = (
-            names.named(suspects.nodes),
+            fit.names.named(suspects.nodes),
             classes[suspects.given],
             classes[suspects.suggested],
             suspects.probability,
@@ -356,7 +286,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         On another graph: ``clf.assessment().sets.sets(clf.posterior_on(graph, X).probabilities)``.
         """
-        return _assessment(self._fitted().state)
+        return self._fitted().assessment
 
     def posterior_on(
         self, graph: Any, X: Any = None, *, numbers: NDArray[np.int64] | None = None
@@ -374,12 +304,13 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of several kinds of nodes, the result is of the kind with classes; nodes without names are
         matched by their place among their kind.
         """
-        given, features, numbers = self._other(graph, X, numbers)
+        fit = self._fitted()
+        given, features, numbers = read_another(fit.state, fit.names, graph, X, numbers)
         with torch_defaults(), opened(self.executor) as executor:
-            at = Placement(memory=self.max_memory, executor=executor)
+            at = Placement(executor=executor)
             posterior = predicted_by(self.model_, given.graph, features, at)
         posterior = posterior if numbers is None else posterior.take(numbers)
-        return _classified(posterior, given.kinds)
+        return classified(posterior, given.kinds)
 
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
@@ -403,38 +334,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._nodes("explain")
         fit = self._fitted()
         return fit.explanations(fit.names.numbers([node]).tolist())[0]
-
-    def _other(
-        self, graph: Any, X: Any, numbers: NDArray[np.int64] | None
-    ) -> tuple[GraphInput, FeatureMatrix, NDArray[np.int64] | None]:
-        """Read another graph and its features as the model sees them, and each node's number."""
-        state, names = self._fitted().state, self._fitted().names
-        if has_kinds(graph, X):
-            own = state.encoder if isinstance(state.encoder, KindEncoder) else None
-            given, _ = read_kinds(graph, X, first=next(iter(state.kinds), None), encoder=own)
-        else:
-            given = read_features(graph, X, encoder=state.encoder)
-        if numbers is None:
-            numbers = numbers_in_fit(given, names, state.kinds)
-        columns = networkx_columns(graph, state.encoder) if X is None and state.encoder else None
-        features = given.features
-        if columns is not None and isinstance(state.encoder, ColumnEncoder):
-            features = state.encoder.apply(columns)
-        if features is None:
-            features = _structural(state, given.graph, numbers)
-        if features.shape[1] != state.num_features:
-            raise ModelError(
-                f"X has {features.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{state.num_features} features as input"
-            )
-        features = state.scaling.apply(given.graph, features)
-        if numbers is not None:
-            numbers = np.array(numbers, np.int64)
-            new, known = np.flatnonzero(numbers < 0), len(state.model.probabilities)
-            numbers[new] = known + np.arange(len(new))
-            moved, features = renumbered(given.graph, features, numbers, known + len(new))
-            given = given._replace(graph=moved)
-        return given, features, numbers
 
     def report(self, path: str | os.PathLike[str]) -> Report:
         """Write the page of the fit, as `nodecopy fit` does; a notebook shows what is returned.
@@ -466,10 +365,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier = cls(**arguments)
         except TypeError as error:
             raise FormatError(f"cannot read {path}: {error}") from error
-        count = len(_posterior(state).probabilities)
-        classifier.fit_ = Fit(
-            state, NodeNames(ids_from(state.names) if state.names else None, count)
-        )
+        count = num_classified(state.kinds, len(state.model.probabilities))
+        names = NodeNames(ids_from(state.names) if state.names else None, count)
+        classifier.fit_ = Fit(state, names)
         return classifier
 
     @property
@@ -488,22 +386,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().state.model
 
     @property
-    def encoder_(self) -> Encoder | None:
-        """How features were made of the columns of a table or DataFrame; None for a matrix."""
-        return self._fitted().state.encoder
-
-    @property
-    def names_(self) -> NDArray[Any]:
-        """What nodes are called, those of other kinds too: their names, or else their numbers."""
-        state, names = (fit := self._fitted()).state, fit.names
-        return names.named(np.arange(len(state.model.probabilities)))
-
-    @property
-    def kinds_(self) -> dict[str, int]:
-        """How many nodes of each kind were fitted to, that with classes first; {} for one kind."""
-        return self._fitted().state.kinds
-
-    @property
     def nodes_(self) -> LabelledNodes:
         """The nodes that the model was fitted to; a model from a file does not have them."""
         return self._nodes("nodes_")
@@ -511,7 +393,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def posterior_(self) -> Posterior:
         """Probabilities and uncertainty of every node, calibrated if the method is; read-only."""
-        return _posterior(self._fitted().state)
+        return self._fitted().posterior
 
     @property
     def held_out_(self) -> HeldOut | None:
@@ -519,20 +401,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held: HeldOut | None = getattr(self.model_, "held_out", None)
         return held if held is not None and len(held.nodes) else None
 
-    @property
-    def base_proba_(self) -> NDArray[np.floating]:
-        """Predictions of the base of the first Bayesian GCN [N, K]; their argmax is ĉ."""
-        return self._bayesian("base_probabilities")
-
-    @property
-    def graphs_(self) -> Sequence[RowGraph]:
-        """The graphs of its members, drawn on demand; empty for a model from a file."""
-        return self._bayesian("graphs")
-
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram, with a summary of the fit below it."""
         diagram: str = super()._repr_html_inner()
-        return diagram + summary_html(self.fit_) if hasattr(self, "fit_") else diagram
+        return diagram + self.fit_.html() if hasattr(self, "fit_") else diagram
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
         """Return what a notebook shows."""
@@ -559,13 +431,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check_arguments(self) -> NodeClassifier:
         """Return the method; refuse wrong arguments before anything is read."""
         check_executor(self.executor)
-        most = self.max_memory
-        if not (most is None or isinstance(most, np.integer) or fits(most, int)):
-            raise ModelError(f"max_memory must be an integer of bytes, or None; got {shown(most)}")
         return method_of(self.method, self.calibrate, self.folds)
 
     def _fit(self, nodes: LabelledNodes) -> Self:
-        method, task = self._check_arguments(), nodes.task(self.max_memory)
+        method, task = self._check_arguments(), nodes.task()
         method = with_class_prior(method, self.class_prior, nodes.labels.classes)
         with (
             torch_defaults(),
@@ -596,52 +465,6 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{asked} needs the graph, which a model from a file does not hold: call fit first"
             )
         return nodes
-
-    def _bayesian(self, attribute: str) -> Any:
-        """Return an attribute of the first Bayesian GCN among the components."""
-        for part in getattr(self.model_, "components", (self.model_,)):
-            if hasattr(part, attribute):
-                return getattr(part, attribute)
-        raise AttributeError(f"there are no {attribute}: the model has no Bayesian GCN")
-
-
-def _posterior(state: FittedState) -> Posterior:
-    """Return the posterior of every node that classes belong to, read-only."""
-    posterior = _classified(posterior_of(state.model), state.kinds)
-    for array in vars(posterior).values():
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return posterior
-
-
-def _some(fit: Fit, nodes: ArrayLike | None) -> Posterior:
-    """Return the posterior of nodes by name or number; of all where none are given."""
-    posterior = _posterior(fit.state)
-    return posterior if nodes is None else posterior.take(fit.names.numbers(nodes))
-
-
-def _classified(posterior: Posterior, kinds: Mapping[str, int]) -> Posterior:
-    """Return the posterior of the nodes that classes belong to: of the first kind, or all."""
-    return posterior.take(slice(next(iter(kinds.values())))) if kinds else posterior
-
-
-def _assessment(state: FittedState) -> Assessment:
-    validation = Validation.of(state.model)
-    if validation is None:
-        raise ModelError(
-            "this needs known labels that were held out, and none were: fit with "
-            "calibrate=True (--calibrate), and with two labels at least of some class"
-        )
-    return Assessment(validation, _posterior(state).probabilities, state.suggested)
-
-
-def _structural(state: FittedState, graph: Graph, numbers: NDArray[np.int64] | None) -> Any:
-    """Return `structural_features` of another graph, in the columns of the fit [N, D]."""
-    if state.hubs is None:
-        raise ModelError("X is missing: the model was fitted to features [N, D]")
-    numbers = np.arange(graph.num_nodes) if numbers is None else numbers
-    node_of = {int(number): node for node, number in enumerate(numbers)}
-    return ties_to(graph, np.array([node_of.get(hub, -1) for hub in state.hubs.tolist()]))
 
 
 def _seed(random_state: Any) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.data.convert import GraphInput, is_graph, to_matrix
-from nodecopy.data.kinds import num_classified, spans
+from nodecopy.data.kinds import num_classified
 from nodecopy.errors import ModelError, shown
 
 # Names that an unknown one is compared with, at most.
@@ -109,35 +109,6 @@ def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.
         wrong = picked.min() if picked.min() < 0 else picked.max()
         raise ModelError(f"{what} must be numbers from 0 to {num_nodes - 1}; got {wrong}")
     return picked.astype(np.int64)
-
-
-def numbers_in_fit(
-    given: GraphInput, fitted: NodeNames, kinds: Mapping[str, int]
-) -> NDArray[np.int64] | None:
-    """Return the number in the fit of each node, -1 for new ones; None where they are the same.
-
-    Nodes with names are matched by name, those of several kinds by their place among their kind.
-
-    Raises:
-        ModelError: the names of the fit are not known, and these are not its numbers.
-    """
-    names = NodeNames.of(given)
-    if names.names is not None:
-        if fitted.names is None:
-            raise ModelError(
-                "the nodes of this graph have names, and those of the fit are not known: give a "
-                "matrix or edge_index with the nodes in the order of the fit, new ones after them"
-            )
-        return fitted.places(names.names.tolist())
-    if not given.kinds:
-        return None
-    numbers = np.full(given.graph.num_nodes, -1, np.int64)
-    earlier = spans(kinds)
-    for kind, here in spans(given.kinds).items():
-        there = earlier.get(kind, slice(0, 0))
-        shared = min(here.stop - here.start, there.stop - there.start)
-        numbers[here.start : here.start + shared] = np.arange(there.start, there.start + shared)
-    return numbers
 
 
 def _integers(values: Iterable[Any]) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
@@ -24,7 +23,7 @@ from nodecopy.data.convert import (
 from nodecopy.data.dataset import stored_by_density
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import Encoder, num_classified, renumbered_graph
+from nodecopy.data.kinds import Encoder, num_classified
 from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.data.structural import NO_FEATURES, structural_features
 from nodecopy.data.task import FeatureMatrix, Task
@@ -107,11 +106,13 @@ class LabelledNodes:
                 X = X[[name for name in X.columns if str(name) not in same]]
                 given = read_features(graph, X, given.graph.num_nodes)
         hubs = None
+        bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
         if given.features is None:
             given = _with_attributes(graph, given, labels)
         features = given.features
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
+        if features is None or bare:
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)
@@ -129,13 +130,13 @@ class LabelledNodes:
         )
         return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
 
-    def task(self, memory: int | None) -> Task:
-        """Return what a method learns from; ``memory`` bounds what is computed at a time."""
+    def task(self) -> Task:
+        """Return what a method learns from."""
         numbers, classes = self.labels
         train = np.setdiff1d(np.flatnonzero(numbers >= 0), self.held)
         k = len(classes)
         task = Task.of(self.graph, self.features, numbers, train, self.held, num_classes=k)
-        return replace(task, memory=memory, kinds=tuple(self.kinds.values()))
+        return replace(task, kinds=tuple(self.kinds.values()))
 
     def with_labels(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> LabelledNodes:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
@@ -212,19 +213,6 @@ class LabelledNodes:
         allowed = np.ones(self.names.count, bool)
         allowed[self.names.numbers(excluded, "exclude")] = False
         return allowed
-
-
-def renumbered(
-    graph: Graph, features: FeatureMatrix, numbers: NDArray[np.int64], size: int
-) -> tuple[Graph, FeatureMatrix]:
-    """Return a graph of ``size`` nodes in which node i has the number ``numbers[i]``.
-
-    Nodes with no number here have no edge, and features of zero.
-    """
-    rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
-    moved = sp.csr_array(rows, shape=(size, len(numbers))) @ features
-    moved = moved if isinstance(features, np.ndarray) else sp.csr_array(moved)
-    return renumbered_graph(graph, numbers, size), moved
 
 
 def _kind_to_label(graph: Any, X: Any) -> str | None:

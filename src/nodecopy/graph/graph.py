@@ -34,8 +34,6 @@ from nodecopy.graph.arrays import (
 )
 
 Duplicates = Literal["merge", "sum"]
-Combine = Literal["union", "sum"]
-_MERGE = {"merge": np.maximum, "union": np.maximum, "sum": np.add}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +132,7 @@ class Graph:
             return cls._either_way(num_nodes, source, target)
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
-        merge = _MERGE[duplicates]
+        merge = np.add if duplicates == "sum" else np.maximum
         return cls._merged(num_nodes, source, target, values, merge, directed=directed)
 
     @classmethod
@@ -269,17 +267,6 @@ class Graph:
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.asarray(self._keys[place] == keys)
 
-    def homophily(self, labels: ArrayLike) -> float:
-        """Return the share of edges that join equal labels, one label per node [N].
-
-        Edges with a label < 0 (unknown) are left out; NaN when no edge is left.
-        """
-        y = np.asarray(labels)
-        source, target = self.edges().T
-        known = (y[source] >= 0) & (y[target] >= 0)
-        same = y[source[known]] == y[target[known]]
-        return float(same.mean()) if len(same) else float("nan")
-
     def to_scipy(self) -> sp.csr_array:
         """Return the adjacency matrix as a SciPy CSR array [N, N]; ones where it has no weights."""
         data = np.ones(len(self.indices)) if self.weights is None else self.weights
@@ -341,8 +328,7 @@ class Graph:
         ends = receiver[other], indices[other]
         if weights is None:
             return Graph._either_way(self.num_nodes, *ends)
-        merge = _MERGE["union"]
-        return Graph._merged(self.num_nodes, *ends, weights[other], merge, directed=False)
+        return Graph._merged(self.num_nodes, *ends, weights[other], np.maximum, directed=False)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""
@@ -352,21 +338,17 @@ class Graph:
         weights = None if self.weights is None else flipped.data
         return Graph.trusted(flipped.indptr, flipped.indices, weights, directed=True)
 
-    def symmetrise(self, combine: Combine = "union") -> Graph:
+    def symmetrise(self) -> Graph:
         """Return the undirected graph with an edge wherever either direction has one.
 
-        "union" gives an edge present in both directions the larger weight (none without weights);
-        "sum" gives A + Aᵀ, always weighted: edges of one direction weigh 1, of both 2.
+        An edge present in both directions has the larger weight.
         """
-        if combine == "union" and not self.directed:
+        if not self.directed:
             return self
-        if combine == "union" and self.weights is None:
+        if self.weights is None:
             return Graph._either_way(self.num_nodes, self._narrow_rows(), self.indices)
-        source, target = self.row_of_entry(), self.indices
-        values = np.ones(len(target)) if self.weights is None else self.weights
-        # Not by `from_edges`: a sum may be larger than what is accepted of a single weight.
-        merge = _MERGE[combine]
-        return Graph._merged(self.num_nodes, source, target, values, merge, directed=False)
+        ends = self.row_of_entry(), self.indices
+        return Graph._merged(self.num_nodes, *ends, self.weights, np.maximum, directed=False)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""

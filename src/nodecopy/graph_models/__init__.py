@@ -4,14 +4,13 @@ Besides, ``reliability``: how much each observed edge is to count.
 """
 
 from nodecopy.graph_models.base import (
-    DonorPosterior,
     GraphModel,
     GraphPosterior,
     RefreshableGraphPosterior,
     SampledGraphs,
 )
 from nodecopy.graph_models.copying import CopiedGraph, CopyingPosterior, NodeCopying
-from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior
+from nodecopy.graph_models.mmsbm import MMSBM
 from nodecopy.graph_models.observed import ObservedGraph
 from nodecopy.graph_models.reliability import EdgeReliability, FittedReliability
 
@@ -19,12 +18,10 @@ __all__ = [
     "MMSBM",
     "CopiedGraph",
     "CopyingPosterior",
-    "DonorPosterior",
     "EdgeReliability",
     "FittedReliability",
     "GraphModel",
     "GraphPosterior",
-    "MMSBMPosterior",
     "NodeCopying",
     "ObservedGraph",
     "RefreshableGraphPosterior",

@@ -34,20 +34,6 @@ class RefreshableGraphPosterior(GraphPosterior, Protocol):
 
 
 @runtime_checkable
-class DonorPosterior(GraphPosterior, Protocol):
-    """A posterior in which every node receives the neighbours of its donor ζ_j."""
-
-    @property
-    def epsilon(self) -> float:
-        """ε, the probability that a node keeps its own neighbours."""
-        ...
-
-    def zeta(self, seed: int, v: int) -> NDArray[np.int64]:
-        """Draw ζ_v [N]."""
-        ...
-
-
-@runtime_checkable
 class GraphModel(Protocol):
     """A random graph model: a value that holds settings only."""
 

@@ -29,7 +29,7 @@ from nodecopy.data.kernel_map import FittedKernelMap
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import ModelError
 from nodecopy.graph import Graph
-from nodecopy.nn.features import column_weights, inverse_document_frequency
+from nodecopy.nn.features import inverse_document_frequency, weighted_columns
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Settings
@@ -73,7 +73,7 @@ class EdgeReliability(Settings):
             return FittedReliability(np.zeros(3), 1.0, rarity, kernel)
         chosen = np.sort(rng.permutation(entries)[: self.pairs])
         similarity = similarity_of(features, rarity, kernel)
-        edges = _evidence(similarity(_ends(graph, chosen)))
+        edges = _evidence(similarity(entry_ends(graph, chosen)))
         random = _evidence(similarity(random_pairs(graph.num_nodes, self.pairs, rng)))
         coefficients = log_density_ratio(edges, random)
         mean = float(_reliability(edges, coefficients).mean())
@@ -108,7 +108,7 @@ class FittedReliability:
         reliability = np.empty(len(graph.indices))
         for start in range(0, len(reliability), _BLOCK):
             entries = np.arange(start, min(start + _BLOCK, len(reliability)))
-            evidence = _evidence(similarity(np.sort(_ends(graph, entries), axis=1)))
+            evidence = _evidence(similarity(np.sort(entry_ends(graph, entries), axis=1)))
             reliability[entries] = _reliability(evidence, self.coefficients)
         return graph.reweighted((1.0 + reliability / self.mean) / 2)
 
@@ -128,13 +128,7 @@ def similarity_of(
         return lambda pairs: kernel.similarity(x[pairs[:, 0]], x[pairs[:, 1]])
     if rarity is None or isinstance(features, np.ndarray):
         return lambda pairs: _cosine(x[pairs[:, 0]], x[pairs[:, 1]])
-
-    def rows(nodes: NDArray[np.int64]) -> sp.csr_array[np.float32]:
-        part = x[nodes]
-        data = part.data * column_weights(rarity, part)
-        return sp.csr_array((data, part.indices, part.indptr), shape=part.shape)
-
-    return lambda pairs: _cosine(rows(pairs[:, 0]), rows(pairs[:, 1]))
+    return lambda pairs: _cosine(*(weighted_columns(x[nodes], rarity) for nodes in pairs.T))
 
 
 def random_pairs(nodes: int, count: int, rng: np.random.Generator) -> Pairs:
@@ -179,7 +173,7 @@ def _evidence(similarity: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([similarity, similarity > 0], axis=1).astype(np.float64)
 
 
-def _ends(graph: Graph, entries: NDArray[np.int64]) -> Pairs:
+def entry_ends(graph: Graph, entries: NDArray[np.int64]) -> Pairs:
     """Return the two ends of stored entries [n, 2]."""
     source = np.searchsorted(graph.indptr, entries, side="right") - 1
     return np.stack([source, graph.indices[entries].astype(np.int64)], axis=1)

@@ -104,7 +104,7 @@ class Diffusion(Settings):
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(features, device, unit=True)
+            x = Features(features, device)
         by_graph = _Shared(self, x, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)

@@ -81,7 +81,7 @@ class Surroundings:
     @cached_property
     def x(self) -> Features:
         """X with rows of length one."""
-        return Features(self.features, torch.device("cpu"), unit=True)
+        return Features(self.features, torch.device("cpu"))
 
     def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
         """Return what each column of a node adds, given weights of the columns [D]."""

@@ -20,27 +20,21 @@ from nodecopy.nn.propagation import SparseOperator
 
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
-# Dense features of more rows than this are read in blocks of rows. A block that is kept takes so
-# many bytes per number while it is computed and scaled.
-_WHOLE_ROWS, _BLOCK_ROWS, _KEPT_BYTES = 2**16, 2**14, 12
+# Dense features of more rows than this are read in blocks of rows.
+_WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
 
 
 @runtime_checkable
 class ComputedRows(Protocol):
     """Features that are computed a block of rows at a time, such as those of a kernel map."""
 
-    @property
-    def memory(self) -> int | None:
-        """Bytes that a block may take."""
-        ...
-
-    def times(self, w: NDArray[np.floating], *, unit: bool) -> NDArray[np.float32]:
-        """Return X W [N, K] without ever forming X; ``unit`` scales rows to length one first."""
+    def unit_times(self, w: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return X W [N, K], rows of X scaled to length one, without ever forming X."""
         ...
 
 
 class Features:
-    """X, sparse or dense, and its products with narrow matrices.
+    """X, sparse or dense, with rows of length one, and its products with narrow matrices.
 
     Blocks of many dense rows are scaled or computed (`ComputedRows`) on demand, so that no second X
     is ever held.
@@ -48,27 +42,22 @@ class Features:
     Args:
         features: X.
         device: where the products run.
-        unit: whether rows are scaled to length one.
     """
 
-    def __init__(
-        self, features: FeatureMatrix, device: torch.device, *, unit: bool = False
-    ) -> None:
+    def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
         self.num_columns = int(features.shape[1])
-        self._features, self._unit, self._device = features, unit, device
+        self._features, self._device = features, device
         self._sparse: SparseOperator | None = None
         self._computed: ComputedRows | None = None
         self._kept: Tensor | None = None
         if sp.issparse(features):
-            x: Any = unit_rows(features) if unit else features
+            x: Any = unit_rows(features)
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
             return
         rows = max(features.shape[0], 1)
         self._whole = rows <= _WHOLE_ROWS
         if isinstance(features, ComputedRows):
-            most = features.memory
-            self._whole &= most is None or _KEPT_BYTES * rows * self.num_columns <= most
             self._computed = None if self._whole else features
         size = rows if self._whole else _BLOCK_ROWS
         self._blocks = [slice(start, start + size) for start in range(0, rows, size)]
@@ -83,7 +72,7 @@ class Features:
         if self._sparse is not None:
             return self._sparse.matmul(w.contiguous())
         if self._computed is not None:
-            product = self._computed.times(w.cpu().numpy(), unit=self._unit)
+            product = self._computed.unit_times(w.cpu().numpy())
             return torch.as_tensor(product, device=self._device)
         products = [self._rows(block) @ w for block in self._blocks]
         return products[0] if len(products) == 1 else torch.cat(products)
@@ -110,7 +99,7 @@ class Features:
         if self._kept is not None:
             return self._kept
         rows = np.asarray(self._features[block], np.float32)
-        dense = torch.as_tensor(unit_rows(rows) if self._unit else rows, device=self._device)
+        dense = torch.as_tensor(unit_rows(rows), device=self._device)
         self._kept = dense if self._whole else None
         return dense
 
@@ -140,14 +129,14 @@ def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np
     return rarity
 
 
-def column_weights(
-    rarity: NDArray[np.float32], features: sp.csr_array[np.float32]
-) -> NDArray[np.float32]:
-    """Return the weight of the column of each stored entry [nnz]."""
-    if rarity.shape != (features.shape[1],):
-        raise ModelError(f"{features.shape[1]} columns need a weight each; got {rarity.shape}")
-    weights: NDArray[np.float32] = rarity[features.indices]
-    return weights
+def weighted_columns(
+    features: sp.csr_array[np.float32], weights: NDArray[np.float32]
+) -> sp.csr_array[np.float32]:
+    """Return sparse features with each column multiplied by its weight [N, D]."""
+    if weights.shape != (features.shape[1],):
+        raise ModelError(f"{features.shape[1]} columns need a weight each; got {weights.shape}")
+    data = features.data * weights[features.indices]
+    return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
 
 
 def unit_rows(features: FeatureMatrix) -> FeatureMatrix:

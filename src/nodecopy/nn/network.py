@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -44,12 +44,6 @@ class Computing:
     device: str = "cpu"
     memory: int | None = None
     prune: bool = True
-
-    def within(self, memory: int | None) -> Computing:
-        """Return the same within a bound on memory, if that is the smaller one."""
-        if memory is None or (self.memory is not None and self.memory <= memory):
-            return self
-        return replace(self, memory=memory)
 
 
 class Reading(NamedTuple):

@@ -145,9 +145,8 @@ class BayesianGCN(Settings):
         samples: WeightSamples,
     ) -> FittedBayesianGCN:
         computing = self.weight_posterior().computing
-        bounded = computing.within(task.memory)
         on = task.graph if self.predict_on == "observed" else graphs
-        draws = samples.predictions(on, task.features, computing=bounded)
+        draws = samples.predictions(on, task.features, computing=computing)
         posterior = average(draws, samples.num_draws)  # eq. 7
         return FittedBayesianGCN(base, samples, posterior, computing, graphs)
 
@@ -196,8 +195,7 @@ class FittedBayesianGCN:
     ) -> Posterior:
         """Apply the fitted members to any graph with the same features, or each to its own."""
         samples = self.samples.placed(at.nodes, features.shape[0])
-        computing = self.computing.within(at.memory)
-        draws = samples.predictions(graph, features, computing=computing)
+        draws = samples.predictions(graph, features, computing=self.computing)
         return average(draws, samples.num_draws)
 
     def predict_proba(

@@ -98,7 +98,6 @@ def _table(classifier: NodeCopyClassifier) -> TableDataset:
     return TableDataset(
         dataset,
         np.array([str(name) for name in names], object),
-        () if nodes.encoder is None else nodes.encoder.feature_names,
         () if nodes.hubs is None else (NO_FEATURES,),
         encoder=nodes.encoder,
         kinds=dict(nodes.kinds),

@@ -1,20 +1,18 @@
-"""What `nodecopy fit` and `nodecopy evaluate` print, and how much each kind of edges tells."""
+"""What `nodecopy fit` prints, and how much each kind of edges tells."""
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration import EstimatedAccuracy
 from nodecopy.errors import counted, shortened
 from nodecopy.graph import Graph
+from nodecopy.metrics import score_predictions
 from nodecopy.posterior.averaging import entropy
 from nodecopy.run import LabelledGraph
-from nodecopy.run.evaluation import Evaluation
-from nodecopy.run.fit import SUSPECTS
+from nodecopy.run.fit import SUSPECTS, built_in
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
 from nodecopy.tables.inspection import aligned, listed_sentences, printable
 
@@ -109,56 +107,29 @@ def _told(graph: Graph, classes: NDArray[np.int64]) -> tuple[float, float, float
     return share, float(np.trace(joint)), float(rows @ columns)
 
 
-def estimate_line(estimate: EstimatedAccuracy, truth: Evaluation) -> str:
-    """Return the estimated accuracy beside the true one, and what to make of the difference."""
-    true = truth.accuracy
-    held = "holds" if estimate.low <= true <= estimate.high else "does not hold"
-    points = 100 * abs(estimate.accuracy - true)
-    return (
-        f"estimated accuracy {estimate.accuracy:.0%}, true accuracy {true:.1%} on "
-        f"{counted(truth.nodes, 'test node')}: {points:.0f} points apart with "
-        f"{counted(estimate.num_labels, 'label')}. The interval, {estimate.low:.0%} to "
-        f"{estimate.high:.0%}, {held} the truth, as it should for 95 of 100 draws of the labels; "
-        "more labels make it narrower."
-    )
-
-
-def evaluation_lines(result: Evaluation) -> list[str]:
-    """Return scores, then how each class fared."""
-    scores, sets = result.scores, result.sets
-    rows = [
-        ("nodes", f"{result.nodes:,}{_left_out(result)}"),
-        ("accuracy", f"{result.accuracy:.1%}"),
-        ("confidence", f"{result.confidence:.1%} on average, {_gap(result)}"),
-    ]
+def truth_lines(result: LabelledGraph) -> list[str]:
+    """Return the true accuracy on the test nodes of a built-in dataset beside the estimated one."""
+    dataset, split = built_in(result.settings)
+    truth, p = dataset.labels[split.test], result.posterior.probabilities[split.test]
+    scores, estimate, sets = score_predictions(p, truth), result.accuracy, result.sets
+    lines = [f"true accuracy {scores.accuracy:.1%} on {counted(len(truth), 'test node')}"]
+    if estimate is not None:
+        held = "holds" if estimate.low <= scores.accuracy <= estimate.high else "does not hold"
+        points = 100 * abs(estimate.accuracy - scores.accuracy)
+        lines = [
+            f"estimated accuracy {estimate.accuracy:.0%}, {lines[0]}: {points:.0f} points apart "
+            f"with {counted(estimate.num_labels, 'label')}. The interval, {estimate.low:.0%} to "
+            f"{estimate.high:.0%}, {held} the truth, as it should for 95 of 100 draws of the "
+            "labels; more labels make it narrower."
+        ]
+    confidence = f"mean confidence {p.max(1).mean():.1%}, NLL {scores.nll:.3f}"
+    lines.append(f"on these nodes: {confidence}, ECE {scores.ece_width:.1%}")
     if sets is not None:
-        held = f"hold the label of {sets.coverage:.1%} of the nodes"
-        name = f"{100 * sets.asked:.10g}% sets"
-        rows.append((name, f"{held}; {sets.size:.2f} classes on average"))
-    rows += [
-        ("NLL", f"{scores.nll:.3f}"),
-        ("Brier", f"{scores.brier:.3f}"),
-        ("ECE", f"{scores.ece_width:.1%}"),
-        ("error AUROC", "none" if isnan(scores.error_auroc) else f"{scores.error_auroc:.3f}"),
-    ]
-    width = max(len("class"), *(len(printable(score.name)) for score in result.classes))
-    lines = [
-        *aligned(rows),
-        "",
-        f"{'class':<{width}}  {'true':>7}  {'recall':>7}  {'precision':>9}",
-    ]
-    for score in result.classes:
-        recall, precision = _share(score.right, score.true), _share(score.right, score.predicted)
-        name = printable(score.name)
-        lines.append(f"{name:<{width}}  {score.true:>7,}  {recall:>7}  {precision:>9}")
+        share = sets[split.test, truth].mean()
+        lines[-1] += (
+            f"; {share:.1%} of their {100 * result.settings.coverage:.10g}% sets hold the class"
+        )
     return lines
-
-
-def _gap(result: Evaluation) -> str:
-    """Say how far mean confidence is from accuracy, both over classes that the model knows."""
-    points = 100 * (result.confidence - result.scores.accuracy)
-    of = " on classes that the model knows" if result.foreign else ""
-    return f"{abs(points):.1f} points {'above' if points > 0 else 'below'} the accuracy{of}"
 
 
 def _edges(result: LabelledGraph) -> str:
@@ -188,21 +159,3 @@ def _labels(result: LabelledGraph) -> str:
         return "no known label is contradicted"
     known = "label is" if count == 1 else "labels are"
     return f"{count:,} known {known} contradicted, {result.probably_wrong:,} of them probably wrong"
-
-
-def _left_out(result: Evaluation) -> str:
-    text = ""
-    if result.known:
-        text += f"; {result.known:,} more were known to the model and do not count"
-    if result.foreign:
-        names = ", ".join(map(printable, result.foreign_classes[:_SHOWN]))
-        more = ", …" if len(result.foreign_classes) > _SHOWN else ""
-        text += (
-            f"; {result.foreign:,} of classes that the model does not know ({names}{more}): "
-            "counted as errors, and left out of NLL, Brier, ECE and AUROC"
-        )
-    return text
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "none"

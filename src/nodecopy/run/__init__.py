@@ -1,7 +1,7 @@
 """A run: from a graph to labels, how far to trust them, and what to label next; and its folder.
 
 Reading order: ``settings`` (what is asked for), ``fit`` (the whole job and what it gives), with its
-parts ``evaluation`` and ``suspects``; then ``folder`` (the files of a run), ``predictions`` and
+parts ``baselines`` and ``suspects``; then ``folder`` (the files of a run), ``predictions`` and
 ``model_folder`` (what is in them).
 """
 

@@ -19,7 +19,7 @@ from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
 from nodecopy.executors import opened
 from nodecopy.posterior import Posterior
-from nodecopy.run.evaluation import Baseline, baselines_on
+from nodecopy.run.baselines import Baseline, baselines_on
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
 from nodecopy.run.suspects import SuspectEdges, suspect_edges
@@ -181,7 +181,7 @@ def label_table(
     classifier = settings.classifier(progress, executor)
     fitted = classifier.fit(table, suggested=table.ids[table.suggested])
     # These settings belong to this fit, not to the model, which may be saved.
-    fitted.set_params(progress=None, max_memory=None, executor=None)
+    fitted.set_params(progress=None, executor=None)
     return analyse_fit(settings, table, fitted)
 
 
@@ -222,15 +222,8 @@ def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
     )
 
 
-def true_labels(settings: FitSettings) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-    """Return the test nodes of a built-in dataset, and the names of their true classes [n]."""
-    dataset, split = built_in(settings)
-    names = np.array(dataset.class_names, object)
-    return split.test, names[dataset.labels[split.test]]
-
-
 def _built_in_table(settings: FitSettings) -> TableDataset:
-    """Return a built-in dataset as if it had been read; ids and feature names are numbers.
+    """Return a built-in dataset as if it had been read; ids are numbers.
 
     Known are the labels in files, or else those of the training nodes.
     """
@@ -244,7 +237,6 @@ def _built_in_table(settings: FitSettings) -> TableDataset:
     table = TableDataset(
         dataset.with_labels(known, dataset.class_names),
         np.arange(dataset.num_nodes),
-        tuple(map(str, range(dataset.num_features))),
         (note,),
     )
     if settings.labels is None:

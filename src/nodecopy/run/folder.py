@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +12,18 @@ from numpy.typing import NDArray
 from nodecopy.errors import RunError
 from nodecopy.files import check_target, replacing_folder, write_whole
 from nodecopy.graph.shared import shared_neighbours
-from nodecopy.run.fit import LabelledGraph, true_labels
+from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED, Columns, write_table
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
 PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
-NEXT_LABELS, TRUTH, SUMMARY = "next_labels.csv", "truth.csv", "summary.json"
+NEXT_LABELS = "next_labels.csv"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
 WRITTEN = {
     *(CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET),
-    *(NEXT_LABELS, TRUTH, SUSPECT_EDGES, SUSPECT_LABELS, SUMMARY),
+    *(NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS),
 }
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
@@ -64,47 +61,13 @@ def write_folder(
             write_table(result.predictions.blocks(), new / PREDICTIONS, new / PARQUET)
             for name, columns in _tables(result).items():
                 write_table([columns], new / name)
-            texts = {
-                SUMMARY: json.dumps(_figures(result), indent=2, allow_nan=False) + "\n",
-                CONFIG: write_settings(result.settings, folder),
-                REPORT: page,
-            }
-            for name, text in texts.items():
+            settings = write_settings(result.settings, folder)
+            for name, text in ((CONFIG, settings), (REPORT, page)):
                 (new / name).write_text(text, encoding="utf-8", newline="")
             (new / MODEL).mkdir()
             ModelFolder.of(result).save(new / MODEL)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
-
-
-def _figures(result: LabelledGraph) -> dict[str, Any]:
-    """Return counts, the estimated accuracy, and how large sets are, of nodes without a label.
-
-    What takes held-out labels is None where there are none.
-    """
-    labels, suspects, sizes = result.labels, result.suspect_labels, result.set_sizes
-    confidence = result.posterior.probabilities.max(1)[result.without_label]
-    values: dict[str, Any] = {
-        "nodes": len(labels),
-        **({"node_kinds": result.table.kinds} if result.table.kinds else {}),
-        "known_labels": int(np.count_nonzero(labels >= 0)),
-        "classes": len(result.class_names),
-        "mean_confidence": round(float(confidence.mean()), 6),
-        **dict.fromkeys(("held_out_labels", "estimated_accuracy", "sets", "suspect_labels")),
-        "suspect_edges": len(result.suspect_edges.nodes),
-    }
-    if result.validation is None or result.accuracy is None or sizes is None or suspects is None:
-        return values
-    right = {"nodecopy": result.validation.right}
-    right |= {baseline.name: baseline.right for baseline in result.baselines}
-    accuracy = {name: round(float(hits.mean()), 6) for name, hits in right.items()}
-    mean_size, wrong = round(float(sizes.mean()), 6), result.probably_wrong
-    return values | {
-        "held_out_labels": {"labels": len(result.validation.nodes), "accuracy": accuracy},
-        "estimated_accuracy": asdict(result.accuracy),
-        "sets": {"coverage": result.settings.coverage, "mean_size": mean_size},
-        "suspect_labels": {"contradicted": len(suspects.nodes), "probably_wrong": wrong},
-    }
 
 
 def _tables(result: LabelledGraph) -> dict[str, Columns]:
@@ -117,9 +80,6 @@ def _tables(result: LabelledGraph) -> dict[str, Columns]:
             "suggested": _names(result)[suspects.suggested],
             "probability": suspects.probability,
         }
-    if result.settings.dataset is not None:
-        nodes, names = true_labels(result.settings)
-        tables[TRUTH] = {ID: nodes, "label": names}
     return tables
 
 

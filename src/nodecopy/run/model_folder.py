@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.structural import NO_FEATURES, ties_to
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.data.structural import NO_FEATURES
 from nodecopy.errors import DatasetError, FormatError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
@@ -33,14 +32,10 @@ class FittedTables:
 
     Attributes:
         labels: numbers of the known classes, -1 where there was none [N].
-        structural: whether there were no features, so that links to some nodes took their place.
-        feature_names: of the columns, in order [D]; ids of these nodes.
         reading: how the files were read: options of `read_tables` that were given.
     """
 
     labels: NDArray[np.int64]
-    structural: bool
-    feature_names: tuple[str, ...]
     reading: dict[str, Any]
 
 
@@ -54,13 +49,7 @@ class ModelFolder:
     @classmethod
     def of(cls, result: LabelledGraph) -> ModelFolder:
         """Return what is to be kept of a fit to tables."""
-        table = result.table
-        tables = FittedTables(
-            table.dataset.labels,
-            NO_FEATURES in table.notes,
-            tuple(table.feature_names),
-            _given(result.settings),
-        )
+        tables = FittedTables(result.table.dataset.labels, _given(result.settings))
         return cls(result.classifier, tables)
 
     def save(self, folder: Path) -> None:
@@ -73,8 +62,7 @@ class ModelFolder:
         """Read a folder that `save` wrote."""
         classifier = NodeCopyClassifier.load(path)
         tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
-        fitted = len(classifier.model_.probabilities), classifier.n_features_in_
-        if fitted != (len(tables.labels), len(tables.feature_names)):
+        if len(classifier.model_.probabilities) != len(tables.labels):
             raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
         return cls(classifier, tables)
 
@@ -87,7 +75,7 @@ class ModelFolder:
         features that are not there are zero. The labels returned are those that the model was
         fitted to. A note says how many nodes are new.
         """
-        fitted = self.tables
+        fitted, fit = self.tables, self.classifier.fit_
         if settings.edges is None:
             raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
         reading = fitted.reading | _given(settings)
@@ -96,31 +84,31 @@ class ModelFolder:
         table = read_tables(
             settings.edges,
             nodes=settings.nodes,
-            encoder=self.classifier.encoder_,
-            kinds=tuple(self.classifier.kinds_),
+            encoder=fit.state.encoder,
+            kinds=tuple(fit.state.kinds),
             **reading,
         )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
-        if described == fitted.structural:
+        if described != (fit.state.hubs is None):
             way, got = ("without", "got") if described else ("to", "missing:")
             raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
-        places = places_in(table.ids, self.classifier.names_)
+        places = places_in(table.ids, fit.names.named(np.arange(len(fitted.labels))))
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
-        names = fitted.feature_names
-        if described and names != table.feature_names:
+        if not described and new == len(places):
             raise DatasetError(
-                "the columns are not those of the built-in dataset that the model was fitted to"
+                "none of the nodes that the model knows is in this graph; without features it can "
+                "only be applied to the graph it was fitted to, grown or changed"
             )
         dataset = replace(
             table.dataset,
-            features=table.dataset.features if described else self._ties(table),
             labels=np.where(places < 0, -1, fitted.labels[places]),
             class_names=tuple(str(value) for value in self.classifier.classes_),
         )
-        named = replace(table, dataset=dataset, feature_names=names, notes=tuple(notes))
-        posterior = self.classifier.posterior_on(dataset.graph, dataset.features, numbers=places)
-        return named, posterior.take(slice(named.num_classified))
+        X = dataset.features if described else None
+        posterior = self.classifier.posterior_on(dataset.graph, X, numbers=places)
+        labelled = replace(table, dataset=dataset, notes=tuple(notes))
+        return labelled, posterior.take(slice(table.num_classified))
 
     def predictions(
         self, table: TableDataset, posterior: Posterior, coverage: float | None = None
@@ -137,16 +125,6 @@ class ModelFolder:
         asked = FitSettings.coverage if coverage is None else coverage
         sets = self.classifier.assessment().sets.sets(posterior.probabilities, asked)
         return Predictions.of(table, posterior, sets, asked)
-
-    def _ties(self, table: TableDataset) -> FeatureMatrix:
-        """Return the links to the nodes whose links described nodes in the fit."""
-        hubs = places_in(np.array(self.tables.feature_names, object), table.ids)
-        if np.all(hubs < 0):
-            raise DatasetError(
-                "none of the nodes that the model knows is in this graph; without features it can "
-                "only be applied to the graph it was fitted to, grown or changed"
-            )
-        return ties_to(table.dataset.graph, hubs)
 
 
 def _given(settings: FitSettings) -> dict[str, Any]:

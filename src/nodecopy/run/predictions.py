@@ -6,7 +6,6 @@ the order of their probability. A ``|`` or ``\`` within a name has a ``\`` in fr
 
 from __future__ import annotations
 
-import csv
 import glob
 import os
 import re
@@ -19,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import FormatError, InputError, RunError
-from nodecopy.files import regular_file, replacing
+from nodecopy.errors import InputError, RunError
+from nodecopy.files import replacing
 from nodecopy.machine import usable_memory
 from nodecopy.posterior import Posterior
 from nodecopy.tables import TableDataset
@@ -33,8 +32,6 @@ _DECIMALS = 6
 # Bytes that DuckDB may use before it writes rows to temporary files.
 _MEMORY = 2**30
 _FORMATS = (".csv", ".parquet")
-_ROUNDING = 0.01
-_SET_NAME = re.compile(r"(?:[^\\|]|\\.)+", re.S)
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -46,23 +43,21 @@ class Predictions:
     Attributes:
         ids: of the nodes [N].
         class_names: [K].
-        probabilities: [N, K].
+        posterior: probabilities [N, K] and uncertainty of the nodes.
         known: the labels that the model was given, as numbers of classes, -1 for none [N].
         sets: which classes the prediction set of each node holds [N, K]; None without sets.
         coverage: that the sets were made for.
-        posterior: the uncertainty of the nodes; None where predictions were read from a file.
-        names: what people call the nodes [N]; None without such a column, or from a file.
+        names: what people call the nodes [N]; None without such a column.
         novelty: how probable none of the classes is [N]; None where it is not known.
         abstain: from which novelty on nothing is predicted; None always predicts.
     """
 
     ids: Any
     class_names: tuple[str, ...]
-    probabilities: NDArray[np.floating]
+    posterior: Posterior
     known: NDArray[np.int64]
     sets: NDArray[np.bool_] | None = None
     coverage: float | None = None
-    posterior: Posterior | None = None
     names: NDArray[np.object_] | None = None
     novelty: NDArray[np.float64] | None = None
     abstain: float | None = None
@@ -76,9 +71,9 @@ class Predictions:
         coverage: float | None = None,
     ) -> Predictions:
         """Return the predictions of the nodes of a table."""
-        data, p, n = table.dataset, posterior.probabilities, table.num_classified
+        data, n = table.dataset, table.num_classified
         names = None if table.names is None else table.names[:n]
-        parts = table.ids[:n], data.class_names, p, data.labels[:n], sets, coverage, posterior
+        parts = table.ids[:n], data.class_names, posterior, data.labels[:n], sets, coverage
         return cls(*parts, names)
 
     def blocks(self) -> Iterator[Columns]:
@@ -87,8 +82,8 @@ class Predictions:
             yield self._columns(slice(start, min(start + BLOCK_ROWS, len(self.ids))))
 
     def _columns(self, nodes: slice) -> Columns:
-        assert self.posterior is not None
-        posterior, p = self.posterior.take(nodes), self.probabilities[nodes]
+        posterior = self.posterior.take(nodes)
+        p = posterior.probabilities
         names = np.array([*self.class_names, ""], object)
         columns: dict[str, NDArray[Any]] = {
             ID: self.ids[nodes],
@@ -127,9 +122,20 @@ def check_predictions_file(path: str) -> Path:
 
 
 def _may_be_replaced(target: Path) -> bool:
+    """Tell whether a file is empty, or has columns of predictions."""
+    import duckdb
+
+    if not target.is_file() or target.stat().st_size == 0:
+        return target.is_file()
+    read = (
+        "read_csv(?, header = true, all_varchar = true)" if _is_csv(target) else "read_parquet(?)"
+    )
     try:
-        return target.stat().st_size == 0 or _is_table(_read_columns(target, rows=0))
-    except FormatError:
+        with duckdb.connect() as connection:
+            source = [glob.escape(str(target))]
+            table = connection.execute(f"SELECT * FROM {read} LIMIT 0", source)
+            return {ID, PREDICTED, CONFIDENCE} <= {column[0] for column in table.description}
+    except duckdb.Error:
         return False
 
 
@@ -140,39 +146,6 @@ def write_predictions(predictions: Predictions, target: Path) -> None:
             write_table(predictions.blocks(), part)
     except OSError as error:
         raise RunError(f"cannot write {target}: {error}") from error
-
-
-def read_predictions(path: str | os.PathLike[str]) -> Predictions:
-    """Read a CSV or Parquet file of predictions."""
-    file = Path(path)
-    columns = _read_columns(file)
-    if not _is_table(columns) or not columns[ID]:
-        raise FormatError(
-            f"{file} is not a table of predictions: it needs rows with the columns {ID}, "
-            f"{PREDICTED} and {_PROBABILITY}… for every class, as nodecopy fit writes them"
-        )
-    try:
-        return _parsed(columns)
-    except (LookupError, TypeError, ValueError) as error:
-        raise FormatError(f"{file} is damaged: {error}") from error
-
-
-def _parsed(columns: dict[str, Sequence[Any]]) -> Predictions:
-    names = tuple(c.removeprefix(_PROBABILITY) for c in columns if c.startswith(_PROBABILITY))
-    p = np.array([columns[f"{_PROBABILITY}{name}"] for name in names], np.float64).T
-    total = p.sum(1, keepdims=True)
-    if not np.all((p >= 0) & (abs(total - 1) <= _ROUNDING)):  # nor is NaN
-        raise ValueError("the probabilities of a node must add up to 1")
-    number = {name: k for k, name in enumerate(names)}
-    ids = np.array([str(id) for id in columns[ID]], object)
-    known = np.array([number.get(name, -1) for name in columns.get(KNOWN, [""] * len(ids))])
-    for name, cells in columns.items():
-        if (coverage := _coverage(name)) is not None:
-            sets = np.zeros(p.shape, bool)
-            for row, text in enumerate(cells):
-                sets[row, [number[held] for held in split_set(text or "")]] = True
-            return Predictions(ids, names, p / total, known, sets, coverage)
-    return Predictions(ids, names, p / total, known)
 
 
 def set_texts(
@@ -193,57 +166,6 @@ def set_texts(
     joined = ["|".join(names[k] for k in row if k >= 0) for row in different]
     texts[many] = np.array(joined, object)[which.ravel()]
     return texts
-
-
-def split_set(text: str) -> list[str]:
-    r"""Return the names in the text of a set; an empty text is an empty set.
-
-    >>> split_set("b\\|c|a"), split_set("")
-    (['b|c', 'a'], [])
-    """
-    return [re.sub(r"\\(.)", r"\1", name, flags=re.S) for name in _SET_NAME.findall(text)]
-
-
-def _coverage(column: str) -> float | None:
-    """Return the coverage that a column of sets is for; None if it is another column."""
-    try:
-        percent = float(column.removeprefix(_SET)) if column.startswith(_SET) else 0.0
-    except ValueError:
-        return None
-    return percent / 100 if 0 < percent < 100 else None
-
-
-def _is_table(columns: dict[str, Sequence[Any]]) -> bool:
-    return {ID, PREDICTED} <= columns.keys() and any(c.startswith(_PROBABILITY) for c in columns)
-
-
-def _read_columns(file: Path, rows: int | None = None) -> dict[str, Sequence[Any]]:
-    """Return the columns of a CSV or Parquet file, which is known by its content."""
-    import duckdb
-
-    regular_file(file)
-    try:
-        with file.open("rb") as stream:
-            is_parquet = stream.read(4) == b"PAR1"
-        if is_parquet:
-            with duckdb.connect() as connection:
-                source = glob.escape(str(file.absolute()))
-                limit = "" if rows is None else f" LIMIT {rows}"
-                table = connection.execute(f"SELECT * FROM read_parquet(?){limit}", [source])
-                header, cells = [column[0] for column in table.description], table.fetchall()
-        else:
-            with file.open(encoding="utf-8", newline="") as text:
-                reader = csv.reader(text)
-                header = next(reader, [])
-                cells = [tuple(row) for row in reader if row] if rows is None else []
-    except (OSError, UnicodeDecodeError, csv.Error, duckdb.Error) as error:
-        raise FormatError(f"{file} cannot be read: {error}") from error
-    for number, row in enumerate(cells, 1):
-        if len(row) != len(header):
-            raise FormatError(f"{file}: row {number} is damaged: it has {len(row)} cells")
-    return dict(
-        zip(header, zip(*cells, strict=True) if cells else ((),) * len(header), strict=True)
-    )
 
 
 def write_table(blocks: Iterable[Columns], *files: Path) -> None:

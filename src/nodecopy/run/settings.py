@@ -63,7 +63,6 @@ class FitSettings(TableOptions):
             labels are held out.
         abstain: leave the prediction of a node empty if it belongs to none of the classes with at
             least this probability; None always predicts.
-        max_memory: bytes that a fit may take at a time, see `NodeCopyClassifier`.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
         dataset: name of a built-in dataset, instead of edges and nodes.
@@ -80,7 +79,6 @@ class FitSettings(TableOptions):
     class_prior: str = "estimate"
     normalise: Normalise = "auto"
     random_state: _Seed = 0
-    max_memory: Count | None = None
     executor: str | None = None
     coverage: float = 0.9
     abstain: Probability | None = None
@@ -154,7 +152,6 @@ class FitSettings(TableOptions):
             normalise=self.normalise,
             random_state=self.random_state,
             progress=progress,
-            max_memory=self.max_memory,
             executor=executor,
         )
 

@@ -38,7 +38,7 @@ from nodecopy.classifiers.blocks import (
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.graph import Graph
 from nodecopy.graph.shared import shared_neighbours
-from nodecopy.graph_models.reliability import log_density_ratio, random_pairs
+from nodecopy.graph_models.reliability import entry_ends, log_density_ratio, random_pairs
 from nodecopy.metrics import wilson_interval
 from nodecopy.nn.features import unit_rows
 from nodecopy.rng import stream
@@ -126,8 +126,7 @@ def _sample(graph: Graph, rng: np.random.Generator) -> NDArray[np.int64]:
     entries = len(graph.indices)
     size = _RANKED if graph.directed else min(2 * _RANKED, entries)
     places = np.sort(rng.choice(entries, size, replace=False, shuffle=False))
-    source = np.searchsorted(graph.indptr, places, side="right") - 1
-    pairs = np.stack([source, graph.indices[places].astype(np.int64)], axis=1)
+    pairs = entry_ends(graph, places)
     return pairs if graph.directed else pairs[pairs[:, 0] <= pairs[:, 1]]
 
 

@@ -18,7 +18,7 @@ from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike, paths_of
-from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
+from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
 from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
@@ -33,7 +33,6 @@ class TableDataset:
         dataset: graph, features and labels; the label is -1 where it is unknown.
         ids: the id of each node as the files have it [N]: int64 where every id is a plain integer
             of 64 bits, else strings (an object array).
-        feature_names: of the columns [D]; without features, the ids of the nodes they stand for.
         notes: what was changed or assumed, in sentences.
         encoder: how features were made of the columns of nodes; None without them.
         names: what people call each node, empty where unknown [N]; None without such a column.
@@ -44,7 +43,6 @@ class TableDataset:
 
     dataset: NodeDataset
     ids: Ids
-    feature_names: tuple[str, ...]
     notes: tuple[str, ...]
     encoder: Encoder | None = None
     names: NDArray[np.object_] | None = None
@@ -148,16 +146,14 @@ def read_tables(
     of_nodes, names = [NO_FEATURES], _names(columns, sizes)
     features: Features
     if not columns or encoder is None:
-        features, hubs = structural_features(graph)
-        feature_names = tuple(str(ids[hub]) for hub in hubs)
+        features, _ = structural_features(graph)
     else:
-        features, feature_names = _encoded(encoder, columns, sizes), encoder.feature_names
+        features = _encoded(encoder, columns, sizes)
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     name = files[0].split(".")[0] or files[0]
     return TableDataset(
         NodeDataset(name, graph, features, known.labels, known.class_names),
         ids,
-        feature_names,
         (*of_edges, *notes, *known.notes, *of_nodes),
         encoder if columns else None,
         names,
@@ -237,15 +233,10 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
 
 
 def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
-    """Return notes on nodes that are in no edge, and on ids that differ only by case."""
-    notes, alike = [], same_but_case(db)
+    """Return a note on nodes that are in no edge, if there are any."""
     isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
-    if isolated:
-        what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
-        notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
-    if alike:
-        notes.append(f"ids that differ only by case are different nodes: {_first(alike)}")
-    return notes
+    what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
+    return [f"{sources[0].table.path.name}: {what}: {_first(isolated)}"] if isolated else []
 
 
 def _column_notes(

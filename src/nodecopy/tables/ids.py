@@ -21,7 +21,6 @@ _PLAIN_INTEGER = (
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
 _BLOCK = 1 << 17
-_MOST_COMPARED = 1_000_000
 
 
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -38,14 +37,6 @@ def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = Fa
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
     join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
-
-
-def same_but_case(db: Database) -> list[str]:
-    """Return pairs of ids that differ only by case, unless there are very many nodes."""
-    return db.column(
-        "SELECT min(id) || ' and ' || max(id) FROM nodes GROUP BY lower(id) HAVING count(*) > 1 "
-        f"AND (SELECT count(*) FROM nodes) <= {_MOST_COMPARED} ORDER BY 1"
-    )
 
 
 def number_values(
@@ -108,32 +99,22 @@ def id_arrays(ids: Ids) -> dict[str, NDArray[Any]]:
     They are ``ids`` if they are integers, else ``id_text``, all strings in UTF-8, and
     ``id_offsets``, where each of them begins, and the end [N + 1].
     """
-    return {"ids": ids} if ids.dtype.kind == "i" else string_arrays(ids, "id")
+    if ids.dtype.kind == "i":
+        return {"ids": ids}
+    encoded = [str(one).encode() for one in ids]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return {"id_text": np.frombuffer(b"".join(encoded), np.uint8), "id_offsets": offsets}
 
 
 def ids_from(arrays: Mapping[str, NDArray[Any]]) -> Ids:
-    """Return the ids that `id_arrays` made arrays of."""
-    return arrays["ids"] if "ids" in arrays else strings_from(arrays, "id")
+    """Return the ids that `id_arrays` made arrays of.
 
-
-def string_arrays(strings: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
-    """Return strings as ``…_text`` and ``…_offsets``."""
-    encoded = [str(one).encode() for one in strings]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-    return {
-        f"{name}_text": np.frombuffer(b"".join(encoded), np.uint8),
-        f"{name}_offsets": offsets,
-    }
-
-
-def strings_from(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.object_]:
-    """Return the strings that `string_arrays` made arrays of.
-
-    >>> names = np.array(["ann", "Zoë", ""], object)
-    >>> strings_from(string_arrays(names, "id"), "id").tolist()
+    >>> ids_from(id_arrays(np.array(["ann", "Zoë", ""], object))).tolist()
     ['ann', 'Zoë', '']
     """
-    text, offsets = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_offsets"].tolist()
+    if "ids" in arrays:
+        return arrays["ids"]
+    text, offsets = arrays["id_text"].tobytes(), arrays["id_offsets"].tolist()
     strings = np.empty(len(offsets) - 1, object)
     strings[:] = [text[begin:end].decode(errors="replace") for begin, end in pairwise(offsets)]
     return strings

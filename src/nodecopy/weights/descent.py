@@ -106,7 +106,6 @@ def supervised(
     sizes = (tasks[0].features.shape[1], tasks[0].num_classes)
     weights = network.initial_weights(*sizes, stream(0, "size"))
     readings = (Reading(*member) for member in zip(graphs, seeds, sets, strict=True))
-    computing = computing.within(tasks[0].memory)
     layout = network.lay_out(readings, tasks[0].features, weights, computing)
     for members, inputs in layout:
         supervisions = []

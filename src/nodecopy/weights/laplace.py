@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -30,7 +29,7 @@ from nodecopy.progress import Progress
 from nodecopy.rng import stream
 from nodecopy.saving import savable
 from nodecopy.typed import Count, Positive
-from nodecopy.weights.log_posterior import LogPosterior, Sampler, in_sequence, maximise
+from nodecopy.weights.log_posterior import LogPosterior, Sampler, in_sequence
 
 # Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.
 _MOST_ENTRIES = 25_000_000
@@ -54,10 +53,25 @@ class Laplace(Sampler):
     def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Find the maxima and the curvature there, and draw S weights for each member."""
         names = _varying(density)
-        weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
-        values = partial(density.log_density, weights)
-        maximise(values, [*weights.values()], self.epochs, self.learning_rate, density, report)
+        weights = self._maximum(density, report)
         return _around(weights, names, _deviations(density, weights, names, n_weights))
+
+    def _maximum(self, density: LogPosterior, report: Progress) -> Weights:
+        """Return Ŵ by Adam, with a learning rate that falls linearly to zero.
+
+        A constant rate hovers around a maximum, by as much as the gradients are noisy.
+        """
+        weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
+        optimiser = torch.optim.Adam(weights.values(), lr=self.learning_rate, fused=True)
+        for epoch in range(self.epochs):
+            optimiser.param_groups[0]["lr"] = self.learning_rate * (1.0 - epoch / self.epochs)
+            values = density.log_density(weights)  # [M]
+            density.members.check_finite(-values.detach(), epoch, "learning_rate")
+            optimiser.zero_grad(set_to_none=True)
+            (-values.sum()).backward()
+            optimiser.step()
+            report(epoch + 1, self.epochs)
+        return weights
 
 
 def curvature_factors(
@@ -90,14 +104,14 @@ def _varying(density: LogPosterior) -> tuple[str, ...]:
     if not names:
         raise ModelError(
             f"{type(density.members.network).__name__} has no last layer in which its logits are "
-            "linear; use SGLD() or MeanField()"
+            "linear; use SGLD()"
         )
     count = sum(density.initial[name][0].numel() for name in names)
     factors = density.supervision.targets.shape[1] * density.members.task.num_classes
     if count * factors > _MOST_ENTRIES:
         raise ModelError(
             f"Laplace holds {factors:,} numbers for each of {count:,} weights, more than "
-            f"{_MOST_ENTRIES:,} in all; use SGLD() or MeanField()"
+            f"{_MOST_ENTRIES:,} in all; use SGLD()"
         )
     return names
 

@@ -13,7 +13,7 @@ networks really?"); the log likelihood is divided by T, and τ becomes τ/T.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -132,50 +132,11 @@ class LogPosterior:
         logits = self.members.network.forward(weights | self.fixed, self.supervision.inputs, None)
         return logits[:, : self.supervision.targets.shape[1]]
 
-    def log_likelihood(self, weights: Weights) -> Tensor:
-        """Return log p(Y | W, X, G) of each member, over T [M]."""
-        return -self.supervision.total_losses(self.logits(weights)) / self.temperature
-
-    def log_prior(self, weights: Weights) -> Tensor:
-        """Return log p(W) = -τ/2 ‖W‖² of each member, up to a constant [M]."""
-        squares = [(w**2).flatten(1).sum(1) for w in weights.values()]
-        return -0.5 * self.prior_precision * torch.stack(squares).sum(0)
-
     def log_density(self, weights: Weights) -> Tensor:
-        """Return log p(Y | W, X, G) + log p(W) of each member [M]."""
-        return self.log_likelihood(weights) + self.log_prior(weights)
-
-
-def maximise(
-    values: Callable[[], Tensor],
-    parameters: Sequence[Tensor],
-    epochs: int,
-    learning_rate: float,
-    density: LogPosterior,
-    report: Progress,
-) -> None:
-    """Ascend in place by Adam, with a learning rate that falls linearly to zero.
-
-    The falling rate makes the end exact: a constant one hovers around a maximum, by as much as the
-    gradients are noisy.
-
-    Args:
-        values: of each member, given the parameters as they are [M]; members do not mix.
-        parameters: tensors that require gradients.
-        epochs: gradient steps.
-        learning_rate: of the first step.
-        density: names the member whose value is not finite.
-        report: called after each step.
-    """
-    optimiser = torch.optim.Adam(parameters, lr=learning_rate, fused=True)
-    for epoch in range(epochs):
-        optimiser.param_groups[0]["lr"] = learning_rate * (1.0 - epoch / epochs)
-        of_members = values()  # [M]
-        density.members.check_finite(-of_members.detach(), epoch, "learning_rate")
-        optimiser.zero_grad(set_to_none=True)
-        (-of_members.sum()).backward()
-        optimiser.step()
-        report(epoch + 1, epochs)
+        """Return (log p(Y | W, X, G) + log p(W)) / T of each member, up to a constant [M]."""
+        log_likelihood = -self.supervision.total_losses(self.logits(weights)) / self.temperature
+        squares = torch.stack([(w**2).flatten(1).sum(1) for w in weights.values()]).sum(0)
+        return log_likelihood - 0.5 * self.prior_precision * squares
 
 
 class MemberNoise:

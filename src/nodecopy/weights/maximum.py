@@ -84,7 +84,7 @@ class MaximumPosterior(Settings):
         num_classes, features = members[0].num_classes, members[0].features
         groups = list[_Group]()
         w = network.initial_weights(features.shape[1], num_classes, stream(0, "size"))
-        computing = self.computing.within(members[0].memory)
+        computing = self.computing
         readings = _readings(members, graphs, groups)
         parts = list[Tensor]()
         for chosen, (inputs,) in network.lay_out(readings, features, w, computing):
