@@ -23,6 +23,7 @@ from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
+from nodecopy.executors import check_executor
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
 from nodecopy.typed import Count, Limits, Probability
@@ -100,6 +101,7 @@ class FitSettings(TableOptions):
                 raise DatasetError("a setting must not have a NUL character")
             self._check_source()
             check_coverage(self.coverage)
+            check_executor(self.executor)
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:
                 raise ModelError("class_prior is for a calibrated model: calibrate it, too")
