@@ -25,7 +25,7 @@ from nodecopy.data.structural import ties_to
 from nodecopy.data.task import FeatureMatrix
 from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.estimator.assessment import Assessment, SuspectLabel, Validation, summary_html
-from nodecopy.estimator.explanation import Explanation, Names
+from nodecopy.estimator.explanation import Explanation, Names, import_pandas
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
@@ -278,9 +278,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         held out), none_of_these (`novelty`; not in a model from a file), entropy, and ``p_…`` for
         every class.
         """
-        fit = self._fitted()
-        import pandas as pd
-
+        fit, pd = self._fitted(), import_pandas()
         state, posterior = fit.state, _posterior(fit.state)
         p, classes = posterior.probabilities, state.classes.tolist()
         columns: dict[str, Any] = {}
@@ -302,7 +300,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return pd.DataFrame(columns, index=pd.Index(index, name="node"))
 
     def predict_set(
-        self, coverage: float = 0.9, nodes: ArrayLike | None = None
+        self, nodes: ArrayLike | None = None, *, coverage: float = 0.9
     ) -> NDArray[np.bool_]:
         """Return which classes the prediction set of every node, or of some, holds [n, K].
 
@@ -446,6 +444,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from nodecopy.report.page import write_report
 
+        self._nodes("report")
         return write_report(self, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
