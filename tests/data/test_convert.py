@@ -48,6 +48,17 @@ def test_an_adjacency_matrix_of_any_library_is_the_same_graph(source: Any) -> No
     assert read_graph(source).graph == KNOT
 
 
+@pytest.mark.parametrize("given", [{"value": 2, "since": 1999}, {"value": 2, "weight": 2}])
+def test_what_is_given_of_edges_and_not_used_is_named(given: dict[str, int]) -> None:
+    frame = pd.DataFrame([{"source": "a", "target": "b", **given}])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for graph in (nx.Graph([("a", "b", given)]), frame):
+            read_graph(graph)
+    named = ["'value', 'since'" in str(warning.message) for warning in caught]
+    assert named == [True] * 2 * ("weight" not in given)
+
+
 @pytest.mark.parametrize("weight", [None, "heavy", "2.5"])
 def test_networkx_weights_must_be_numbers(weight: Any) -> None:
     graph = nx.Graph([("a", "b"), ("b", "c")])

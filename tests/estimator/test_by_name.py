@@ -114,7 +114,9 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
         assert clf.predict(["ann", "tim"]).tolist() == ["red", "blue"]
         assert clf.score(["ann", "tim"], ["red", "blue"]) == 1.0
         assert clf.uncertainty(["joe"]).entropy.shape == (1,)
-        assert clf.predict_set(nodes=["joe", "eve"]).shape == (2, 2)
+        assert clf.predict_set(["joe", "eve"]).shape == (2, 2)
+        with pytest.raises(ModelError, match="nodes must be a list of .*names"):
+            clf.predict_set(0.9)  # type: ignore[arg-type]
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
         assert clf.predict([0]).tolist() == clf.predict([clf.names_[0]]).tolist()
@@ -149,7 +151,7 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
     graph = nx.Graph(EDGES)
     for node, (x, _) in zip(IDS, NUMBERS, strict=True):
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
-    with pytest.warns(UserWarning, match="'side' of the nodes says the same as the labels"):
+    with pytest.warns(UserWarning, match="hold the labels are left out: side"):
         clf = fitted(graph, y=LABELS)
     assert clf.encoder_ is not None
     assert list(clf.encoder_.kinds) == ["x"]

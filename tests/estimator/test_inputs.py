@@ -160,6 +160,9 @@ def test_a_column_that_holds_the_labels_is_no_feature() -> None:
     with pytest.warns(UserWarning, match="hold the labels are left out: group"):
         nodes = LabelledNodes.read(GRAPH, rows, rows["group"], (), "none")
     assert nodes.features.shape == (90, 1)
+    with pytest.warns(UserWarning, match="left out: group|no features"):  # as of tables
+        nodes = LabelledNodes.read(GRAPH, rows[["group"]], rows["group"], (), "none")
+    assert nodes.hubs is not None
 
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:

@@ -32,7 +32,11 @@ WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
     ],
 )
 def test_a_first_row_of_words_that_are_no_ids_elsewhere_is_a_header_row(read, first, header, nodes):
-    assert read(first + WORDS, header=header).dataset.num_nodes == nodes
+    table = read(first + WORDS, header=header)
+    assert table.dataset.num_nodes == nodes
+    guessed = first.startswith("package,d")  # a note names what may be an edge
+    assert any("'package', 'depends' taken" in note for note in table.notes) == guessed
+    assert not any("taken" in note for note in table.notes) or guessed
 
 
 def test_the_index_of_a_data_frame_is_no_column(read):
@@ -180,7 +184,7 @@ def test_columns_are_chosen_by_name_or_by_number(read, columns, weights):
 
 
 def test_every_option_is_one_of_the_command_line(tmp_path, capsys):
-    (tmp_path / "e.csv").write_text("a;b;1,5\nb;c;2,5\n")
+    (tmp_path / "e.csv").write_text("a;b;1,500\nb;c;2,500\n")
     command = ["inspect", f"--edges={tmp_path / 'e.csv'}"]
     assert cli.main(command) == 2
     assert "--decimal" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
             "id,label\na,x\nz,y\nb,x\nq,y\nzz,x\nzzz,x\n",
             r"4 ids not in the graph: 'z' \(line 3\), 'q' \(line 5\), 'zz' \(line 6\) and 1 more",
         ),
-        ("id,label\nA,x\n", "'A' .line 2.*the graph has 'a'$"),
+        ("id,label\nA,x\n", "'A' .line 2.*the graph has 'a', "),
         ("a,x\nb,y\na,y\n", r"1 id .* disagree: .*'a', 'x' \(line 1\), 'a', 'y' \(line 3\)"),
         ("a,0.5\nb,0.25\n", r"2 labels with a fraction: '0.5' \(line 1\), '0.25'"),
         ("a,\nb,nan\n", "holds no label"),

@@ -8,7 +8,8 @@ attributes.
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -56,8 +57,8 @@ class GraphInput(NamedTuple):
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns; ``kinds`` are how many nodes each kind has, in their order, where there are
-    several.
+    made of columns, and ``columns`` are those of a DataFrame; ``kinds`` are how many nodes each
+    kind has, in their order, where there are several.
     """
 
     graph: Graph
@@ -69,6 +70,7 @@ class GraphInput(NamedTuple):
     classes: Sequence[Any] | None = None
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = MappingProxyType({})
+    columns: NodeColumns | None = None
 
 
 def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
@@ -117,8 +119,10 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
+        _warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
         return GraphInput(_from_networkx(source), names=list(source))
     if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
+        _warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
         graph, names = graph_of_frame(source, num_nodes)
         return GraphInput(graph, names=names)
     return GraphInput(_from_array(source, num_nodes))
@@ -168,7 +172,8 @@ def read_features(
             frame, order = features if order is None else features.iloc[order], None
             columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
             encoder = encoder or ColumnEncoder.fit(columns)
-            features, given = encoder.apply(columns), given._replace(encoder=encoder)
+            given = given._replace(encoder=encoder, columns=columns)
+            features = encoder.apply(columns)
         matrix = to_matrix(features)
         features = check_features(given.graph, matrix if order is None else matrix[order]).features
     blocks = encoder or given.encoder
@@ -258,7 +263,7 @@ def node_places(
         known = f"0 to {num_nodes - 1}" if names is None else _listed(names)
         raise DatasetError(
             f"{what} has {len(unknown)} of {len(given)} names that no node of the graph has: "
-            f"{_listed(unknown)}; the nodes are {known}"
+            f"{_listed(unknown)}; the nodes are {known}; leave these out, or add them to the graph"
         )
     return np.array([number[name] for name in given], np.int64)
 
@@ -353,6 +358,14 @@ def _from_networkx(source: Any) -> Graph:
         return _from_matrix(matrix, "the networkx graph")
     weighted = bool(np.any(matrix.data != 1))
     return join_kinds({ONE_KIND: Graph.from_scipy(matrix, directed=True, weighted=weighted)})
+
+
+def _warn_of_unused(names: Iterable[Any]) -> None:
+    """Warn of what is given of edges, and not used, unless a weight or a kind is."""
+    unused = list(dict.fromkeys(names))
+    if unused and not {WEIGHT, KIND} & {*unused}:
+        text = f"only {WEIGHT!r} and {KIND!r} of edges are used, not {_listed(unused)}"
+        warnings.warn(f"{text}: rename what counts", stacklevel=6)
 
 
 def _from_pyg(data: Any) -> GraphInput:

@@ -157,13 +157,14 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
         return id, [roles.index("feature"), roles.index("value")], True
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     undecided = len(others) == 2 and not table.header and not asked
+    undecided &= is_number(table.types[others[-1]])
     triples = undecided and not is_number(table.types[others[0]])
     if undecided and not triples:
         raise DatasetError(
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
             "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
         )
-    return id, others, triples and is_number(table.types[others[1]])
+    return id, others, triples
 
 
 def choose(table: Table, columns: Sequence[str]) -> list[int]:

@@ -207,18 +207,22 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
-    header = db.options.header
+    header, notes = db.options.header, table.notes
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
         words = not (numbered or any(map(_is_number, filter(None, first))))
-        header = kind.is_header(first) or named or (words and _names_columns(db, table, kind))
+        sure = kind.is_header(first) or named
+        header = sure or (words and _names_columns(db, table, kind))
+        if header and not (sure or table.header or db.known_ids):
+            guess = f"{table.first_row_text} taken for the names of columns"
+            notes = (*notes, f"{table.path.name}: {guess}; --no-header if they are not")
     if not header:
         return replace(table, names=numbers, header=False)
     (line,) = table.where([1]) or ["line 1"]
     names = (table.first_row[0].lstrip("#"), *table.first_row[1:])
     skip = int(line.split()[1])
-    return replace(table, names=names, header=True, skip=skip)
+    return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
 def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
