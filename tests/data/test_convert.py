@@ -184,6 +184,10 @@ def test_an_edge_list_has_kinds_and_names() -> None:
     named = edge_list().replace({0: "ann", 1: "bob", 2: "eve", 3: "zoe"})
     given = read_graph(named)
     assert (given.graph.kinds, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
+    rows = pd.DataFrame({"x": range(5)}, index=["zoe", "lea", "ann", "bob", "eve"])
+    given = read_features(named, rows)  # as of tables, a row without an edge is a node
+    assert given.names == ["ann", "bob", "eve", "lea", "zoe"]
+    assert (given.graph.degrees[3], given.features[:, 0].tolist()) == (0, [2, 3, 4, 1, 0])
     plain = read_graph(edge_list()[["source", "target"]], 6).graph
     assert (plain.num_nodes, plain.num_edges, plain.kinds) == (6, 3, {})
 

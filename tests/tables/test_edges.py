@@ -137,6 +137,7 @@ def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
     expected = {"calls": [("a", "b"), ("c", "d")], "pays": [("a", "b"), ("b", "c")]}
     table = read(content)
     assert pairs_of_kinds(table) == expected
+    assert pairs_of_kinds(read(content, edge_columns=("source", "target"))) == expected
     assert table.dataset.graph.num_edges == 3
     files = put("pays.csv", PAYS), put("calls.csv", CALLS)
     several = read_tables(files)

@@ -44,8 +44,9 @@ from nodecopy.graph.graph import Duplicates
 
 ACCEPTED = (
     "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
-    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph, a "
-    "PyTorch Geometric Data, or a mapping of kinds of edges to these"
+    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph "
+    "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of kinds of edges "
+    "to these"
 )
 _SHOWN = 3
 _KINDS = "{'customers': …, 'shops': …}"
@@ -73,7 +74,9 @@ class GraphInput(NamedTuple):
     columns: NodeColumns | None = None
 
 
-def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
+def read_graph(
+    source: Any, num_nodes: int | None = None, names: Sequence[Hashable] = ()
+) -> GraphInput:
     """Return any accepted kind of graph as a `Graph`.
 
     - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
@@ -83,7 +86,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and kind. Other ids than numbers below N name the nodes, in their order.
+      and kind. Other ids than numbers below N name the nodes, in their order; the index of X adds
+      nodes without an edge.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up; "kind" is its kind.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
@@ -99,6 +103,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     Args:
         source: the graph.
         num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
+        names: of nodes of an edge list, those without an edge among them.
     """
     if isinstance(source, (str, os.PathLike)):
         raise GraphError(
@@ -108,7 +113,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if isinstance(source, Graph):
         return GraphInput(join_kinds({ONE_KIND: source}) if source.directed else source)
     if isinstance(source, Mapping) and source:
-        return _from_kinds(source, num_nodes)
+        return _from_kinds(source, num_nodes, names)
     if hasattr(source, "edge_types"):
         raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
@@ -123,8 +128,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
         return GraphInput(_from_networkx(source), names=list(source))
     if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
         _warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
-        graph, names = graph_of_frame(source, num_nodes)
-        return GraphInput(graph, names=names)
+        graph, own = graph_of_frame(source, num_nodes, names)
+        return GraphInput(graph, names=own)
     return GraphInput(_from_array(source, num_nodes))
 
 
@@ -157,7 +162,8 @@ def read_features(
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
-    given = read_graph(graph, rows)
+    named = [] if X is None or not names_rows(X) else list(X.index)
+    given = read_graph(graph, rows, named)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
         if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
@@ -315,7 +321,7 @@ def _from_array(source: Any, num_nodes: int | None) -> Graph:
         return _from_matrix(matrix, "the sparse matrix")
     if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
         return _from_edge_index(matrix, num_nodes, None)
-    if matrix.ndim == 2 and matrix.dtype.kind in "biuf":
+    if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.dtype.kind in "biuf":
         return _from_matrix(matrix, "the adjacency matrix")
     raise GraphError(
         f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
@@ -323,12 +329,16 @@ def _from_array(source: Any, num_nodes: int | None) -> Graph:
     )
 
 
-def _from_kinds(source: Mapping[Any, Any], num_nodes: int | None) -> GraphInput:
+def _from_kinds(
+    source: Mapping[Any, Any], num_nodes: int | None, names: Sequence[Hashable]
+) -> GraphInput:
     """Return the graph of several kinds of edges over the same nodes."""
-    given = {str(kind): read_graph(one, num_nodes) for kind, one in source.items()}
+    given = {str(kind): read_graph(one, num_nodes, names) for kind, one in source.items()}
     most = max(one.graph.num_nodes for one in given.values())
     if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
-        return _from_kinds(source, most)  # an edge_index does not say how many nodes there are
+        return _from_kinds(
+            source, most, names
+        )  # an edge_index does not say how many nodes there are
     first, *others = given.values()
     if any(one.names != first.names for one in others):
         raise GraphError("all kinds of edges need the same nodes, in the same order")
@@ -391,9 +401,12 @@ def _row_order(
 ) -> NDArray[np.int64] | None:
     """Return which row belongs to each node; None where rows are in their order.
 
-    Only a pandas object has an index to go by, which must name every node.
+    A DataFrame goes by its index, which must name every node.
     """
-    places = _rows_by_index("X", rows.index, num_nodes, names) if _has_index(rows) else None
+    if not (_has_index(rows) or hasattr(rows, "columns")):
+        return None
+    index = rows.index if _has_index(rows) else np.arange(len(rows))  # polars has none
+    places = _rows_by_index("X", index, num_nodes, names)
     if places is None:
         return None
     if len(places) < num_nodes:
@@ -411,8 +424,8 @@ def _rows_by_index(
         if names is not None and list(names) != list(index):
             raise DatasetError(
                 f"{what} has the default index 0 to {len(index) - 1}, the nodes of the graph are "
-                f"{_listed(names)}: which row is whose? Set the index of {what} to the names of "
-                f"the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
+                f"{_listed(names)}: which row is whose? Set the pandas index of {what} to the "
+                f"names of the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
             )
         return None
     if not index.is_unique:

@@ -188,23 +188,30 @@ def graph_of_networkx(source: Any) -> Graph:
     return join_kinds(kinds)
 
 
-def graph_of_frame(frame: Any, num_nodes: int | None) -> tuple[Graph, Sequence[Hashable] | None]:
+def graph_of_frame(
+    frame: Any, num_nodes: int | None, more: Sequence[Hashable] = ()
+) -> tuple[Graph, Sequence[Hashable] | None]:
     """Return the graph of an edge list, and the names of its nodes; None where they are numbers.
 
     Args:
         frame: a pandas or polars DataFrame with columns source and target, and perhaps weight and
             kind.
         num_nodes: N, where ids are numbers below it.
+        more: ids of nodes, those without an edge among them.
     """
     ends = np.stack([frame[name].to_numpy() for name in (SOURCE, TARGET)], axis=1)
     try:
-        names, pairs = np.unique(ends, return_inverse=True)
+        every = np.concatenate([ends.ravel(), np.asarray(more, ends.dtype)])
+        names, numbers = np.unique(every, return_inverse=True)
         missing = ends.dtype.kind == "f" and bool(np.isnan(ends).any())
-    except TypeError:
+    except (TypeError, ValueError):
         missing = True
     if missing:
-        raise GraphError("source and target of an edge list must be all strings or all integers")
-    pairs = pairs.reshape(-1, 2)
+        raise GraphError(
+            "source and target of an edge list, and the index of X, must be all strings or all "
+            "integers"
+        )
+    pairs = numbers[: ends.size].reshape(-1, 2)
     if (
         num_nodes is not None
         and names.dtype.kind in "iu"

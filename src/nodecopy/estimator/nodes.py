@@ -100,6 +100,8 @@ class LabelledNodes:
         columns = networkx_columns(graph) if given.features is None else given.columns
         if columns is not None:
             given = _with_columns(given, columns, labels)
+            for name, why in columns.reasons.items():
+                warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=3)
         features, hubs = given.features, None
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)

@@ -95,12 +95,15 @@ def assign(
     """
     settled, roles = settled or {}, list(kind.roles)
     if chosen:
-        return dict(zip(roles, choose(table, chosen), strict=False)) | settled
+        named = dict(zip(roles, choose(table, chosen), strict=False))
+        places = [place for place in table.named_places if place not in named.values()]
+        kinds = [place for place in places if kind.role(table.names[place]) == "kind"]
+        return named | ({"kind": kinds[0]} if len(kinds) == 1 else {}) | settled
     places = [place for place in table.named_places if place not in settled.values()]
     if kind is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
         places = places[1:]  # the index of a data frame
     required = roles[:2]
-    example = [table.names[at].strip() for at in places[:3]]
+    example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"][:3]
     hint = (
         f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
         f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"

@@ -31,6 +31,7 @@ PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
+_MARKUP = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{]|<\?xml)')
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -157,6 +158,8 @@ def open_table(
         return open_parquet(db, file)
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
+    if _MARKUP.match(start):
+        raise FormatError(f"{file} is JSON or XML; accepted: {ACCEPTED}")
     return _named(_open_text(db, file), kind, chosen, db)
 
 
