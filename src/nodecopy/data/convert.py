@@ -162,7 +162,7 @@ def read_features(
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
-    named = [] if X is None or not names_rows(X) else list(X.index)
+    named = list(X.index) if _has_index(X) and not _are_positions(X.index) else []
     given = read_graph(graph, rows, named)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)

@@ -7,6 +7,7 @@ without case, spaces and punctuation: ``Node_ID`` is ``nodeid``.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,10 +104,12 @@ def assign(
     if kind is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
         places = places[1:]  # the index of a data frame
     required = roles[:2]
-    example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"][:3]
+    example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"]
+    example = example[: 3 if kind is EDGES else 2]
     hint = (
         f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
-        f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"
+        f"{shlex.quote(','.join(example))}, for instance, says which to read, --delimiter what "
+        "separates them"
     )
     if not table.header:
         if not 2 <= len(places) <= 3:
