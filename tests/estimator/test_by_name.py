@@ -145,6 +145,9 @@ def test_integers_that_are_names_are_not_places():
     assert set(clf.suggest(5)) == {7, 8}
     with pytest.raises(ModelError, match="no node is called 0"):
         clf.predict([0])
+    pairs = nx.relabel_nodes(graph, {name: (name, 0) for name in graph})
+    clf = fitted(pairs, NUMBERS, {(10, 0): "red", (9, 0): "red", (5, 0): "blue", (6, 0): "blue"})
+    assert clf.predict([(10, 0), (5, 0)]).tolist() == ["red", "blue"]
 
 
 def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():

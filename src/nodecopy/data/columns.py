@@ -96,12 +96,12 @@ class NodeColumns:
 
         def holds(column: NDArray[Any]) -> bool:
             values = list(map(_written, column[known].tolist()))
-            elsewhere = known.all() or not np.array_equal(known_labels(column), known)
-            if elsewhere:
-                return values == given and (column.dtype.kind == "O" or len({*given}) > 2)
+            if values == given and (column.dtype.kind == "O" or len({*given}) > 2):
+                return True
             pairs = {*zip(values, given, strict=True)}
             stand = len(given) > len(pairs) == len({*values}) == len({*given})
-            return stand or values == given
+            only = (stand or values == given) and not known.all()
+            return only and np.array_equal(known_labels(column), known)
 
         return [name for name, column in self.values.items() if given and holds(column)]
 

@@ -336,9 +336,8 @@ def _from_kinds(
     given = {str(kind): read_graph(one, num_nodes, names) for kind, one in source.items()}
     most = max(one.graph.num_nodes for one in given.values())
     if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
-        return _from_kinds(
-            source, most, names
-        )  # an edge_index does not say how many nodes there are
+        # An edge_index does not say how many nodes there are.
+        return _from_kinds(source, most, names)
     first, *others = given.values()
     if any(one.names != first.names for one in others):
         raise GraphError("all kinds of edges need the same nodes, in the same order")

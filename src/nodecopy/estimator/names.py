@@ -49,7 +49,7 @@ class NodeNames:
         """Return the numbers of nodes given by name, by number unless names are, or as a mask."""
         nodes = [nodes] if isinstance(nodes, str) else nodes
         values = None if self.names is None or is_graph(nodes) else to_matrix(nodes)
-        if values is None or values.dtype.kind == "b" or not values.size or values.ndim != 1:
+        if values is None or values.dtype.kind == "b" or not values.size or not values.ndim:
             return node_numbers(nodes, self.count, what)
         values = values.tolist() if hasattr(nodes, "dtype") else list(nodes)
         places = self.places(values)
