@@ -49,6 +49,7 @@ ACCEPTED = (
     "to these"
 )
 _SHOWN = 3
+_OF_PYG = ("edge_weight", "edge_type")
 _KINDS = "{'customers': …, 'shops': …}"
 
 
@@ -117,6 +118,8 @@ def read_graph(
     if hasattr(source, "edge_types"):
         raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
+        held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
+        _warn_of_unused(held, _OF_PYG)
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
         given = _from_dataset(source.dataset)
@@ -369,11 +372,11 @@ def _from_networkx(source: Any) -> Graph:
     return join_kinds({ONE_KIND: Graph.from_scipy(matrix, directed=True, weighted=weighted)})
 
 
-def _warn_of_unused(names: Iterable[Any]) -> None:
+def _warn_of_unused(names: Iterable[Any], used: tuple[str, str] = (WEIGHT, KIND)) -> None:
     """Warn of what is given of edges, and not used, unless a weight or a kind is."""
     unused = list(dict.fromkeys(names))
-    if unused and not {WEIGHT, KIND} & {*unused}:
-        text = f"only {WEIGHT!r} and {KIND!r} of edges are used, not {_listed(unused)}"
+    if unused and not {*used} & {*unused}:
+        text = f"of edges only {used[0]!r} and {used[1]!r} are used, not {_listed(unused)}"
         warnings.warn(f"{text}: rename what counts", stacklevel=6)
 
 
