@@ -50,7 +50,7 @@ def test_an_adjacency_matrix_of_any_library_is_the_same_graph(source: Any) -> No
 
 @pytest.mark.parametrize("given", [{"value": 2, "since": 1999}, {"value": 2, "weight": 2}])
 def test_what_is_given_of_edges_and_not_used_is_named(pyg: Any, given: dict[str, int]) -> None:
-    with pytest.warns(UserWarning, match="'edge_weight' .*not 'edge_attr'"):
+    with pytest.warns(UserWarning, match="'edge_weight' .*of 'edge_attr'"):
         read_graph(pyg.Data(edge_index=torch.tensor(BOTH).T, edge_attr=torch.ones(4), num_nodes=3))
     frame = pd.DataFrame([{"source": "a", "target": "b", **given}])
     with warnings.catch_warnings(record=True) as caught:

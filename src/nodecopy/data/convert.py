@@ -8,8 +8,7 @@ attributes.
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -36,6 +35,7 @@ from nodecopy.data.kinds import (
     graph_of_edge_types,
     graph_of_frame,
     graph_of_networkx,
+    warn_of_unused,
 )
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
@@ -119,7 +119,7 @@ def read_graph(
         raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
         held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
-        _warn_of_unused(held, _OF_PYG)
+        warn_of_unused(held, _OF_PYG)
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
         given = _from_dataset(source.dataset)
@@ -127,10 +127,10 @@ def read_graph(
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
-        _warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
+        warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
         return GraphInput(_from_networkx(source), names=list(source))
     if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
-        _warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
+        warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
         graph, own = graph_of_frame(source, num_nodes, names)
         return GraphInput(graph, names=own)
     return GraphInput(_from_array(source, num_nodes))
@@ -370,14 +370,6 @@ def _from_networkx(source: Any) -> Graph:
         return _from_matrix(matrix, "the networkx graph")
     weighted = bool(np.any(matrix.data != 1))
     return join_kinds({ONE_KIND: Graph.from_scipy(matrix, directed=True, weighted=weighted)})
-
-
-def _warn_of_unused(names: Iterable[Any], used: tuple[str, str] = (WEIGHT, KIND)) -> None:
-    """Warn of what is given of edges, and not used, unless a weight or a kind is."""
-    unused = list(dict.fromkeys(names))
-    if unused and not {*used} & {*unused}:
-        text = f"of edges only {used[0]!r} and {used[1]!r} are used, not {_listed(unused)}"
-        warnings.warn(f"{text}: rename what counts", stacklevel=6)
 
 
 def _from_pyg(data: Any) -> GraphInput:
