@@ -260,6 +260,7 @@ FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
         (["fit", "--edges=edges.csv", "--out=run"], "labels is missing"),
         (FIT, "--out is missing"),
         (["fit", "corra"], "did you mean 'cora'"),
+        (["fit", "edges.csv"], "--edges FILE"),
         (["fit", "cora", "--labels-per-class=21"], "21"),
         (["fit", "cora", "--folds=0"], "folds"),
         (["fit", "cora", "--method=bst"], "did you mean 'best'"),

@@ -113,7 +113,8 @@ class FitSettings(TableOptions):
         foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
         if self.dataset is not None:
             if self.dataset not in dataset_names():
-                raise SpecError(unknown_name("dataset", self.dataset, dataset_names()))
+                known = unknown_name("dataset", self.dataset, dataset_names())
+                raise SpecError(f"{known}; files are named by --edges FILE")
             why = f"is for user tables, not for the built-in {self.dataset}"
             foreign = dict.fromkeys(_OF_TABLES, why)
         elif self.edges is None:
