@@ -56,8 +56,13 @@ def test_edges_alone_are_enough(folder, capsys):
     [
         (["inspect", "--edges=no.csv"], "error: no.csv cannot be read: No such file"),
         (["inspect", "--edges=."], "error: . is a folder"),
-        (["inspect", "--labels=l.csv"], "error: edges is missing"),
-        (["predict", "--model=m", "--out=p.csv"], "error: edges is missing"),
+        (["inspect", "--labels=l.csv"], "error: --edges is missing"),
+        (["predict", "--model=m", "--out=p.csv"], "error: --edges is missing"),
+        (["inspect", "--edges=e.csv", "--edge-columns=a"], "error: --edge-columns must be"),
+        (["fit", "cora", "--folds=1"], "error: --folds must be"),
+        (["fit", "cora", "--executor=here"], "error: --executor must be"),
+        (["predict", "--model=m", "--edges=e.csv", "--out=p.csv", "--coverage=2"], "error: --cov"),
+        (["fit", "cora", "--split=odd"], "error: unknown --split 'odd'"),
     ],
 )
 def test_what_cannot_be_is_one_line_and_exit_code_2(folder, words, expected, capsys):

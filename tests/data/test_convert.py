@@ -48,6 +48,19 @@ def test_an_adjacency_matrix_of_any_library_is_the_same_graph(source: Any) -> No
     assert read_graph(source).graph == KNOT
 
 
+@pytest.mark.parametrize("given", [{"value": 2, "since": 1999}, {"value": 2, "weight": 2}])
+def test_what_is_given_of_edges_and_not_used_is_named(pyg: Any, given: dict[str, int]) -> None:
+    with pytest.warns(UserWarning, match="'edge_weight' .*of 'edge_attr'"):
+        read_graph(pyg.Data(edge_index=torch.tensor(BOTH).T, edge_attr=torch.ones(4), num_nodes=3))
+    frame = pd.DataFrame([{"source": "a", "target": "b", **given}])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for graph in (nx.Graph([("a", "b", given)]), frame):
+            read_graph(graph)
+    named = ["'value', 'since'" in str(warning.message) for warning in caught]
+    assert named == [True] * 2 * ("weight" not in given)
+
+
 @pytest.mark.parametrize("weight", [None, "heavy", "2.5"])
 def test_networkx_weights_must_be_numbers(weight: Any) -> None:
     graph = nx.Graph([("a", "b"), ("b", "c")])
@@ -173,6 +186,10 @@ def test_an_edge_list_has_kinds_and_names() -> None:
     named = edge_list().replace({0: "ann", 1: "bob", 2: "eve", 3: "zoe"})
     given = read_graph(named)
     assert (given.graph.kinds, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
+    rows = pd.DataFrame({"x": range(5)}, index=["zoe", "lea", "ann", "bob", "eve"])
+    given = read_features(named, rows)  # as of tables, a row without an edge is a node
+    assert given.names == ["ann", "bob", "eve", "lea", "zoe"]
+    assert (given.graph.degrees[3], given.features[:, 0].tolist()) == (0, [2, 3, 4, 1, 0])
     plain = read_graph(edge_list()[["source", "target"]], 6).graph
     assert (plain.num_nodes, plain.num_edges, plain.kinds) == (6, 3, {})
 

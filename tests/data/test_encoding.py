@@ -150,3 +150,22 @@ def test_a_polars_frame_is_read_as_a_pandas_one() -> None:
     np.testing.assert_array_equal(
         first.apply(pandas).toarray(), second.apply(other).toarray(), strict=True
     )
+
+
+@pytest.mark.parametrize(
+    ("column", "labels", "held"),
+    [
+        (["Hi", "Ho", "Hi", "Ho"], ["Hi", "Ho", None, None], True),  # the truth, known everywhere
+        (["Ho", "Hi", "Hi", "Ho"], ["Hi", "Ho", None, None], False),
+        ([0, 1, np.nan, np.nan], [0, 1, None, None], True),  # one table as labels and as nodes
+        ([True, True, False, None], ["yes", "yes", "no", None], True),
+        ([0, 1, -1, -1], [0, 1, None, None], True),
+        ([0, 1, 1, 0], [0, 1, None, None], False),  # by chance, perhaps
+        ([1, 2, 3, 1], [1, 2, 3, None], True),
+        ([31, 45, 28, 50], ["a", "b", None, None], False),  # a value for each of few labels
+        ([31, 45, np.nan, np.nan], ["a", "b", None, None], False),
+    ],
+)
+def test_columns_that_hold_the_labels(column, labels, held):
+    columns = columns_of_frame(pd.DataFrame({"x": column}))
+    assert columns.repeating(np.array(labels, object)) == ["x"] * held

@@ -46,7 +46,7 @@ def clf() -> NodeCopyClassifier:
 
 def test_sets_hold_the_truth_about_as_often_as_asked_and_can_be_had_of_some_nodes(clf):
     rest = np.arange(len(KNOWN), N)
-    sets = clf.predict_set(0.9, rest)
+    sets = clf.predict_set(rest, coverage=0.9)
     np.testing.assert_array_equal(sets, clf.predict_set()[rest])
     covered = sets[np.arange(len(rest)), FULL.labels[rest]].mean()
     assert 0.85 < covered <= 1
@@ -120,7 +120,7 @@ def test_where_every_node_has_a_label_there_is_an_answer():
 def test_everything_survives_a_file(clf, tmp_path: Path):
     clf.save(tmp_path / "m.safetensors")
     loaded = NodeCopyClassifier.load(tmp_path / "m.safetensors")
-    np.testing.assert_array_equal(loaded.predict_set(0.8), clf.predict_set(0.8))
+    np.testing.assert_array_equal(loaded.predict_set(coverage=0.8), clf.predict_set(coverage=0.8))
     assert loaded.estimated_accuracy() == clf.estimated_accuracy()
     assert loaded.suspect_labels() == clf.suspect_labels()
 
@@ -147,7 +147,7 @@ def test_without_labels_held_out_one_line_says_what_to_do(use, tmp_path: Path):
 @pytest.mark.parametrize("coverage", [0, 1, 90, float("nan"), "0.9", None, [150, 151]])
 def test_a_coverage_that_is_none_is_one_line(clf, coverage):
     with pytest.raises(ModelError, match="coverage must be a number between 0 and 1; got"):
-        clf.predict_set(coverage)
+        clf.predict_set(coverage=coverage)
     with pytest.raises(ModelError, match="level must be a number between 0 and 1; got"):
         clf.estimated_accuracy(coverage)
 

@@ -117,7 +117,9 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
         assert clf.predict(["ann", "tim"]).tolist() == ["red", "blue"]
         assert clf.score(["ann", "tim"], ["red", "blue"]) == 1.0
         assert clf.uncertainty(["joe"]).entropy.shape == (1,)
-        assert clf.predict_set(nodes=["joe", "eve"]).shape == (2, 2)
+        assert clf.predict_set(["joe", "eve"]).shape == (2, 2)
+        with pytest.raises(ModelError, match="nodes must be a list of .*names"):
+            clf.predict_set(0.9)  # type: ignore[arg-type]
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
         assert clf.predict([0]).tolist() == clf.predict([clf.fit_.names.names[0]]).tolist()
@@ -146,13 +148,16 @@ def test_integers_that_are_names_are_not_places():
     assert set(clf.suggest(5)) == {7, 8}
     with pytest.raises(ModelError, match="no node is called 0"):
         clf.predict([0])
+    pairs = nx.relabel_nodes(graph, {name: (name, 0) for name in graph})
+    clf = fitted(pairs, NUMBERS, {(10, 0): "red", (9, 0): "red", (5, 0): "blue", (6, 0): "blue"})
+    assert clf.predict([(10, 0), (5, 0)]).tolist() == ["red", "blue"]
 
 
 def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
     graph = nx.Graph(EDGES)
     for node, (x, _) in zip(IDS, NUMBERS, strict=True):
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
-    with pytest.warns(UserWarning, match="'side' of the nodes says the same as the labels"):
+    with pytest.warns(UserWarning, match="hold the labels are left out: side"):
         clf = fitted(graph, y=LABELS)
     assert list(clf.fit_.state.encoder.kinds) == ["x"]
     order = {id: n for n, id in enumerate(graph)}

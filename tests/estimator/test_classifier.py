@@ -212,7 +212,7 @@ def one_way() -> np.ndarray:
         ((sp.triu(TASK.graph.to_scipy()), X, Y), "the sparse matrix is directed"),
         (("e.csv", X, Y), "name of a file, 'e.csv'"),
         ((np.ones((3, 4, 3)), X, Y), "cannot read a graph from ndarray"),
-        ((np.ones((3, 4)), X, Y), "square"),
+        ((np.ones((3, 4)), X, Y), r"shape \[3, 4\]; accepted"),
         (({"a": TASK.graph, "b": np.zeros((2, 2))}, X, Y), "same nodes"),
     ],
 )

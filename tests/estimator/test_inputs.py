@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 
@@ -127,6 +128,7 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
         ((NAMED, X, pd.Series(Y, [*NAMES[:-1], "typo"])), "'typo'; the nodes are"),
         ((shuffled, X, pd.Series(Y)), "y has the default index 0 to 89, the nodes"),
         ((NAMED, frame(X), Y), "X has the default index .*'n0', 'n1', 'n2', …"),
+        ((NAMED, pl.DataFrame({"x": range(90)}), Y), "X has the default index"),
     ]
     for arguments, message in cases:
         with pytest.raises(DatasetError, match=message):
@@ -140,6 +142,11 @@ def test_a_column_that_holds_the_labels_is_no_feature() -> None:
     with pytest.warns(UserWarning, match="hold the labels are left out: group"):
         nodes = LabelledNodes.read(GRAPH, rows, rows["group"], (), "none")
     assert nodes.features.shape == (90, 1)
+    rows["code"] = [f"c{n}" for n in range(len(rows))]
+    with pytest.warns(UserWarning, match="left out|no features") as caught:  # as of tables
+        nodes = LabelledNodes.read(GRAPH, rows[["group", "code"]], rows["group"], (), "none")
+    assert nodes.hubs is not None
+    assert any("'code' of the nodes is left out: an id" in str(one.message) for one in caught)
 
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.data import planted_partition
-from nodecopy.errors import ModelError
+from nodecopy.errors import InputError, ModelError
 from nodecopy.presets import fast
 
 CLASSES = np.array(["<b>ash</b>", "beech"], object)
@@ -39,14 +40,21 @@ def test_the_page_of_a_fit_in_python_is_written_and_shown(clf: NodeCopyClassifie
     assert "method StackedClassifier" in page
     assert "<b>ash" not in page
     clf.save(tmp_path / "model")
-    with pytest.raises(ModelError, match="graph"):
+    with pytest.raises(ModelError, match="^report needs the graph"):
         NodeCopyClassifier.load(tmp_path / "model").report(tmp_path / "other.html")
+
+
+def test_frames_without_pandas_say_what_to_install(clf: NodeCopyClassifier, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for call in (clf.to_frame, clf.explain(30).to_frame):
+        with pytest.raises(InputError, match="pip install pandas"):
+            call()
 
 
 def test_the_frame_has_known_labels_and_sets(clf: NodeCopyClassifier):
     frame = clf.to_frame()
     assert frame["known"].notna().sum() == 20
-    sets = clf.predict_set(0.9)
+    sets = clf.predict_set(coverage=0.9)
     for node, labels in frame["set_90"].items():
         assert set(labels) == set(clf.classes_[sets[node]])
         assert labels[0] == frame["predicted"][node]

@@ -96,7 +96,7 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
     assert fit("--coverage=0.8") == 0
     out = capsys.readouterr().out
     clf, predictions = NodeCopyClassifier.load("run/model"), read_csv("run/predictions.csv")
-    sets = clf.predict_set(0.8)
+    sets = clf.predict_set(coverage=0.8)
     for row, held in zip(predictions, sets, strict=True):
         names = row["set_80"].split("|")
         assert names[0] == row["predicted"]
@@ -234,11 +234,12 @@ FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
         (["fit", "--edges=edges.csv", "--out=run"], "labels is missing"),
         (FIT, "--out is missing"),
         (["fit", "corra"], "did you mean 'cora'"),
+        (["fit", "edges.csv"], "--edges FILE"),
         (["fit", "cora", "--labels-per-class=21"], "21"),
         (["fit", "cora", "--folds=0"], "folds"),
         (["fit", "cora", "--method=bst"], "did you mean 'best'"),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
-        ([*FIT, "--normalise=x", "--out=run"], "unknown normalise 'x'"),
+        ([*FIT, "--normalise=x", "--out=run"], "unknown --normalise 'x'"),
         ([*FIT, "--out=edges.csv/run"], "cannot be made"),
         (["fit", "--edges=none.csv", "--labels=labels.csv", "--out=run"], "none.csv"),
         (["predict", "--model=none", "--edges=edges.csv", "--out=x.csv"], "cannot read none"),

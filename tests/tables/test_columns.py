@@ -113,8 +113,13 @@ def test_labels_and_ids_that_may_be_misspelt_get_a_hint(read, put):
     table = read(edges, labels)
     assert "labels.csv: the label 'Speile' occurs once; did you mean 'Spiele'?" in table.notes
     assert sum("did you mean" in note for note in table.notes) == 1
-    with pytest.raises(DatasetError, match=r"'ANN'.*the graph has 'Ann'$"):
+    table = read("Ann,bob\n", nodes="id,x\nann,1\nAnn,2\nbob,3\n")
+    assert [note for note in table.notes if "Ann and ann" in note]
+    with pytest.raises(DatasetError, match=r"'ANN'.*the graph has 'Ann', .*leave these rows out"):
         read("Ann,bob\n", "id,label\nANN,x\n")
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    table = read(f"{composed},bob\n{decomposed},bob\n")
+    assert [note for note in table.notes if "Unicode" in note and composed in note]
 
 
 def test_many_different_ids_are_left_out(put):
@@ -134,10 +139,18 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
     assert any("differ only by case" in note and "'X', 'x'" in note for note in table.notes)
     asked = read(edges, path, path, columns=("team=category",), **given)
     assert {"team"} <= set(asked.encoder.kinds)
+    alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
+    table = read(edges, alone, alone)
+    assert NO_FEATURES in table.notes
+    assert table.encoder is None
 
 
 def test_a_column_of_the_model_that_is_missing_is_named(read):
     nodes = "id,about\na,an old house\nb,a new house\nc,an old boat\n"
     model = read(nodes=nodes).encoder
-    with pytest.raises(DatasetError, match="missing: 'about'"):
-        read(nodes=nodes.replace("about", "About"), encoder=model)
+    for given in ({}, {"columns": ("about=text",)}):  # as a fit was asked to read it
+        with pytest.raises(DatasetError, match="missing: 'about'"):
+            read(nodes=nodes.replace("about", "About"), encoder=model, **given)
+    model = read(nodes="id,age\na,1\nb,2\nc,3\n").encoder
+    with pytest.raises(DatasetError, match="fitted to it as a number$"):
+        read(nodes="id,age\na,old\nb,2\nc,3\n", encoder=model)

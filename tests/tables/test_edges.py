@@ -111,7 +111,7 @@ def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
         ("a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n", r"4 weights .*'inf' \(line 4\) and 1 more"),
         ("a,b\n\n,c\nd,\n", r"2 rows without two ids: '', 'c' \(line 3\), 'd', '' \("),
         ("source;target;weight\n;;\na;b;1\n;b;2\n", r"1 row without two ids: '', 'b' \(line 4\)"),
-        ("source,target,year\na,b,2000\n", "'year' .*--edge-columns"),
+        ("who,kind,whom,year\na,k,b,2000\n", "'year' .*--edge-columns who,whom,year, for"),
         ("source,from\na,b\n", "more than one column .*'source'"),
         ("a,b,c,d\n", "4 columns .*--edge-columns"),
     ],
@@ -137,6 +137,7 @@ def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
     expected = {"calls": [("a", "b"), ("c", "d")], "pays": [("a", "b"), ("b", "c")]}
     table = read(content)
     assert pairs_of_kinds(table) == expected
+    assert pairs_of_kinds(read(content, edge_columns=("source", "target"))) == expected
     assert table.dataset.graph.num_edges == 3
     files = put("pays.csv", PAYS), put("calls.csv", CALLS)
     several = read_tables(files)

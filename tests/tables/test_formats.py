@@ -32,7 +32,11 @@ WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
     ],
 )
 def test_a_first_row_of_words_that_are_no_ids_elsewhere_is_a_header_row(read, first, header, nodes):
-    assert read(first + WORDS, header=header).dataset.num_nodes == nodes
+    table = read(first + WORDS, header=header)
+    assert table.dataset.num_nodes == nodes
+    guessed = first.startswith("package,d")  # a note names what may be an edge
+    assert any("'package', 'depends' taken" in note for note in table.notes) == guessed
+    assert not any("taken" in note for note in table.notes) or guessed
 
 
 def test_the_index_of_a_data_frame_is_no_column(read):
@@ -82,6 +86,7 @@ def test_lines_are_those_of_an_editor(read, end):
         ("e.csv", b"source,target\n", "no rows"),
         ("e.parquet", b"PAR1 but no more", "Parquet"),
         ("e.xlsx", b"PK\x03\x04....", "Excel"),
+        ("e.json", b'[\n  {"source": "a", "target": "b"}\n]', "JSON"),
         ("e.csv", b"a,b\nb,\0\n", "--encoding"),
         ("e.csv", b"a,b\nb,\x81\n", "--encoding"),
         ("e.csv.gz", gzip.compress(b"a,b\n" * 9999, mtime=0)[:-20], "cannot be read"),
@@ -180,7 +185,7 @@ def test_columns_are_chosen_by_name_or_by_number(read, columns, weights):
 
 
 def test_every_option_is_one_of_the_command_line(tmp_path, capsys):
-    (tmp_path / "e.csv").write_text("a;b;1,5\nb;c;2,5\n")
+    (tmp_path / "e.csv").write_text("a;b;1,500\nb;c;2,500\n")
     command = ["inspect", f"--edges={tmp_path / 'e.csv'}"]
     assert cli.main(command) == 2
     assert "--decimal" in capsys.readouterr().err

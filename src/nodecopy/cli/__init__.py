@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from nodecopy import __version__
-from nodecopy.cli import graphs, paper  # noqa: F401 - they add commands
+from nodecopy.cli import graphs, paper, reading  # noqa: F401 - they add commands
 from nodecopy.cli.reading import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
-from nodecopy.errors import InputError, NodecopyError, RunError, TrainingError
+from nodecopy.errors import InputError, NodecopyError, RunError, SpecError, TrainingError
 from nodecopy.machine import prefer_one_thread
 
 
@@ -94,7 +94,7 @@ def _fail(code: int, message: str, options: dict[str, bool]) -> int:
 
 def _explain(error: NodecopyError | typer.TyperException) -> str:
     if isinstance(error, NodecopyError):
-        return str(error)
+        return reading.naming_option(str(error)) if isinstance(error, SpecError) else str(error)
     context = getattr(error, "ctx", None)
     hint = f" (see '{context.command_path} --help')" if context is not None else ""
     return error.format_message() + hint

@@ -71,8 +71,7 @@ def predict(
     from nodecopy.run.predictions import check_predictions_file, write_predictions
     from nodecopy.tables.inspection import listed_sentences
 
-    coverage = options.pop("coverage")
-    settings = reading.settings_of(options)
+    coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:

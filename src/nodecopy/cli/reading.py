@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -144,7 +145,24 @@ def settings_of(given: Mapping[str, Any]) -> FitSettings:
 def refuse(options: Iterable[str], why: str) -> None:
     """Refuse the first of these options."""
     for name in options:
-        raise InputError(f"--{name.replace('_', '-')} {why}")
+        raise InputError(f"{_flag(name)} {why}")
+
+
+def naming_option(message: str) -> str:
+    """Return a message that begins with the name of a setting with that of its option instead.
+
+    >>> naming_option("unknown repeated_edges 'all'; accepted: largest, sum")
+    "unknown --repeated-edges 'all'; accepted: largest, sum"
+    """
+    return re.sub(
+        r"^(unknown )?(\w+)",
+        lambda start: f"{start[1] or ''}{_flag(start[2])}" if start[2] in _OPTIONS else start[0],
+        message,
+    )
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def print_left_over(folder: str) -> None:

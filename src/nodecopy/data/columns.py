@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.data.kernel_map import KernelMap, has_units
+from nodecopy.data.label_values import known_labels
 from nodecopy.errors import DatasetError, counted
 
 Kind = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
@@ -81,11 +82,28 @@ class NodeColumns:
         values = {name: column for name, column in self.values.items() if name not in names}
         return replace(self, kinds=kinds, values=values)
 
-    def repeating(self, labels: Collection[Any]) -> list[str]:
-        """Return the columns that hold the known labels, and nothing where no label is known."""
-        known = Counter(map(str, labels))
-        some = 0 < len(labels) < len(self.absent)
-        return [name for name, column in self.values.items() if some and _counts(column) == known]
+    def repeating(self, labels: Strings) -> list[str]:
+        """Return the columns that hold the label of every node whose label is known.
+
+        Their values are the labels, or stand for them (yes for 1) and are missing elsewhere. A
+        column of two numbers may agree with few labels by chance: it must be missing elsewhere.
+
+        Args:
+            labels: of each node, None where it is unknown [N].
+        """
+        known = ~missing_in(labels)
+        given = list(map(_written, labels[known].tolist()))
+
+        def holds(column: NDArray[Any]) -> bool:
+            values = list(map(_written, column[known].tolist()))
+            if values == given and (column.dtype.kind == "O" or len({*given}) > 2):
+                return True
+            pairs = {*zip(values, given, strict=True)}
+            stand = len(given) > len(pairs) == len({*values}) == len({*given})
+            only = (stand or values == given) and not known.all()
+            return only and np.array_equal(known_labels(column), known)
+
+        return [name for name, column in self.values.items() if given and holds(column)]
 
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
@@ -204,10 +222,9 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(values != values)
 
 
-def _counts(values: NDArray[Any]) -> Counter[str]:
-    """Return how often each value occurs, numbers as people write them."""
-    known = values[~missing_in(values)]
-    return Counter(f"{value:g}" if values.dtype.kind == "f" else str(value) for value in known)
+def _written(value: Any) -> str:
+    """Return a value as people write it: 1 for 1.0 and for True."""
+    return f"{value:g}" if isinstance(value, (bool, float)) else str(value)
 
 
 def is_plain_frame(frame: Any) -> bool:

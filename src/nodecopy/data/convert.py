@@ -35,6 +35,7 @@ from nodecopy.data.kinds import (
     graph_of_edge_types,
     graph_of_frame,
     graph_of_networkx,
+    warn_of_unused,
 )
 from nodecopy.data.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.errors import DatasetError, GraphError, ModelError, shown
@@ -43,10 +44,12 @@ from nodecopy.graph.graph import Duplicates
 
 ACCEPTED = (
     "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
-    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph, a "
-    "PyTorch Geometric Data, or a mapping of kinds of edges to these"
+    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph "
+    "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of kinds of edges "
+    "to these"
 )
 _SHOWN = 3
+_OF_PYG = ("edge_weight", "edge_type")
 _KINDS = "{'customers': …, 'shops': …}"
 
 
@@ -56,8 +59,8 @@ class GraphInput(NamedTuple):
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns; ``kinds`` are how many nodes each kind has, in their order, where there are
-    several.
+    made of columns, and ``columns`` are those of a DataFrame; ``kinds`` are how many nodes each
+    kind has, in their order, where there are several.
     """
 
     graph: Graph
@@ -69,9 +72,12 @@ class GraphInput(NamedTuple):
     classes: Sequence[Any] | None = None
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = MappingProxyType({})
+    columns: NodeColumns | None = None
 
 
-def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
+def read_graph(
+    source: Any, num_nodes: int | None = None, names: Sequence[Hashable] = ()
+) -> GraphInput:
     """Return any accepted kind of graph as a `Graph`.
 
     - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
@@ -81,7 +87,8 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and kind. Other ids than numbers below N name the nodes, in their order.
+      and kind. Other ids than numbers below N name the nodes, in their order; the index of X adds
+      nodes without an edge.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up; "kind" is its kind.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
@@ -97,6 +104,7 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     Args:
         source: the graph.
         num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
+        names: of nodes of an edge list, those without an edge among them.
     """
     if isinstance(source, (str, os.PathLike)):
         raise GraphError(
@@ -106,10 +114,12 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if isinstance(source, Graph):
         return GraphInput(join_kinds({ONE_KIND: source}) if source.directed else source)
     if isinstance(source, Mapping) and source:
-        return _from_kinds(source, num_nodes)
+        return _from_kinds(source, num_nodes, names)
     if hasattr(source, "edge_types"):
         raise GraphError("a HeteroData has several kinds of nodes: nodecopy.data.hetero.read_kinds")
     if hasattr(source, "edge_index"):
+        held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
+        warn_of_unused(held, _OF_PYG)
         return _from_pyg(source)
     if hasattr(source, "dataset") and hasattr(source, "ids"):
         given = _from_dataset(source.dataset)
@@ -117,10 +127,12 @@ def read_graph(source: Any, num_nodes: int | None = None) -> GraphInput:
     if hasattr(source, "class_values"):
         return _from_dataset(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
+        warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
         return GraphInput(_from_networkx(source), names=list(source))
     if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
-        graph, names = graph_of_frame(source, num_nodes)
-        return GraphInput(graph, names=names)
+        warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
+        graph, own = graph_of_frame(source, num_nodes, names)
+        return GraphInput(graph, names=own)
     return GraphInput(_from_array(source, num_nodes))
 
 
@@ -153,7 +165,8 @@ def read_features(
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
-    given = read_graph(graph, rows)
+    named = list(X.index) if _has_index(X) and not _are_positions(X.index) else []
+    given = read_graph(graph, rows, named)
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
         if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
@@ -168,7 +181,8 @@ def read_features(
             frame, order = features if order is None else features.iloc[order], None
             columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
             encoder = encoder or ColumnEncoder.fit(columns)
-            features, given = encoder.apply(columns), given._replace(encoder=encoder)
+            given = given._replace(encoder=encoder, columns=columns)
+            features = encoder.apply(columns)
         matrix = to_matrix(features)
         features = check_features(given.graph, matrix if order is None else matrix[order]).features
     blocks = encoder or given.encoder
@@ -258,7 +272,7 @@ def node_places(
         known = f"0 to {num_nodes - 1}" if names is None else _listed(names)
         raise DatasetError(
             f"{what} has {len(unknown)} of {len(given)} names that no node of the graph has: "
-            f"{_listed(unknown)}; the nodes are {known}"
+            f"{_listed(unknown)}; the nodes are {known}; leave these out, or add them to the graph"
         )
     return np.array([number[name] for name in given], np.int64)
 
@@ -310,7 +324,7 @@ def _from_array(source: Any, num_nodes: int | None) -> Graph:
         return _from_matrix(matrix, "the sparse matrix")
     if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
         return _from_edge_index(matrix, num_nodes, None)
-    if matrix.ndim == 2 and matrix.dtype.kind in "biuf":
+    if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.dtype.kind in "biuf":
         return _from_matrix(matrix, "the adjacency matrix")
     raise GraphError(
         f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
@@ -318,12 +332,15 @@ def _from_array(source: Any, num_nodes: int | None) -> Graph:
     )
 
 
-def _from_kinds(source: Mapping[Any, Any], num_nodes: int | None) -> GraphInput:
+def _from_kinds(
+    source: Mapping[Any, Any], num_nodes: int | None, names: Sequence[Hashable]
+) -> GraphInput:
     """Return the graph of several kinds of edges over the same nodes."""
-    given = {str(kind): read_graph(one, num_nodes) for kind, one in source.items()}
+    given = {str(kind): read_graph(one, num_nodes, names) for kind, one in source.items()}
     most = max(one.graph.num_nodes for one in given.values())
     if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
-        return _from_kinds(source, most)  # an edge_index does not say how many nodes there are
+        # An edge_index does not say how many nodes there are.
+        return _from_kinds(source, most, names)
     first, *others = given.values()
     if any(one.names != first.names for one in others):
         raise GraphError("all kinds of edges need the same nodes, in the same order")
@@ -378,9 +395,12 @@ def _row_order(
 ) -> NDArray[np.int64] | None:
     """Return which row belongs to each node; None where rows are in their order.
 
-    Only a pandas object has an index to go by, which must name every node.
+    A DataFrame goes by its index, which must name every node.
     """
-    places = _rows_by_index("X", rows.index, num_nodes, names) if _has_index(rows) else None
+    if not (_has_index(rows) or hasattr(rows, "columns")):
+        return None
+    index = rows.index if _has_index(rows) else np.arange(len(rows))  # polars has none
+    places = _rows_by_index("X", index, num_nodes, names)
     if places is None:
         return None
     if len(places) < num_nodes:
@@ -398,8 +418,8 @@ def _rows_by_index(
         if names is not None and list(names) != list(index):
             raise DatasetError(
                 f"{what} has the default index 0 to {len(index) - 1}, the nodes of the graph are "
-                f"{_listed(names)}: which row is whose? Set the index of {what} to the names of "
-                f"the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
+                f"{_listed(names)}: which row is whose? Set the pandas index of {what} to the "
+                f"names of the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
             )
         return None
     if not index.is_unique:

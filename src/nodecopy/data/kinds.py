@@ -8,7 +8,8 @@ same numbers in the graph as among themselves, and predictions are the first row
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from nodecopy.data.columns import Kind, NodeColumns
 from nodecopy.data.dataset import Features
 from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.errors import DatasetError, GraphError
+from nodecopy.errors import DatasetError, GraphError, listed
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.graph.graph import Duplicates
 from nodecopy.saving import savable
@@ -188,23 +189,30 @@ def graph_of_networkx(source: Any) -> Graph:
     return join_kinds(kinds)
 
 
-def graph_of_frame(frame: Any, num_nodes: int | None) -> tuple[Graph, Sequence[Hashable] | None]:
+def graph_of_frame(
+    frame: Any, num_nodes: int | None, more: Sequence[Hashable] = ()
+) -> tuple[Graph, Sequence[Hashable] | None]:
     """Return the graph of an edge list, and the names of its nodes; None where they are numbers.
 
     Args:
         frame: a pandas or polars DataFrame with columns source and target, and perhaps weight and
             kind.
         num_nodes: N, where ids are numbers below it.
+        more: ids of nodes, those without an edge among them.
     """
     ends = np.stack([frame[name].to_numpy() for name in (SOURCE, TARGET)], axis=1)
     try:
-        names, pairs = np.unique(ends, return_inverse=True)
+        every = np.concatenate([ends.ravel(), np.asarray(more, ends.dtype)])
+        names, numbers = np.unique(every, return_inverse=True)
         missing = ends.dtype.kind == "f" and bool(np.isnan(ends).any())
-    except TypeError:
+    except (TypeError, ValueError):
         missing = True
     if missing:
-        raise GraphError("source and target of an edge list must be all strings or all integers")
-    pairs = pairs.reshape(-1, 2)
+        raise GraphError(
+            "source and target of an edge list, and the index of X, must be all strings or all "
+            "integers"
+        )
+    pairs = numbers[: ends.size].reshape(-1, 2)
     if (
         num_nodes is not None
         and names.dtype.kind in "iu"
@@ -213,15 +221,23 @@ def graph_of_frame(frame: Any, num_nodes: int | None) -> tuple[Graph, Sequence[H
         names, pairs = np.arange(num_nodes), ends
     n = len(names)
     weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else np.ones(len(pairs))
-    listed = None if np.array_equal(names, np.arange(n)) else names.tolist()
+    ids = None if np.array_equal(names, np.arange(n)) else names.tolist()
     if KIND not in frame.columns:
-        return _summed(n, pairs, weights), listed
+        return _summed(n, pairs, weights), ids
     of_row = np.array([str(kind) for kind in frame[KIND].to_numpy()])
     kinds = {
         kind: _summed(n, pairs[of_row == kind], weights[of_row == kind])
         for kind in np.unique(of_row).tolist()
     }
-    return join_kinds(kinds), listed
+    return join_kinds(kinds), ids
+
+
+def warn_of_unused(names: Iterable[Any], used: tuple[str, str] = (WEIGHT, KIND)) -> None:
+    """Warn of what is given of edges, and not used, unless a weight or a kind is."""
+    unused = list(dict.fromkeys(names))
+    if unused and not {*used} & {*unused}:
+        text = f"of edges only {used[0]!r} and {used[1]!r} are used: rename what counts of "
+        warnings.warn(text + listed([*map(repr, unused[:3])], len(unused)), stacklevel=6)
 
 
 def _summed(

@@ -174,5 +174,6 @@ def class_share_warnings(
         f"{str(names[most])!r} has {labels[most]:.0%} of the labels and is predicted for "
         f"{shares[most]:.0%} of the other nodes: either labels were not drawn at random (as many "
         "of each class, for instance), or the model predicts it too often or too seldom. If you "
-        "know the shares of the classes, give them (class_prior); else label some random nodes"
+        "know the shares of the classes, give them (class_prior, --class-prior); else label some "
+        "random nodes"
     ]

@@ -232,7 +232,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().frame()
 
     def predict_set(
-        self, coverage: float = 0.9, nodes: ArrayLike | None = None
+        self, nodes: ArrayLike | None = None, *, coverage: float = 0.9
     ) -> NDArray[np.bool_]:
         """Return which classes the prediction set of every node, or of some, holds [n, K].
 
@@ -345,6 +345,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from nodecopy.report.page import write_report
 
+        self._nodes("report")
         return write_report(self, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:

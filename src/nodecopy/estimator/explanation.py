@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from nodecopy.calibration.evidence import TOGETHER, Lead
 from nodecopy.data.kinds import Encoder
+from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, Kind, Terms
 
@@ -111,9 +112,8 @@ class Explanation:
 
     def to_frame(self) -> Any:
         """Return the evidence as a pandas DataFrame: kind, name, points, and share of the lead."""
-        import pandas as pd
-
-        frame = pd.DataFrame([row[:3] for row in self.evidence], columns=["kind", "name", "points"])
+        rows = [row[:3] for row in self.evidence]
+        frame = import_pandas().DataFrame(rows, columns=["kind", "name", "points"])
         return frame.assign(share=frame["points"] / (self.lead or float("nan")))
 
     def __str__(self) -> str:
@@ -208,6 +208,15 @@ class Names:
         if self.hubs is not None:
             return f"link to {self._node(self.hubs[number])}"
         return names[number] if names else f"feature {number}"
+
+
+def import_pandas() -> Any:
+    """Return pandas, or say how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("to_frame needs pandas: pip install pandas") from None
+    return pandas
 
 
 def _largest(rows: Sequence[Row]) -> list[Row]:

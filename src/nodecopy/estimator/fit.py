@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.calibration.evidence import Leads
 from nodecopy.errors import ModelError
 from nodecopy.estimator.assessment import Assessment, Validation
-from nodecopy.estimator.explanation import Explanation, Names
+from nodecopy.estimator.explanation import Explanation, Names, import_pandas
 from nodecopy.estimator.method import torch_defaults
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.nodes import LabelledNodes
@@ -105,7 +105,7 @@ class Fit:
 
     def frame(self) -> Any:
         """Return the predictions of every node, see `NodeCopyClassifier.to_frame`."""
-        import pandas as pd
+        pd = import_pandas()
 
         p, classes = self.posterior.probabilities, self.state.classes.tolist()
         columns: dict[str, Any] = {}

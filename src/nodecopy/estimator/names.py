@@ -49,7 +49,7 @@ class NodeNames:
         """Return the numbers of nodes given by name, by number unless names are, or as a mask."""
         nodes = [nodes] if isinstance(nodes, str) else nodes
         values = None if self.names is None or is_graph(nodes) else to_matrix(nodes)
-        if values is None or values.dtype.kind == "b" or not values.size:
+        if values is None or values.dtype.kind == "b" or not values.size or not values.ndim:
             return node_numbers(nodes, self.count, what)
         values = values.tolist() if hasattr(nodes, "dtype") else list(nodes)
         places = self.places(values)
@@ -101,9 +101,9 @@ def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.
     picked = picked.astype(np.int64) if picked.size == 0 else picked
     if picked.dtype.kind not in "iu" or picked.ndim != 1:
         raise ModelError(
-            f"{what} must be a list of node numbers, from 0 in the order of the graph's nodes, "
-            f"or a mask with one entry per node, [{num_nodes}]; got {picked.dtype} of shape "
-            f"{list(picked.shape)}"
+            f"{what} must be a list of node numbers, from 0 in the order of the graph's nodes, of "
+            "names, where nodes have names, or a mask with one entry per node, "
+            f"[{num_nodes}]; got {picked.dtype} of shape {list(picked.shape)}"
         )
     if picked.size and not 0 <= picked.min() <= picked.max() < num_nodes:
         wrong = picked.min() if picked.min() < 0 else picked.max()

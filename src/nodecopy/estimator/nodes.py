@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
-from nodecopy.data.columns import columns_of_frame
+from nodecopy.data.columns import NodeColumns
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -98,18 +98,13 @@ class LabelledNodes:
             given = read_features(graph, X, rows)
         none = np.full(given.graph.num_nodes, -1, np.int64)
         labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
-        if given.encoder is not None and hasattr(X, "columns"):
-            same = columns_of_frame(X).repeating([v for v in labels.values() if v is not None])
-            if same:
-                text = f"columns of X that hold the labels are left out: {', '.join(same)}"
-                warnings.warn(text, stacklevel=3)
-                X = X[[name for name in X.columns if str(name) not in same]]
-                given = read_features(graph, X, given.graph.num_nodes)
-        hubs = None
+        columns = networkx_columns(graph) if given.features is None else given.columns
+        if columns is not None:
+            given = _with_columns(given, columns, labels)
+            for name, why in columns.reasons.items():
+                warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=3)
+        features, hubs = given.features, None
         bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
-        if given.features is None:
-            given = _with_attributes(graph, given, labels)
-        features = given.features
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
         if features is None or bare:
@@ -120,12 +115,12 @@ class LabelledNodes:
         names = NodeNames.of(given)
         held = names.numbers(validation, "validation")
         parts = given.graph, scaled, compared, hubs, scaling, labels, held, names
-        columns = tuple(map(str, getattr(X, "columns", ()))) if given.encoder is None else ()
+        plain = given.encoder is None and hubs is None
         nodes = cls(
             *parts,
             encoder=given.encoder,
             kinds=dict(given.kinds),
-            columns=columns,
+            columns=tuple(map(str, getattr(X, "columns", ()))) if plain else (),
             suggested=names.numbers(suggested, "suggested"),
         )
         return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
@@ -222,25 +217,19 @@ def _kind_to_label(graph: Any, X: Any) -> str | None:
     return next(iter([*having, *(X or typed)]), None)
 
 
-def _with_attributes(graph: Any, given: GraphInput, labels: EncodedLabels) -> GraphInput:
-    """Return a networkx graph with the attributes of its nodes as features, if they have any.
-
-    An attribute that says the same as the labels is left out, with a warning.
-    """
-    columns = networkx_columns(graph)
-    if columns is None:
+def _with_columns(given: GraphInput, columns: NodeColumns, labels: EncodedLabels) -> GraphInput:
+    """Return a graph with columns as features; those that hold the labels are left out."""
+    same = columns.repeating(labels.values())
+    if same:
+        text = f"columns of the nodes that hold the labels are left out: {', '.join(same)}"
+        warnings.warn(f"{text}; an array X is taken as it is", stacklevel=4)
+    elif given.encoder is not None:
         return given
-    known = labels.numbers >= 0
-    for name, values in columns.values.items():
-        pairs = set(zip(values[known].tolist(), labels.numbers[known].tolist(), strict=True))
-        if 0 < len(pairs) == len({value for value, _ in pairs}) == len(labels.classes):
-            text = f"the attribute {name!r} of the nodes says the same as the labels: left out"
-            warnings.warn(f"{text}; X= takes features as they are", stacklevel=4)
-            columns = columns.without({name})
+    columns = columns.without(same)
     try:
         encoder = ColumnEncoder.fit(columns)
     except DatasetError:  # nothing in them can be used
-        return given
+        return given._replace(features=None, encoder=None)
     features = encoder.apply(columns)
     features = features if encoder.blocks else stored_by_density(features)
     return given._replace(features=features, encoder=encoder)

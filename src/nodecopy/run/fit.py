@@ -13,7 +13,7 @@ from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
 from nodecopy.data import NodeDataset, Split, load_dataset
 from nodecopy.data.splits import chosen_split
 from nodecopy.data.structural import NO_FEATURES
-from nodecopy.errors import InputError
+from nodecopy.errors import SpecError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.assessment import Assessment, Validation
 from nodecopy.estimator.explanation import Explanation
@@ -165,7 +165,7 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Labelle
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
     """
     if settings.edges is not None and settings.labels is None:
-        raise InputError("labels is missing: name a file of the known labels (--labels FILE)")
+        raise SpecError("labels is missing: name a file of the known labels (--labels FILE)")
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:
         return label_table(settings, read_source(settings), progress, executor)

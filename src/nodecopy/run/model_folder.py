@@ -90,8 +90,8 @@ class ModelFolder:
         )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
         if described != (fit.state.hubs is None):
-            way, got = ("without", "got") if described else ("to", "missing:")
-            raise DatasetError(f"the model was fitted {way} features; {got} a file of nodes")
+            way, do = ("without", "leave out") if described else ("to", "add")
+            raise DatasetError(f"the model was fitted {way} columns of nodes: {do} --nodes FILE")
         places = places_in(table.ids, fit.names.named(np.arange(len(fitted.labels))))
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")

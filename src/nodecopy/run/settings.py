@@ -23,6 +23,7 @@ from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.estimator.scaling import Normalise
+from nodecopy.executors import check_executor
 from nodecopy.files import regular_file
 from nodecopy.tables.options import TableOptions
 from nodecopy.typed import Count, Limits, Probability
@@ -98,6 +99,7 @@ class FitSettings(TableOptions):
                 raise DatasetError("a setting must not have a NUL character")
             self._check_source()
             check_coverage(self.coverage)
+            check_executor(self.executor)
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:
                 raise ModelError("class_prior is for a calibrated model: calibrate it, too")
@@ -109,7 +111,8 @@ class FitSettings(TableOptions):
         foreign = dict.fromkeys(_OF_BUILT_IN, "is for a built-in dataset: nodecopy fit cora")
         if self.dataset is not None:
             if self.dataset not in dataset_names():
-                raise SpecError(unknown_name("dataset", self.dataset, dataset_names()))
+                known = unknown_name("dataset", self.dataset, dataset_names())
+                raise SpecError(f"{known}; files are named by --edges FILE")
             why = f"is for user tables, not for the built-in {self.dataset}"
             foreign = dict.fromkeys(_OF_TABLES, why)
         elif self.edges is None:

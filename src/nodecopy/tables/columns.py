@@ -7,6 +7,7 @@ without case, spaces and punctuation: ``Node_ID`` is ``nodeid``.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,15 +96,20 @@ def assign(
     """
     settled, roles = settled or {}, list(kind.roles)
     if chosen:
-        return dict(zip(roles, choose(table, chosen), strict=False)) | settled
+        named = dict(zip(roles, choose(table, chosen), strict=False))
+        places = [place for place in table.named_places if place not in named.values()]
+        kinds = [place for place in places if kind.role(table.names[place]) == "kind"]
+        return named | ({"kind": kinds[0]} if len(kinds) == 1 else {}) | settled
     places = [place for place in table.named_places if place not in settled.values()]
     if kind is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
         places = places[1:]  # the index of a data frame
     required = roles[:2]
-    example = [table.names[at].strip() for at in places[:3]]
+    example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"]
+    example = example[: 3 if kind is EDGES else 2]
     hint = (
         f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
-        f"{','.join(example)}, for instance, says which to read, --delimiter what separates them"
+        f"{shlex.quote(','.join(example))}, for instance, says which to read, --delimiter what "
+        "separates them"
     )
     if not table.header:
         if not 2 <= len(places) <= 3:
@@ -157,13 +163,14 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
         return id, [roles.index("feature"), roles.index("value")], True
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     undecided = len(others) == 2 and not table.header and not asked
+    undecided &= is_number(table.types[others[-1]])
     triples = undecided and not is_number(table.types[others[0]])
     if undecided and not triples:
         raise DatasetError(
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
             "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
         )
-    return id, others, triples and is_number(table.types[others[1]])
+    return id, others, triples
 
 
 def choose(table: Table, columns: Sequence[str]) -> list[int]:

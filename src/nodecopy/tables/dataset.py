@@ -18,7 +18,7 @@ from nodecopy.errors import DatasetError, counted, listed
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.edges import build_graph, fetch_edges, load_edges
 from nodecopy.tables.formats import PathLike, paths_of
-from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes
+from nodecopy.tables.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.tables.kinds import assign_kinds, with_kind
 from nodecopy.tables.labels import Labelling, load_labels, number_labels
 from nodecopy.tables.nodes import NodeTable, open_nodes, read_nodes
@@ -115,9 +115,9 @@ def read_tables(
     """
     settings = TableOptions(**options)
     if settings.label_columns is not None and not labels:
-        raise DatasetError("label_columns are named, but no file of labels is given")
+        raise DatasetError("--label-columns is given, but no file of labels (--labels)")
     if settings.columns is not None and not nodes:
-        raise DatasetError("columns are named, but no file of nodes is given")
+        raise DatasetError("--columns is given, but no file of nodes (--nodes)")
     fitted = encoder is not None
     if encoder is not None and kinds is None:
         kinds = tuple(getattr(encoder, "encoders", ()))
@@ -132,9 +132,10 @@ def read_tables(
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
         notes: list[str] = []
         if encoder is None:
-            columns, notes = _without_labels(columns, known, settings)
+            columns, notes = _without_labels(columns, known, sizes, settings)
         if sources and encoder is None:
-            encoder = _fitted(columns, sizes)
+            encoder, unused = _fitted(columns, sizes)
+            notes += unused
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
         notes += [note for table in tables.values() for note in table.notes]
@@ -173,7 +174,7 @@ def _load_nodes(
     if encoder is not None:
         of_columns |= encoder.kinds | {"*": "skip"}
     of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
-    return open_nodes(db, nodes, of_columns, of_model)
+    return open_nodes(db, nodes, of_columns, of_model, fitted=encoder is not None)
 
 
 def _read_columns(
@@ -189,30 +190,34 @@ def _read_columns(
 
 
 def _without_labels(
-    columns: Mapping[str, NodeColumns], known: Labelling, settings: TableOptions
+    columns: Mapping[str, NodeColumns],
+    known: Labelling,
+    sizes: NodeKinds,
+    settings: TableOptions,
 ) -> tuple[dict[str, NodeColumns], list[str]]:
     """Leave out columns that hold the labels, unless the user names them; return also notes."""
-    labels = [known.class_names[k] for k in known.labels[known.labels >= 0].tolist()]
-    others, notes = {}, []
+    labels = np.array([*known.class_names, None], object)[known.labels]
+    others, notes, spanned = {}, [], spans(sizes)
     for kind, own in columns.items():
-        held = {*own.repeating(labels)} - {*settings.column_kinds}
+        of_kind = labels[spanned.get(kind, slice(None))]
+        held = {*own.repeating(of_kind)} - {*settings.column_kinds}
         others[kind] = own.without(held)
         hint = "left out, as it holds the labels; --columns NAME=KIND keeps it"
         notes += [f"column {name!r} of the nodes: {hint}" for name in held]
     return others, notes
 
 
-def _fitted(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Encoder | None:
-    """Return an encoder of columns; None where they have nothing but names to show."""
+def _fitted(
+    columns: Mapping[str, NodeColumns], sizes: NodeKinds
+) -> tuple[Encoder | None, list[str]]:
+    """Return an encoder of columns, and notes; None where no column can be used."""
     if sizes:
-        return KindEncoder.fit({kind: columns.get(kind) for kind in sizes})
+        return KindEncoder.fit({kind: columns.get(kind) for kind in sizes}), []
     (own,) = columns.values()
     try:
-        return ColumnEncoder.fit(own)
-    except DatasetError:
-        if own.names is None:
-            raise
-        return None
+        return ColumnEncoder.fit(own), []
+    except DatasetError as error:
+        return None, [f"file of nodes: {error}"]
 
 
 def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Features:
@@ -233,10 +238,16 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
 
 
 def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
-    """Return a note on nodes that are in no edge, if there are any."""
+    """Return notes on nodes that are in no edge, and on ids that differ very little."""
+    notes, alike = [], same_but_case(db)
     isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
-    what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
-    return [f"{sources[0].table.path.name}: {what}: {_first(isolated)}"] if isolated else []
+    if isolated:
+        what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
+        notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
+    if alike:
+        what = "ids that differ only by case or Unicode form are different nodes"
+        notes.append(f"{what}: {_first(alike)}")
+    return notes
 
 
 def _column_notes(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,16 @@ from nodecopy.tables.columns import (
     EDGES,
     NUMBER_HINT,
     Column,
+    Reader,
     assign,
     choose,
+    is_number,
     quoted,
     read_number,
     read_string,
 )
 from nodecopy.tables.database import Database
-from nodecopy.tables.formats import PathLike, open_table, paths_of
+from nodecopy.tables.formats import PathLike, Table, open_table, paths_of
 from nodecopy.tables.ids import IN_EDGES, number_values
 from nodecopy.tables.options import NO_KIND, RepeatedEdges
 
@@ -59,7 +62,7 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
             parts.append(f"SELECT {', '.join(['source', 'target', *weight, *kind])} FROM {name}")
         db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
-    db.known_ids = IN_EDGES
+    db.known_ids = " UNION ALL ".join(filter(None, [db.known_ids, IN_EDGES]))
     for name, place in zip(names, loaded, strict=True):
         _check(db, name, place)
 
@@ -72,12 +75,27 @@ def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
     place = assign(table, EDGES, chosen, settled)
     if kind == NO_KIND:
         place.pop("kind", None)
+    number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     columns = [
-        Column(role, at, read_number if role == "weight" else read_string)
-        for role, at in place.items()
+        Column(role, at, number if role == "weight" else read_string) for role, at in place.items()
     ]
     db.load(name, table, columns)
     return place
+
+
+def _number_reader(db: Database, table: Table, place: int) -> Reader:
+    """Return how weights are read: with the decimal mark that they tell; 1,234 does not tell it."""
+    if db.options.decimal is not None or is_number(table.types[place]):
+        return read_number
+    readers = [_read_with(","), _read_with(".")]
+    cells = [read(f"c{place}", table.scanned_type(place), db.options) for read in readers]
+    every = ", ".join(f"bool_and(isfinite({cell}))" for cell in cells)
+    (fits,) = db.attempt(f"SELECT {every} FROM {table.scan()}") or [()]
+    return readers[fits.index(True)] if fits.count(True) == 1 else read_number
+
+
+def _read_with(mark: Literal[",", "."]) -> Reader:
+    return lambda cell, type, options: read_number(cell, type, replace(options, decimal=mark))
 
 
 def _check(db: Database, name: str, place: Mapping[str, int]) -> None:

@@ -31,6 +31,7 @@ PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
+_MARKUP = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{]|<\?xml)')
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -157,6 +158,8 @@ def open_table(
         return open_parquet(db, file)
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
+    if _MARKUP.match(start):
+        raise FormatError(f"{file} is JSON or XML; accepted: {ACCEPTED}")
     return _named(_open_text(db, file), kind, chosen, db)
 
 
@@ -207,18 +210,22 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
-    header = db.options.header
+    header, notes = db.options.header, table.notes
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
         words = not (numbered or any(map(_is_number, filter(None, first))))
-        header = kind.is_header(first) or named or (words and _names_columns(db, table, kind))
+        sure = kind.is_header(first) or named
+        header = sure or (words and _names_columns(db, table, kind))
+        if header and not (sure or table.header or db.known_ids):
+            guess = f"{table.first_row_text} taken for the names of columns"
+            notes = (*notes, f"{table.path.name}: {guess}; --no-header if they are not")
     if not header:
         return replace(table, names=numbers, header=False)
     (line,) = table.where([1]) or ["line 1"]
     names = (table.first_row[0].lstrip("#"), *table.first_row[1:])
     skip = int(line.split()[1])
-    return replace(table, names=names, header=True, skip=skip)
+    return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
 def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:

@@ -20,7 +20,10 @@ _PLAIN_INTEGER = (
     "regexp_full_match({0}, '0|-?[1-9][0-9]{{0,18}}') AND TRY_CAST({0} AS BIGINT) NOTNULL"
 )
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
+# An id but for case and Unicode normal form (é is one character, or two).
+FOLDED = "lower(nfc_normalize(id))"
 _BLOCK = 1 << 17
+_MOST_COMPARED = 1_000_000
 
 
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -37,6 +40,14 @@ def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = Fa
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
     join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
+
+
+def same_but_case(db: Database) -> list[str]:
+    """Return pairs of ids that differ only by case or Unicode form, unless nodes are very many."""
+    return db.column(
+        f"SELECT min(id) || ' and ' || max(id) FROM nodes GROUP BY {FOLDED} HAVING count(*) > 1 "
+        f"AND (SELECT count(*) FROM nodes) <= {_MOST_COMPARED} ORDER BY 1"
+    )
 
 
 def number_values(

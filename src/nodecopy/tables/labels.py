@@ -20,7 +20,7 @@ from nodecopy.errors import DatasetError, counted
 from nodecopy.tables.columns import LABELS, Column, assign, quoted, read_label
 from nodecopy.tables.database import SHOWN, Database
 from nodecopy.tables.formats import PathLike, open_table, paths_of
-from nodecopy.tables.ids import Ids, number_values, set_nodes
+from nodecopy.tables.ids import FOLDED, Ids, number_values, set_nodes
 from nodecopy.tables.options import TableOptions
 
 NO_CLASSES = ("unknown",)
@@ -140,11 +140,14 @@ def _check_ids(db: Database, name: str) -> None:
     unknown = "id NOT IN (SELECT id FROM nodes)"
     if not db.column(f"SELECT 1 FROM {name} WHERE {unknown} LIMIT 1"):
         return
-    alike = f"lower(id) IN (SELECT lower(id) FROM {name} WHERE {unknown})"
+    alike = f"{FOLDED} IN (SELECT {FOLDED} FROM {name} WHERE {unknown})"
     some = db.column(f"SELECT id FROM nodes WHERE {alike} ORDER BY i LIMIT {SHOWN}")
     some = some or db.column(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
     has = ", ".join(map(repr, some))
-    hint = f"; ids are compared as they are written, and the graph has {has}"
+    hint = (
+        f"; the graph has {has}, and ids are compared as written (case, Unicode form); leave these "
+        "rows out, or add the ids to the edges or to a file of nodes"
+    )
     db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
 
 

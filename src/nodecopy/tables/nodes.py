@@ -46,6 +46,7 @@ class NodeTable:
         cells: the others.
         kinds: of columns by name, where they are settled.
         kind: of the nodes it describes (`nodecopy.tables.kinds`).
+        fitted: whether a model settled the kinds of columns.
     """
 
     name: str
@@ -54,6 +55,7 @@ class NodeTable:
     cells: list[Column]
     kinds: Mapping[str, str]
     kind: str = ""
+    fitted: bool = False
 
     @property
     def titles(self) -> set[str]:
@@ -102,6 +104,7 @@ class NodeTable:
     def refuse(self, db: Database, one: Reading) -> None:
         """Refuse cells that are not of the kind of their column; a number must be a float32."""
         others = f"; --columns {self.title(one.column)}=text, category or skip"
+        others = f"; the model was fitted to it as a {one.kind}" if self.fitted else others
         db.refuse(
             self.name,
             f"abs({one.sql}) > {LARGEST!r}",
@@ -147,6 +150,8 @@ def open_nodes(
     nodes: PathLike | Sequence[PathLike],
     kinds: Mapping[str, str],
     of_model: Callable[[NodeTable], NodeTable] | None = None,
+    *,
+    fitted: bool = False,
 ) -> list[NodeTable]:
     """Open and load tables of nodes, and tell which of their columns are what.
 
@@ -155,6 +160,7 @@ def open_nodes(
         nodes: a file, or several.
         kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
         of_model: returns a table as one of a kind of nodes of a model.
+        fitted: whether the kinds of columns are those of a model.
     """
     tables, titles = [], set()
     for number, path in enumerate(paths_of(nodes)):
@@ -165,14 +171,14 @@ def open_nodes(
         if triples:
             keys, places = [*keys, Column("feature", places[0])], places[1:]
         cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
-        source = NodeTable(f"described{number}", table, keys, cells, kinds)
+        source = NodeTable(f"described{number}", table, keys, cells, kinds, fitted=fitted)
         source = source if of_model is None else of_model(source)
         if not triples:
             cells = [column for column in cells if source.asked(column) != "skip"]
         tables.append(replace(source, cells=cells))
         tables[-1].load(db)
     unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
-    if unknown:
+    if unknown and not fitted:  # a model says itself which column it needs
         raise DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}")
     db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
     return tables
