@@ -57,7 +57,7 @@ def test_the_command_ends_with_the_true_accuracy(
     assert len(read_csv(folder / "suspect_edges.csv")) == 100
     clf, test = NodeCopyClassifier.load(folder), random_split(CORA, 5, seed=1).test
     truth = np.array(CORA.class_names)[CORA.labels[test]]
-    right, sets = clf.score(test, truth), clf.predict_set(0.8, test)
+    right, sets = clf.score(test, truth), clf.predict_set(test, coverage=0.8)
     held = np.mean([name in clf.classes_[one] for name, one in zip(truth, sets, strict=True)])
     assert re.search(rf"estimated accuracy \d+%, true accuracy {right:.1%} .* 95 of 100 draws", out)
     assert out.endswith(f"; {held:.1%} of their 80% sets hold the class\n")
