@@ -21,6 +21,7 @@ from benchmarks import (
     debian_tables,
     edge_kinds,
     explanations,
+    many_labels,
     node_kinds,
     other_kinds,
     paper_tables,
@@ -72,6 +73,7 @@ PAGES: dict[str, Callable[[str], str]] = {
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
     "kinds.md": lambda page: NODES(comparison_block(edge_kinds.COMPARISON)(page)),
+    "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "reference/index.md": reference.page_text,
     "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
