@@ -41,6 +41,9 @@ _OBJECTS: dict[Kind, tuple[type, ...]] = {
 _NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
 
 
+ONE_TO_ONE = "has a value for each class among known labels: leave it out if made from classes"
+
+
 @dataclass(frozen=True, eq=False)
 class NodeColumns:
     """What is known of each node, column by column.
@@ -104,6 +107,20 @@ class NodeColumns:
             return only and np.array_equal(known_labels(column), known)
 
         return [name for name, column in self.values.items() if given and holds(column)]
+
+    def one_to_one(self, labels: Strings) -> list[str]:
+        """Return the columns of strings that have another value for each class, as far as known."""
+        known = ~missing_in(labels)
+        given = labels[known].tolist()
+
+        def agrees(column: NDArray[Any]) -> bool:
+            pairs = {*zip(column[known].tolist(), given, strict=True)}
+            values, classes = ({*one} for one in zip(*pairs, strict=True))
+            return 1 < len(pairs) == len(values) == len(classes)
+
+        strings = {name: v for name, v in self.values.items() if v.dtype.kind == "O"}
+        enough = len(given) >= len({*given}) + 2  # of fewer labels this is no surprise
+        return [name for name, column in strings.items() if enough and agrees(column)]
 
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
-from nodecopy.data.columns import NodeColumns
+from nodecopy.data.columns import ONE_TO_ONE, NodeColumns
 from nodecopy.data.convert import (
     GraphInput,
     aligned_labels,
@@ -223,9 +223,11 @@ def _with_columns(given: GraphInput, columns: NodeColumns, labels: EncodedLabels
     if same:
         text = f"columns of the nodes that hold the labels are left out: {', '.join(same)}"
         warnings.warn(f"{text}; an array X is taken as it is", stacklevel=4)
-    elif given.encoder is not None:
-        return given
     columns = columns.without(same)
+    for name in columns.one_to_one(labels.values()):
+        warnings.warn(f"column {name!r} of the nodes {ONE_TO_ONE}", stacklevel=4)
+    if not same and given.encoder is not None:
+        return given
     try:
         encoder = ColumnEncoder.fit(columns)
     except DatasetError:  # nothing in them can be used

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.columns import NodeColumns
+from nodecopy.data.columns import ONE_TO_ONE, NodeColumns
 from nodecopy.data.dataset import Features, NodeDataset
 from nodecopy.data.encoding import ColumnEncoder
 from nodecopy.data.kinds import Encoder, KindEncoder, NodeKinds, num_classified, spans
@@ -203,7 +203,9 @@ def _without_labels(
         held = {*own.repeating(of_kind)} - {*settings.column_kinds}
         others[kind] = own.without(held)
         hint = "left out, as it holds the labels; --columns NAME=KIND keeps it"
-        notes += [f"column {name!r} of the nodes: {hint}" for name in held]
+        notes += [f"column {name!r} of the nodes: {hint}" for name in sorted(held)]
+        agreeing = {*others[kind].one_to_one(of_kind)} - {*settings.column_kinds}
+        notes += [f"column {name!r} of the nodes {ONE_TO_ONE}" for name in sorted(agreeing)]
     return others, notes
 
 
