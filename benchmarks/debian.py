@@ -194,15 +194,13 @@ def some_of_each(sections: np.ndarray, count: int, trial: int) -> np.ndarray:
     return known
 
 
-def default(packages: Packages, known: np.ndarray, trial: int) -> tuple[Scores, float, float, str]:
+def default(packages: Packages, known: np.ndarray, trial: int) -> tuple[Scores, float, float]:
     forget_peak()
     clf = NodeCopyClassifier(random_state=trial, progress=False)
     seconds = cpu_seconds(lambda: clf.fit(packages.graph, packages.words, known))
     test = np.flatnonzero((packages.sections >= 0) & (known < 0))
     scores = score_predictions(clf.predict_proba()[test], packages.sections[test])
-    estimate = clf.estimated_accuracy()
-    text = f"estimated {estimate.accuracy:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"
-    return scores, seconds, peak_gibibytes(), text
+    return scores, seconds, peak_gibibytes()
 
 
 def components(words: sp.csr_array) -> np.ndarray:
@@ -211,10 +209,10 @@ def components(words: sp.csr_array) -> np.ndarray:
     return few
 
 
-def show(name: str, scores: Scores, seconds: float, memory: float, estimated: str = "") -> None:
+def show(name: str, scores: Scores, seconds: float, memory: float) -> None:
     print(
         f"  {name:20} accuracy {scores.accuracy:6.1%}  ECE {scores.ece_width:5.1%}  "
-        f"{seconds:7.1f} CPU s  {memory:5.1f} GiB  {estimated}",
+        f"{seconds:7.1f} CPU s  {memory:5.1f} GiB",
         flush=True,
     )
 
