@@ -195,14 +195,14 @@ def accuracies(rows: Mapping[Key, Row]) -> str:
             cells = _with_gains(values, values - curves[RANDOM])
             if rule == RANDOM:
                 cells = [f"{mean:.1f}" for mean in values.mean(0)]
-            lines.append([f"{case}, {len(values)} repeats", rule, *(cells[n] for n in at)])
+            lines.append([f"{case} ({len(values)})", rule, *(cells[n] for n in at)])
     heads = [f"{stage} per class" for stage in SHOWN]
-    return markdown_rows(["accuracy, %", "rule", *heads], lines)
+    return markdown_rows(["accuracy, % (repeats)", "rule", *heads], lines)
 
 
 def _with_gains(values: np.ndarray, gains: np.ndarray) -> list[str]:
     """Return the mean at each stage, with its gain and, of several repeats, the error of that."""
-    errors = [f" ± {e:.1f}" if np.isfinite(e) else "" for e in standard_error(gains)]
+    errors = [f" ±{e:.1f}" if np.isfinite(e) else "" for e in standard_error(gains)]
     cells = zip(values.mean(0), gains.mean(0), errors, strict=True)
     return [f"{mean:.1f} ({gain:+.1f}{error})" for mean, gain, error in cells]
 
