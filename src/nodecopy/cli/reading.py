@@ -1,7 +1,7 @@
 """The application that commands are added to, its exit codes, and options that they share.
 
 What an option means, its limits and its default belong to `FitSettings`; here is its text for
-``--help``. How tables are read is declared in `TableOptions`, texts included.
+``--help``. How tables are read is declared in `TableOptions`, with the help of each option.
 """
 
 from __future__ import annotations
