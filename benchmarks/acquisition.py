@@ -38,12 +38,13 @@ from benchmarks.compared import (
 )
 from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.calibration import EstimatedAccuracy, forecast
-from nodecopy.data import Task, load_dataset
+from nodecopy.core.rng import stream
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREY, draw
-from nodecopy.rng import stream
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.task import Task
+from nodecopy.trust.accuracy import EstimatedAccuracy, forecast
 
 STAGES, SHOWN, TESTED = (2, 3, 5, 7, 10, 14, 20), (2, 5, 10, 20), 1000
 AUDIT, AGAIN, WRONG, LIKELY = 4, 5, 0.2, 0.5

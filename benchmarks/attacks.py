@@ -37,12 +37,12 @@ from benchmarks.compared import (
 from benchmarks.markdown import markdown_rows
 from benchmarks.wrong_graphs import SimilarEdges
 from nodecopy.classifiers import GCNClassifier
-from nodecopy.data import Task
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.estimator.scaling import scaling_of
+from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best
+from nodecopy.problem.task import Task
 
 DATA = Path("..", "shared", "data", "attacked")
 BLOCK = "attacks"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodecopy.calibration import Component, StackedClassifier, TemperatureScaling
 from nodecopy.classifiers import AnnotatedBlocks, DiffusedStudent, DiffusionClassifier
-from nodecopy.data.kernel_map import KernelMap
+from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph_models import NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.stack.temperature import TemperatureScaling
 from nodecopy.weights import MaximumPosterior
 
 

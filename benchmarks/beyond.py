@@ -21,8 +21,8 @@ from scipy.stats import t
 from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import RESULTS as PAPER_ROWS
 from benchmarks.paper_tables import compact_rows, replace_block
-from nodecopy.errors import InputError
-from nodecopy.files import write_whole
+from nodecopy.core.errors import InputError
+from nodecopy.core.files import write_whole
 from nodecopy.paper.figures import BLUE, GREY, VERMILION, Drawing, draw
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.spec import load_experiment

@@ -27,7 +27,7 @@ import torch
 from benchmarks.large import made_graph
 from benchmarks.measure import environment
 from nodecopy import NodeCopyClassifier
-from nodecopy.executors import Dask, Executor, Serial
+from nodecopy.core.executors import Dask, Executor, Serial
 
 
 @dataclass

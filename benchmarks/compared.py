@@ -21,9 +21,9 @@ import torch
 from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import NodeClassifier
-from nodecopy.data import Task
-from nodecopy.metrics import negative_log_likelihood, reliability_curve, score_predictions
-from nodecopy.rng import child_seed
+from nodecopy.core.metrics import negative_log_likelihood, reliability_curve, score_predictions
+from nodecopy.core.rng import child_seed
+from nodecopy.problem.task import Task
 
 DEFAULT = "default"
 

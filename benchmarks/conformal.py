@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.compared import Problem, Row
 from nodecopy.classifiers import NodeClassifier
+from nodecopy.core.rng import child_seed, stream
 from nodecopy.graph import Graph
-from nodecopy.rng import child_seed, stream
 
 Score = Literal["LAC", "APS", "diffused APS"]
 

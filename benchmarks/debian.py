@@ -38,8 +38,8 @@ from benchmarks.measure import (
     sign_hops,
 )
 from nodecopy import NodeCopyClassifier
+from nodecopy.core.metrics import Scores, score_predictions
 from nodecopy.graph import Graph
-from nodecopy.metrics import Scores, score_predictions
 
 COLUMNS, COMPONENTS, LEAST = 4096, 128, 200
 # Lists of files are not fetched by every apt; a target of its own makes any do so.

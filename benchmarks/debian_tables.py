@@ -50,10 +50,10 @@ from benchmarks.debian import lines_of
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
 from nodecopy.classifiers import LabelPropagation
-from nodecopy.data import Task
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
-from nodecopy.rng import stream
-from nodecopy.tables import read_tables
+from nodecopy.problem.task import Task
+from nodecopy.read.tables import read_tables
 
 TOPICS = (
     *("admin", "database", "editors", "electronics", "games", "graphics", "mail"),

@@ -24,8 +24,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.measure import cpu_times, environment, keep_freed_memory, verdict
-from nodecopy.data import Task, fixed_split, load_dataset
 from nodecopy.presets import best
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.splits import fixed_split
+from nodecopy.problem.task import Task
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it announces what it deprecates in torch

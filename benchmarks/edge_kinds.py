@@ -26,14 +26,14 @@ from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from benchmarks.kinds import TESTED, even_labels, words
 from benchmarks.measure import cpu_times, environment, verdict
 from nodecopy.classifiers import Fitted
-from nodecopy.data import Task
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.estimator.scaling import scaling_of
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
+from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.presets import best
-from nodecopy.progress import Progress
-from nodecopy.rng import stream
-from nodecopy.tables import read_tables
+from nodecopy.problem.task import Task
+from nodecopy.read.tables import read_tables
 
 # By how much the class of the other end differs, the share of such edges (others join any nodes),
 # and the mean degree; a fourth entry makes the kind directed.

@@ -25,9 +25,9 @@ from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import cpu_seconds
 from nodecopy import Graph, NodeCopyClassifier
-from nodecopy.data import planted_partition
-from nodecopy.estimator.explanation import Explanation
-from nodecopy.rng import stream
+from nodecopy.core.rng import stream
+from nodecopy.read.synthetic import planted_partition
+from nodecopy.trust.explanation import Explanation
 
 REMOVED = (1, 3, 5, 10)
 NODES = 40

@@ -15,12 +15,14 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from benchmarks.compared import Problem
-from nodecopy.data import NodeDataset, Task, load_dataset, random_split
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.data.structural import structural_features
-from nodecopy.estimator.scaling import scaling_of
+from nodecopy.core.rng import stream
+from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.scaling import scaling_of
+from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
-from nodecopy.rng import stream
+from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.splits import random_split
+from nodecopy.problem.task import Task
 
 NODES, TESTED = 1200, 1000
 

@@ -33,11 +33,11 @@ from benchmarks.measure import (
     verdict,
 )
 from nodecopy import NodeCopyClassifier
-from nodecopy.data.synthetic import planted_edges
+from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
-from nodecopy.metrics import score_predictions
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.features import Identity
+from nodecopy.read.synthetic import planted_edges
 
 CLASSES, LABELS, COLUMNS, DEGREE = 10, 20, 32, 10
 MEMBERS = 10

@@ -36,18 +36,14 @@ from benchmarks.compared import (
 )
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
-from nodecopy.classifiers import (
-    DiffusionClassifier,
-    FeatureClassifier,
-    Fitted,
-    GCNClassifier,
-)
-from nodecopy.data import Task, load_dataset
+from nodecopy.classifiers import DiffusionClassifier, FeatureClassifier, Fitted, GCNClassifier
+from nodecopy.core.rng import stream
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.propagation import whole_adjacency
 from nodecopy.paper.geometric import appnp
 from nodecopy.presets import best
-from nodecopy.rng import stream
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.task import Task
 
 COUNTS = {
     "cora": (140, 1354),

@@ -21,8 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from nodecopy.core.metrics import Scores, score_predictions
 from nodecopy.graph import Graph
-from nodecopy.metrics import Scores, score_predictions
 
 Work = Callable[[], object]
 

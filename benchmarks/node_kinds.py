@@ -23,12 +23,12 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities
-from nodecopy.data import Task
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.graph import Graph
 from nodecopy.presets import best
-from nodecopy.progress import Progress
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
 
 CUSTOMERS, CLASSES, TYPES, TESTED = 600, 4, 8, 400
 

@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
 from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
+from nodecopy.core.metrics import score_predictions
 from nodecopy.graph_models import NodeCopying, ObservedGraph
-from nodecopy.metrics import score_predictions
 from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.posterior import BayesianGCN
 from nodecopy.weights import MCDropout, TrainConfig

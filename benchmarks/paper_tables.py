@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.markdown import markdown_rows, markdown_table, markdown_text
-from nodecopy.errors import InputError
-from nodecopy.files import write_whole
+from nodecopy.core.errors import InputError
+from nodecopy.core.files import write_whole
 from nodecopy.paper.agreement import Agreement, compare_with_paper, summary
 from nodecopy.paper.figures import Drawing, figure_1, overview_figure
 from nodecopy.paper.rows import export_rows, read_rows

@@ -38,10 +38,11 @@ from benchmarks.kinds import TESTED, as_problem, random_labels
 from benchmarks.markdown import markdown_rows
 from benchmarks.trust import DATASETS, RANDOM, ROWS, OwnWord, measure
 from nodecopy.classifiers import FeatureClassifier
-from nodecopy.data import Task, load_dataset
-from nodecopy.data.dataset import stored_by_density
+from nodecopy.core.rng import child_seed, stream
+from nodecopy.features.matrix import stored_by_density
 from nodecopy.presets import best
-from nodecopy.rng import child_seed, stream
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.task import Task
 
 KINDS = (
     "classes of sizes 50 to 1",

@@ -22,16 +22,15 @@ import numpy as np
 from benchmarks.compared import Comparison, Key, Problem, Row, main
 from benchmarks.kinds import KINDS, as_problem, split_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.calibration import StackedClassifier
-from nodecopy.data import planted_partition
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.data.structural import structural_features
-from nodecopy.estimator.scaling import scaling_of
+from nodecopy.core.rng import child_seed, stream
+from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.scaling import scaling_of
+from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
 from nodecopy.presets import best
-from nodecopy.rng import child_seed, stream
-from nodecopy.run import suspect_edges
-from nodecopy.run.suspects import PairEvidence
+from nodecopy.read.synthetic import planted_partition
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.trust.suspect_edges import PairEvidence, suspect_edges
 
 SHARE = 0.05
 NO_FEATURES = "no features"

@@ -36,15 +36,13 @@ from benchmarks.compared import (
 from benchmarks.conformal import SplitConformal
 from benchmarks.kinds import as_problem, split_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.calibration import (
-    StackedClassifier,
-    estimate_accuracy,
-    fit_sets,
-    suspect_labels,
-)
+from nodecopy.core.rng import child_seed, stream
 from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
-from nodecopy.rng import child_seed, stream
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.trust.accuracy import estimate_accuracy
+from nodecopy.trust.label_errors import suspect_labels
+from nodecopy.trust.sets import fit_sets
 
 DATASETS = ("cora", "citeseer", "pubmed")
 KINDS = (

@@ -31,17 +31,11 @@ from benchmarks.compared import (
 from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities
-from nodecopy.metrics import score_predictions
+from nodecopy.core.metrics import score_predictions
+from nodecopy.core.rng import child_seed
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.posterior import BayesianGCN
-from nodecopy.rng import child_seed
-from nodecopy.weights import (
-    SGLD,
-    Laplace,
-    MCDropout,
-    PointEstimate,
-    WeightPosterior,
-)
+from nodecopy.weights import SGLD, Laplace, MCDropout, PointEstimate, WeightPosterior
 
 POSTERIORS: dict[str, WeightPosterior] = {
     "PointEstimate": PointEstimate(),

@@ -31,13 +31,14 @@ from benchmarks.compared import (
 )
 from benchmarks.kinds import split_problem
 from nodecopy.classifiers import Fitted, NodeClassifier
-from nodecopy.data import NodeDataset, Task, load_dataset
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
 from nodecopy.paper.methods import build_method
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.presets import best
-from nodecopy.rng import stream
+from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.task import Task
 
 DATASETS = ("cora", "citeseer")
 # What is done to edges, and to which share of them.

@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from nodecopy import progress
-from nodecopy.data.task import Task
+from nodecopy.core import progress
+from nodecopy.problem.task import Task
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task
 

@@ -11,12 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from nodecopy.data import NodeDataset
-from nodecopy.data.task import Task
+from nodecopy.core.progress import Progress
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.nn.network import Network
 from nodecopy.posterior import BayesianGCN
-from nodecopy.progress import Progress
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.task import Task
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightSamples
 
 

@@ -13,7 +13,7 @@ import pytest
 import nodecopy
 import nodecopy.run.fit
 from nodecopy import cli
-from nodecopy.errors import DatasetError
+from nodecopy.core.errors import DatasetError
 from tests.waiting import LIMIT
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodecopy.data import planted_partition
-from nodecopy.data.structural import structural_features
-from nodecopy.data.task import Task
+from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
 from nodecopy.presets import best
+from nodecopy.problem.task import Task
+from nodecopy.read.synthetic import planted_partition
 
 
 def test_little_is_claimed_of_nodes_that_no_label_reaches() -> None:

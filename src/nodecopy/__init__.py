@@ -14,7 +14,7 @@ Regol and Coates, 2019): the integrand of its equation 6, one factor per package
     p(Z | W, G_obs, X)    p(W | Y, X, G)    p(G | G_obs, ζ)    p(ζ | G_obs, Y, X)
     nn                    weights           graph_models       graph_models, classifiers
 
-``presets`` composes the default from these and ``calibration``; ``estimator`` is its public face,
+``presets`` composes the default from these and ``stack``; ``estimator`` is its public face,
 and ``run``, ``report``, ``annotate``, ``paper`` and ``cli`` are ways to use it.
 
 The names below are the public ones. Each is imported when it is first used, so that
@@ -28,13 +28,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nodecopy.classifiers import GCNClassifier
-    from nodecopy.data import NodeDataset, Split, Task, fixed_split, load_dataset, random_split
-    from nodecopy.errors import NodecopyError
+    from nodecopy.core.errors import NodecopyError
     from nodecopy.estimator import NodeCopyClassifier
     from nodecopy.graph import Graph
     from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
     from nodecopy.posterior import BayesianGCN, OnlineSchedule
+    from nodecopy.problem.dataset import NodeDataset, load_dataset
+    from nodecopy.problem.splits import Split, fixed_split, random_split
+    from nodecopy.problem.task import Task
+    from nodecopy.read.synthetic import planted_partition
+    from nodecopy.read.tables import read_tables
     from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 __version__ = "0.1.0"
@@ -59,18 +63,24 @@ __all__ = [
     "__version__",
     "fixed_split",
     "load_dataset",
+    "planted_partition",
     "random_split",
+    "read_tables",
 ]
 
 _HOMES = {
     "classifiers": ("GCNClassifier",),
-    "data": ("NodeDataset", "Split", "Task", "fixed_split", "load_dataset", "random_split"),
-    "errors": ("NodecopyError",),
+    "core.errors": ("NodecopyError",),
     "estimator": ("NodeCopyClassifier",),
     "graph": ("Graph",),
     "graph_models": ("MMSBM", "NodeCopying", "ObservedGraph"),
     "nn.torch_module": ("TorchNetwork",),
+    "problem.dataset": ("NodeDataset", "load_dataset"),
+    "problem.splits": ("Split", "fixed_split", "random_split"),
+    "problem.task": ("Task",),
     "posterior": ("BayesianGCN", "OnlineSchedule"),
+    "read.synthetic": ("planted_partition",),
+    "read.tables": ("read_tables",),
     "weights": ("MCDropout", "PointEstimate", "TrainConfig"),
 }
 _HOME = {name: f"nodecopy.{module}" for module, names in _HOMES.items() for name in names}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
     ByLabelCount,
@@ -19,10 +18,12 @@ from nodecopy.classifiers import (
     NodeClassifier,
     RoleClassifier,
 )
-from nodecopy.data.kernel_map import KernelMap
+from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph_models import EdgeReliability, NodeCopying
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.weights import MaximumPosterior
 
 # Settings of all graphs; docs/methods.md has the evidence for each.

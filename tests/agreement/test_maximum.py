@@ -10,11 +10,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy.classifiers import DiffusionClassifier
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, TrainingError
+from nodecopy.core.errors import ModelError, TrainingError
 from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN
+from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
 from nodecopy.weights.maximum import softmax_weights
 from tests.problems import make_task

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nodecopy.annotate import Session
-from nodecopy.data import planted_partition
+from nodecopy.read.synthetic import planted_partition
 from nodecopy.run import FitSettings
 from tests.csv_files import read_csv, write_csv
 

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate
-from nodecopy.errors import FormatError, InputError
-from nodecopy.tables import read_label_table
+from nodecopy.core.errors import FormatError, InputError
+from nodecopy.read.labels import read_label_table
 from tests.waiting import LIMIT
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
 from nodecopy.annotate.refit import Fit
-from nodecopy.estimator.assessment import SuspectLabel
+from nodecopy.trust.assessment import SuspectLabel
 from tests.annotate.conftest import CLASSES, Tables
 from tests.csv_files import read_csv
 from tests.waiting import wait_until

@@ -18,7 +18,8 @@ import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
-from nodecopy.data import load_dataset, planted_partition
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.read.synthetic import planted_partition
 from nodecopy.run import FitSettings
 from tests.annotate.conftest import kept
 from tests.browser import NEEDED, Page, browser

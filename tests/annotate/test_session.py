@@ -11,7 +11,7 @@ import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.refit import Fit, Labels, Refitter
-from nodecopy.errors import InputError
+from nodecopy.core.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report import report_page
 from nodecopy.run import LabelledGraph, label_tables, read_settings, write_folder

@@ -14,9 +14,9 @@ from nodecopy.classifiers.blocks import (
     edge_evidence,
     softmax_regression,
 )
-from nodecopy.data.task import Task
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.nn.diffusion import Diffusion, Features
+from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
 
 

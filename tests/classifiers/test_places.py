@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from nodecopy.classifiers import CopiedPlaces, GivenProbabilities
 from nodecopy.classifiers.places import comparable, similarities
-from nodecopy.data import planted_partition
-from nodecopy.nn.features import inverse_document_frequency, unit_rows
+from nodecopy.features.matrix import inverse_document_frequency, unit_rows
+from nodecopy.read.synthetic import planted_partition
 from tests.problems import make_task
 
 

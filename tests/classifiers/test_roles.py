@@ -7,8 +7,8 @@ import numpy as np
 
 from nodecopy.classifiers import RoleClassifier
 from nodecopy.classifiers.roles import role_columns
-from nodecopy.data import Task
 from nodecopy.graph import Graph
+from nodecopy.problem.task import Task
 
 
 def made(seed: int = 0) -> tuple[nx.Graph, Graph]:

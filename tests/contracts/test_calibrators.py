@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.calibration import Calibrator, Component, StackedClassifier, TemperatureScaling
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation
-from nodecopy.data.task import Task
-from nodecopy.metrics import negative_log_likelihood
+from nodecopy.core.metrics import negative_log_likelihood
+from nodecopy.problem.task import Task
+from nodecopy.stack.calibrator import Calibrator
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.stack.temperature import TemperatureScaling
 
 CALIBRATORS: dict[str, Calibrator] = {"temperature": TemperatureScaling()}
 every = pytest.mark.parametrize("calibrator", CALIBRATORS.values(), ids=CALIBRATORS.keys())

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import (
     AnnotatedBlocks,
     Applicable,
@@ -31,14 +30,16 @@ from nodecopy.classifiers import (
     NodeClassifier,
     RoleClassifier,
 )
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.torch_module import TorchNetwork
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
 from nodecopy.presets import best
-from nodecopy.progress import Progress
+from nodecopy.problem.task import Task
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
 from tests.modules import Sage
 from tests.problems import make_task, true_labels

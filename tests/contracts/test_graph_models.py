@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.graph_models import (
     MMSBM,
@@ -18,7 +18,7 @@ from nodecopy.graph_models import (
     ObservedGraph,
     RefreshableGraphPosterior,
 )
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
 from tests.problems import true_labels
 
 MODELS: dict[str, GraphModel] = {

@@ -14,27 +14,30 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy import saving
-from nodecopy.calibration import Component, HeldOut, Pool, Temperature, View
 from nodecopy.classifiers import (
     DiffusionClassifier,
     FittedNetwork,
     GivenProbabilities,
     LabelPropagation,
 )
+from nodecopy.core import saving
 from nodecopy.estimator.saved import FittedState
-from nodecopy.estimator.scaling import Scaling
+from nodecopy.features.scaling import Scaling
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
 from nodecopy.posterior import Posterior
 from nodecopy.run.model_folder import FittedTables
+from nodecopy.stack.component import Component, View
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.pool import Pool
+from nodecopy.stack.temperature import Temperature
 from nodecopy.weights import TrainConfig, WeightSamples
 from tests.waiting import LIMIT
 
 
 def marked() -> Iterator[str]:
     """Yield the names of the classes that the sources mark as savable."""
-    for path in Path(saving.__file__).parent.rglob("*.py"):
+    for path in Path(saving.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             marks = getattr(node, "decorator_list", ())
             if isinstance(node, ast.ClassDef) and "savable" in map(ast.unparse, marks):
@@ -97,7 +100,7 @@ def test_it_comes_back(name: str, tmp_path: Path) -> None:
 
 
 def test_reading_a_model_knows_every_class() -> None:
-    code = "import json, nodecopy.run.model_folder; from nodecopy.saving import _KINDS\n"
+    code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _KINDS\n"
     code += "print(json.dumps([*_KINDS]))"
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing
 from nodecopy.nn.torch_module import TorchNetwork
+from nodecopy.problem.task import Task
 from nodecopy.weights import (
     SGLD,
     CrossEntropy,

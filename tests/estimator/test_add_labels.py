@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodecopy.active import next_labels
-from nodecopy.errors import DatasetError, ModelError, NotFittedError
+from nodecopy.core.errors import DatasetError, ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier
+from nodecopy.trust.next_labels import next_labels
 from tests.problems import make_task, true_labels
 
 TASK = make_task()

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.data import load_dataset
-from nodecopy.data.convert import read_graph
-from nodecopy.errors import ModelError
-from nodecopy.tables import read_tables
+from nodecopy.core.errors import ModelError
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.read.objects import read_graph
+from nodecopy.read.tables import read_tables
 
 EDGES = [("ann", "bob"), ("bob", "eve"), ("eve", "ann"), ("joe", "sue"), ("sue", "tim")]
 EDGES += [("tim", "joe"), ("eve", "joe")]

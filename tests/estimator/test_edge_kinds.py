@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.errors import GraphError
+from nodecopy.core.errors import GraphError
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from tests.problems import make_task, true_labels

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
 
 CUSTOMERS, SHOPS = 60, 12
 RNG = np.random.default_rng(0)

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from nodecopy import BayesianGCN, NodeCopyClassifier, TrainConfig
-from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import GCNClassifier
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
 from nodecopy.estimator.method import method_of
+from nodecopy.features.matrix import stored_by_density
 from nodecopy.presets import best, fast, paper
+from nodecopy.problem.task import Task
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.weights import MCDropout
 from tests.problems import make_task, true_labels
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, NodeCopying, SampledGraphs
 from nodecopy.graph_models.copying import ClassSets, class_sets
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
 
 # Two classes of four; edges within and between; node 7 is isolated.
 EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5), (4, 6), (0, 6)]

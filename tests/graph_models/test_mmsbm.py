@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from nodecopy.data import planted_partition
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.graph_models import mmsbm_inference
 from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior, block_draw
@@ -23,7 +22,8 @@ from nodecopy.graph_models.mmsbm_inference import (
     theta_gradient,
     warm_start,
 )
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
+from nodecopy.read.synthetic import planted_partition
 from tests.problems import true_labels
 
 N, K, DELTA, RATE = 14, 3, 0.05, 0.3

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from nodecopy.data import planted_partition
-from nodecopy.data.kernel_map import KernelMap
+from nodecopy.core.rng import stream
+from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph import Graph
 from nodecopy.graph_models import EdgeReliability
-from nodecopy.rng import stream
+from nodecopy.read.synthetic import planted_partition
 
 NODES = 300
 

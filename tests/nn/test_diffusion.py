@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from nodecopy.data.kernel_map import KernelMap
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopiedGraph
 from nodecopy.nn.diffusion import Diffused, Diffusion, Propagator

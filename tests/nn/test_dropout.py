@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from nodecopy.core.rng import key64
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
-from nodecopy.rng import key64
 
 
 def names(rows: int, columns: int, member: int = 0) -> torch.Tensor:

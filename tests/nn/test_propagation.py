@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.data import planted_partition
-from nodecopy.errors import GraphError
+from nodecopy.core.errors import GraphError
 from nodecopy.graph import Graph
 from nodecopy.nn.batch import _block_diagonal
 from nodecopy.nn.propagation import (
@@ -18,6 +17,7 @@ from nodecopy.nn.propagation import (
     laplacian_rows,
     whole_adjacency,
 )
+from nodecopy.read.synthetic import planted_partition
 from tests.problems import make_task
 
 

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nodecopy import TorchNetwork
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.nn.network import Computing, Reading
 from nodecopy.nn.torch_module import ModuleInputs
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from tests.modules import Sage, Weighted, without_dropout
 from tests.problems import make_task, train

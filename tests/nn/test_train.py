@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, TrainingError
+from nodecopy.core.errors import ModelError, TrainingError
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, chunks_within
+from nodecopy.problem.task import Task
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.objective import CrossEntropy
 from nodecopy.weights.point import Monitor

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodecopy.executors import opened
+from nodecopy.core.executors import opened
 from nodecopy.paper.runner import run_missing
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Row, RunTrial, Trial, TrialResult

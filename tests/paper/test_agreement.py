@@ -7,7 +7,7 @@ import math
 import pytest
 import scipy.stats
 
-from nodecopy.errors import InputError
+from nodecopy.core.errors import InputError
 from nodecopy.paper.agreement import Verdict, compare_with_paper, holm, summary, welch_p
 from nodecopy.paper.study import LABELS, Study, Summary, paper_cells
 from nodecopy.paper.trial import CellKey

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
 from nodecopy.paper.geometric import APPNP
 from nodecopy.paper.methods import build_method
 from tests.problems import make_task, true_labels

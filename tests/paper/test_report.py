@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import InputError
+from nodecopy.core.errors import InputError
 from nodecopy.paper.figures import figure_1
 from nodecopy.paper.report import write_report
 from nodecopy.paper.study import Study

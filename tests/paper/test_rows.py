@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import FormatError, InputError
+from nodecopy.core.errors import FormatError, InputError
 from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.store import Store
 from tests.paper.fake_trials import make_rows

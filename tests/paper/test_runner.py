@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.executors import Serial
+from nodecopy.core.executors import Serial
 from nodecopy.paper.runner import run_missing
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Row

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import SpecError
+from nodecopy.core.errors import SpecError
 from nodecopy.paper.methods import build_method
 from nodecopy.paper.spec import Experiment, builtin_experiments, load_experiment
 

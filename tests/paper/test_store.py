@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.errors import FormatError, InputError
+from nodecopy.core.errors import FormatError, InputError
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Failure, Row
 from tests.paper.fake_trials import make_rows, make_trials, quick

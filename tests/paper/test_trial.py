@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from nodecopy.classifiers import GivenProbabilities
-from nodecopy.data import load_dataset
-from nodecopy.errors import DatasetError, ModelError, SplitError
+from nodecopy.core.errors import DatasetError, ModelError, SplitError
 from nodecopy.paper.measure import paired_outcomes, run_trial, split_of
 from nodecopy.paper.methods import METHODS, Method
 from nodecopy.paper.trial import Trial
 from nodecopy.posterior import BayesianGCN
+from nodecopy.problem.dataset import load_dataset
 from nodecopy.weights import MCDropout, TrainConfig
 
 TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)

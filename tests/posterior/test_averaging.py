@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.data.task import Task
+from nodecopy.core.rng import stream
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.posterior.averaging import PARTS, entropy
-from nodecopy.rng import stream
+from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior, MCDropout, PointEstimate, TrainConfig
 
 V, N_G, S, N, K = 3, 2, 4, 7, 3

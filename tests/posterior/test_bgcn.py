@@ -10,13 +10,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy.classifiers import GCNClassifier, LabelPropagation
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import child_seed
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.rng import child_seed
+from nodecopy.problem.task import Task
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 from tests.problems import train
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from nodecopy.classifiers import GivenProbabilities
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import child_seed
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, ObservedGraph
 from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN, OnlineSchedule
-from nodecopy.rng import child_seed
+from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from tests.problems import make_task, train
 

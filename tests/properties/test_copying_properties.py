@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.data.task import Task
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, NodeCopying
+from nodecopy.problem.task import Task
 
 thorough = settings(max_examples=80, derandomize=True)
 

@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy.active import NextLabels
-from nodecopy.data.dataset import NodeDataset
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.fit import Fit
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
-from nodecopy.estimator.scaling import Scaling
+from nodecopy.features.scaling import Scaling
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
-from nodecopy.run import (
-    FitSettings,
-    LabelledGraph,
-    SuspectEdges,
-    Validation,
-)
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.read.inspection import inspect_dataset
+from nodecopy.read.tables import TableDataset
+from nodecopy.run import FitSettings, LabelledGraph
 from nodecopy.run.fit import analyse_fit, read_source
-from nodecopy.tables import TableDataset
-from nodecopy.tables.inspection import inspect_dataset
+from nodecopy.trust.assessment import Validation
+from nodecopy.trust.next_labels import NextLabels
+from nodecopy.trust.suspect_edges import SuspectEdges
 from tests.csv_files import write_csv
 from tests.problems import short_gcn
 

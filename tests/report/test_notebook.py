@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.data import planted_partition
-from nodecopy.errors import InputError, ModelError
+from nodecopy.core.errors import InputError, ModelError
 from nodecopy.presets import fast
+from nodecopy.read.synthetic import planted_partition
 
 CLASSES = np.array(["<b>ash</b>", "beech"], object)
 

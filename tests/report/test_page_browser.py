@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 from nodecopy.report.page import report_page
 from nodecopy.run import LabelledGraph
-from nodecopy.run.baselines import Baseline
+from nodecopy.trust.baselines import Baseline
 from tests.browser import NEEDED, ROWS, Page, browser
 from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, cli, fixed_split, load_dataset, random_split
-from nodecopy.errors import SpecError
+from nodecopy.core.errors import SpecError
 from nodecopy.run import FitSettings
 from tests.csv_files import read_csv
 from tests.run.test_commands import FILES

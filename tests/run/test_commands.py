@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, cli
-from nodecopy.tables import read_tables
+from nodecopy.read.tables import read_tables
 from tests.csv_files import read_csv, write_csv
 
 FILES = {

@@ -10,7 +10,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.annotate import Session
-from nodecopy.errors import InputError, ModelError
+from nodecopy.core.errors import InputError, ModelError
 from nodecopy.run import FitSettings
 from tests.csv_files import read_csv, write_csv
 from tests.waiting import wait_until

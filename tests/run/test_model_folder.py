@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
-from nodecopy.errors import DatasetError, FormatError
+from nodecopy.core.errors import DatasetError, FormatError
+from nodecopy.core.saving import save
 from nodecopy.run import FitSettings, label_tables
 from nodecopy.run.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
-from nodecopy.saving import save
 
 
 @pytest.fixture

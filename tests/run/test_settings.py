@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy.errors import SpecError
+from nodecopy.core.errors import SpecError
 from nodecopy.run import FitSettings, read_settings, write_settings
 
 

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from nodecopy.errors import FormatError, InputError, NodecopyError, RunError, shown
-from nodecopy.files import regular_file, replacing
+from nodecopy.core.errors import FormatError, InputError, NodecopyError, RunError, shown
+from nodecopy.core.files import regular_file, replacing
+from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.report.page_nodes import natural
-from nodecopy.tables.labels import CHOSEN, SUGGESTED
 
 # After so many answers a skipped node may be suggested again.
 SKIPPED_FOR = 50

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.annotate.refit import Fit
-from nodecopy.data.structural import NO_FEATURES
-from nodecopy.errors import DatasetError, FormatError
+from nodecopy.core.errors import DatasetError, FormatError
+from nodecopy.features.structural import NO_FEATURES
 from nodecopy.graph import Graph
+from nodecopy.read.columns import NODES, Column, node_places
+from nodecopy.read.database import Database
+from nodecopy.read.formats import open_table
+from nodecopy.read.tables import TableDataset
 from nodecopy.report.page_nodes import links_among
 from nodecopy.run import FitSettings
-from nodecopy.tables import TableDataset
-from nodecopy.tables.columns import NODES, Column, node_places
-from nodecopy.tables.database import Database
-from nodecopy.tables.formats import open_table
 
 # Neighbours, and nodes two hops away, that are sent to the page; it draws fewer.
 _NEIGHBOURS, _SECOND_NEIGHBOURS = 200, 200

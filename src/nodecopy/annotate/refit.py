@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.calibration import EstimatedAccuracy
-from nodecopy.data.label_values import EncodedLabels
-from nodecopy.estimator.assessment import SuspectLabel
-from nodecopy.estimator.explanation import Explanation
 from nodecopy.estimator.nodes import LabelledNodes
+from nodecopy.features.label_values import EncodedLabels
+from nodecopy.read.tables import TableDataset
 from nodecopy.run import FitSettings
-from nodecopy.tables import TableDataset
+from nodecopy.trust.accuracy import EstimatedAccuracy
+from nodecopy.trust.assessment import SuspectLabel
+from nodecopy.trust.explanation import Explanation
 
 _SUGGESTIONS = 30
 

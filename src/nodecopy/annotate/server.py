@@ -25,7 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nodecopy.annotate.session import Session
-from nodecopy.errors import InputError, NodecopyError, RunError
+from nodecopy.core.errors import InputError, NodecopyError, RunError
 from nodecopy.report.page import LIBRARY, asset, filled, policy
 from nodecopy.run.folder import REPORT
 

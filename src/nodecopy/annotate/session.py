@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy.active import random_nodes
 from nodecopy.annotate.answers import Answers, Estimate
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
-from nodecopy.calibration import forecast
-from nodecopy.errors import InputError, NodecopyError, shown
-from nodecopy.files import regular_file
+from nodecopy.core.errors import InputError, NodecopyError, shown
+from nodecopy.core.files import regular_file
+from nodecopy.read.labels import SUGGESTED, Labelling, read_label_table
+from nodecopy.read.tables import TableDataset
 from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
 from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
-from nodecopy.tables import Labelling, TableDataset, read_label_table
-from nodecopy.tables.labels import SUGGESTED
+from nodecopy.trust.accuracy import forecast
+from nodecopy.trust.next_labels import random_nodes
 
 RANDOM, AGAIN = "random", "again"
 _AHEAD = 3  # questions that are sent to the page

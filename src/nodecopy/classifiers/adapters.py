@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, fit_many
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Settings
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Settings
+from nodecopy.problem.task import Task
 
 
 @savable

@@ -14,13 +14,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, shown
-from nodecopy.executors import Executor
+from nodecopy.core.errors import ModelError, shown
+from nodecopy.core.executors import Executor
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
+from nodecopy.core.typed import Settings
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
-from nodecopy.typed import Settings
+from nodecopy.problem.task import Task
 
 
 @runtime_checkable
@@ -129,7 +130,7 @@ class RefiningClassifier(Settings):
 class SelfCalibrating(Protocol):
     """Several classifiers as one, which hold out labels to calibrate their probabilities.
 
-    A dataclass with these fields; see `nodecopy.calibration.StackedClassifier`.
+    A dataclass with these fields; see `nodecopy.stack.stacked.StackedClassifier`.
     """
 
     folds: int

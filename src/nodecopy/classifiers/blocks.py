@@ -35,15 +35,16 @@ from torch import Tensor
 
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.diffusion import DiffusionClassifier
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, NonNegative, Positive
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_kinds
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
-from nodecopy.saving import savable
-from nodecopy.typed import Count, NonNegative, Positive
+from nodecopy.problem.task import Task
 from nodecopy.weights.lbfgs import minimise
 
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nodecopy.classifiers.neural import FittedNetwork
-from nodecopy.data.task import Task
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
+from nodecopy.core.saving import savable
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior, WeightPosterior
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import HERE, Placement
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Limits, Probability, Settings
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.propagation import adjacency_rows
-from nodecopy.progress import Progress
-from nodecopy.saving import savable
-from nodecopy.typed import Limits, Probability, Settings
+from nodecopy.problem.task import Task
 
 
 @savable

@@ -8,16 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import HERE, Placement
-from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 from nodecopy.weights import PointEstimate, TrainConfig, WeightSamples
 
 

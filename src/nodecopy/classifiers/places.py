@@ -22,14 +22,19 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.diffusion import DiffusionClassifier
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import NOT_SAVED, savable
+from nodecopy.core.typed import Count
+from nodecopy.features.matrix import (
+    FeatureMatrix,
+    inverse_document_frequency,
+    unit_rows,
+    weighted_columns,
+)
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
-from nodecopy.nn.features import inverse_document_frequency, unit_rows, weighted_columns
-from nodecopy.rng import stream
-from nodecopy.saving import NOT_SAVED, savable
-from nodecopy.typed import Count
+from nodecopy.problem.task import Task
 
 # Of at most twice _CANDIDATES nodes, all are compared; of more, those of the most similar cells, so
 # that a node has between _FEWEST and _CANDIDATES candidates, and all nodes about _COMPARISONS.

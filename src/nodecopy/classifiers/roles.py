@@ -3,7 +3,7 @@
 Henderson et al. (2012), "RolX: structural role extraction and mining in large graphs", describe a
 node by its degree and by the degrees around it. Here: the logarithm of its degree, mean and
 standard deviation of that over its neighbours, the mean over their neighbours, and the clustering
-coefficient, seen through a Gaussian kernel (`nodecopy.data.kernel_map`). A linear classifier is
+coefficient, seen through a Gaussian kernel (`nodecopy.features.kernel_map`). A linear classifier is
 fitted to them.
 """
 
@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 from nodecopy.classifiers.base import HERE, Placement
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.neural import FittedNetwork
-from nodecopy.data.kernel_map import FittedKernelMap, KernelMap
-from nodecopy.data.task import FeatureMatrix, Task
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.graph.shared import triangles
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
-from nodecopy.progress import Progress
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
 
 

@@ -20,13 +20,14 @@ from torch import Tensor
 
 from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
 from nodecopy.classifiers.blocks import AnnotatedBlocks, softmax_
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.features import Features
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 
 # Graphs with more nodes than this are predicted in single precision.
 _MOST_DOUBLE = 2**18

@@ -16,8 +16,8 @@ import typer
 from nodecopy import __version__
 from nodecopy.cli import graphs, paper, reading  # noqa: F401 - they add commands
 from nodecopy.cli.reading import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
-from nodecopy.errors import InputError, NodecopyError, RunError, SpecError, TrainingError
-from nodecopy.machine import prefer_one_thread
+from nodecopy.core.errors import InputError, NodecopyError, RunError, SpecError, TrainingError
+from nodecopy.core.machine import prefer_one_thread
 
 
 def main(args: Sequence[str] | None = None) -> int:

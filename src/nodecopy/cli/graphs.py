@@ -13,7 +13,7 @@ import typer
 
 from nodecopy.cli import reading
 from nodecopy.cli.reading import app
-from nodecopy.errors import InputError, counted
+from nodecopy.core.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
@@ -67,9 +67,9 @@ def predict(
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
+    from nodecopy.read.inspection import listed_sentences
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
-    from nodecopy.tables.inspection import listed_sentences
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
@@ -86,8 +86,8 @@ def predict(
 @reading.options(*reading.FILES, *reading.READING)
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, and what to beware of."""
+    from nodecopy.read.inspection import inspect_dataset, inspection_lines
     from nodecopy.run.fit import read_source
-    from nodecopy.tables.inspection import inspect_dataset, inspection_lines
 
     table = read_source(reading.settings_of(options))
     print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))

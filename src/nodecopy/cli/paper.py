@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nodecopy.cli.reading import EXIT_OUR_FAULT, app
-from nodecopy.errors import InputError, counted
+from nodecopy.core.errors import InputError, counted
 
 if TYPE_CHECKING:
     from nodecopy.paper.store import Store
@@ -92,7 +92,7 @@ def export(
     ] = None,
 ) -> None:
     """Write the rows of a store for other programs, or the rows of a LaTeX table."""
-    from nodecopy.files import write_whole
+    from nodecopy.core.files import write_whole
     from nodecopy.paper.rows import export_rows, read_rows
     from nodecopy.paper.study import Study
     from nodecopy.paper.tables import latex_rows

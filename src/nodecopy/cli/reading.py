@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
-from nodecopy.errors import InputError, shown
-from nodecopy.tables.options import TableOptions
+from nodecopy.core.errors import InputError, shown
+from nodecopy.read.options import TableOptions
 
 if TYPE_CHECKING:
     from nodecopy.run import FitSettings
@@ -167,7 +167,7 @@ def _flag(name: str) -> str:
 
 def print_left_over(folder: str) -> None:
     """Say what runs that were killed left beside a folder."""
-    from nodecopy.files import left_over_lines
+    from nodecopy.core.files import left_over_lines
 
     for line in left_over_lines(folder):
         print(f"note: {line}", file=sys.stderr)

@@ -9,16 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.convert import GraphInput, networkx_columns, read_features
-from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import KindEncoder, renumbered_graph, spans
-from nodecopy.data.structural import NO_FEATURES, ties_to
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.saved import FittedState
+from nodecopy.features.encoding import ColumnEncoder
+from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.node_types import KindEncoder, renumbered_graph, spans
+from nodecopy.features.structural import NO_FEATURES, ties_to
 from nodecopy.graph import Graph
+from nodecopy.read.hetero import has_kinds, read_kinds
+from nodecopy.read.objects import GraphInput, networkx_columns, read_features
 
 Numbers = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ def read_another(
     Args:
         state: of the fit.
         names: of its nodes.
-        graph: see `nodecopy.data.convert.read_graph`.
+        graph: see `nodecopy.read.objects.read_graph`.
         X: features [N, D].
         numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
     """

@@ -13,13 +13,11 @@ import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from nodecopy.calibration import ClassPrior, EstimatedAccuracy, HeldOut
 from nodecopy.classifiers import Fitted, NodeClassifier, Placement
-from nodecopy.data.kinds import num_classified
-from nodecopy.errors import FormatError, ModelError, NotFittedError, shown
+from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
+from nodecopy.core.executors import check_executor, opened
+from nodecopy.core.progress import progress_bar
 from nodecopy.estimator.another_graph import read_another
-from nodecopy.estimator.assessment import Assessment, SuspectLabel
-from nodecopy.estimator.explanation import Explanation
 from nodecopy.estimator.fit import Fit, classified
 from nodecopy.estimator.method import (
     MethodName,
@@ -31,11 +29,15 @@ from nodecopy.estimator.method import (
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
-from nodecopy.estimator.scaling import Normalise
-from nodecopy.executors import check_executor, opened
+from nodecopy.features.node_types import num_classified
+from nodecopy.features.scaling import Normalise
 from nodecopy.posterior import Posterior, predicted_by
-from nodecopy.progress import progress_bar
-from nodecopy.tables.ids import ids_from
+from nodecopy.read.ids import ids_from
+from nodecopy.stack.class_prior import ClassPrior
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.accuracy import EstimatedAccuracy
+from nodecopy.trust.assessment import Assessment, SuspectLabel
+from nodecopy.trust.explanation import Explanation
 
 if TYPE_CHECKING:
     from nodecopy.report.page import Report
@@ -63,7 +65,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             is a better estimate than the shares of the labels, even of labels drawn at random.
         normalise: "columns" scales each feature to mean 0 and standard deviation 1, "rows" makes
             each row sum to one, "none" keeps features as they are; "auto" is "columns" for dense
-            features and "rows" for counts and indicators (`nodecopy.estimator.scaling`).
+            features and "rows" for counts and indicators (`nodecopy.features.scaling`).
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal.
@@ -74,7 +76,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     A fit is kept in one attribute that is replaced at once: predictions made while another thread
     fits again are those of one of the two fits.
 
-    >>> from nodecopy.data import planted_partition
+    >>> from nodecopy import planted_partition
     >>> data = planted_partition(200, 2, seed=0)
     >>> y = np.where(np.arange(200) < 20, data.labels, -1)
     >>> clf = NodeCopyClassifier(random_state=0)
@@ -115,14 +117,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from the labelled nodes; forgets any earlier fit.
 
         Args:
-            graph: see `nodecopy.data.convert.read_graph`.
+            graph: see `nodecopy.read.objects.read_graph`.
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
-                (`nodecopy.data.encoding`). Nodes of a networkx graph are in
+                (`nodecopy.features.encoding`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
                 the attributes of networkx nodes, or, where there are none, `structural_features` of
-                the graph, with a warning. By kind of nodes, {kind: X}: `nodecopy.data.hetero`;
+                the graph, with a warning. By kind of nodes, {kind: X}: `nodecopy.read.hetero`;
                 predictions are then of the kind with labels, in the order of its rows.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
                 mapping {node: label}. From a PyTorch Geometric Data if None, hidden outside its
@@ -154,7 +156,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 the graph's nodes.
             suggested: those of them that `suggest` chose, see `fit`; not those it drew at random.
 
-        >>> from nodecopy.data import planted_partition
+        >>> from nodecopy import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
         >>> y = np.where(np.arange(200) < 4, data.labels, -1)
         >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
@@ -179,7 +181,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the n nodes that are most worth labelling next, the best first.
 
         They are similar to many nodes whose label is uncertain, and dissimilar to each other:
-        `nodecopy.active.next_labels`. Fewer come back where fewer have no label.
+        `nodecopy.trust.next_labels.next_labels`. Fewer come back where fewer have no label.
 
         Args:
             n: how many.
@@ -189,7 +191,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             exclude: nodes that are not to be suggested: their names or numbers, or a mask [N].
             random: draw the nodes at random instead: the estimated accuracy rests on such labels.
 
-        >>> from nodecopy.data import planted_partition
+        >>> from nodecopy import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
         >>> NodeCopyClassifier(random_state=0).suggest(3, data.graph, data.features).shape
         (3,)
@@ -238,7 +240,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Columns are as ``classes_``; ``clf.classes_[sets[i]]`` are the labels in set i. Over all
         nodes, the share ``coverage`` of the sets holds the true label (what is promised, and what
-        is not: `nodecopy.calibration.sets`). The label of `predict` is in every set.
+        is not: `nodecopy.trust.sets`). The label of `predict` is in every set.
         """
         fit = self._fitted()
         return fit.assessment.sets.sets(fit.some(nodes).probabilities, coverage)
@@ -247,8 +249,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the probability of every node, or of some, to belong to none of the classes.
 
         From how similar a node is to labelled ones, compared with all others
-        (`nodecopy.novelty`); zero for labelled nodes. It needs the graph, which a model from a file
-        does not hold. Probabilities of the classes do not take it into account.
+        (`nodecopy.trust.novelty`); zero for labelled nodes. It needs the graph, which a model from
+        a file does not hold. Probabilities of the classes do not take it into account.
         """
         self._nodes("novelty")
         fit = self._fitted()
@@ -297,7 +299,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with names are matched by name; others by position, new ones after those of the fit.
 
         Args:
-            graph: see `nodecopy.data.convert.read_graph`.
+            graph: see `nodecopy.read.objects.read_graph`.
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
 
@@ -323,7 +325,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         It needs the graph, which a model from a file does not hold.
 
-        >>> from nodecopy.data import planted_partition
+        >>> from nodecopy import planted_partition
         >>> data = planted_partition(200, 2, seed=0)
         >>> y = np.where(np.arange(200) < 20, data.labels, -1)
         >>> clf = NodeCopyClassifier(random_state=0).fit(data.graph, data.features, y)
@@ -383,7 +385,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def model_(self) -> Fitted:
-        """The fitted method; of a calibrated one a `nodecopy.calibration.FittedStack`."""
+        """The fitted method; of a calibrated one a `nodecopy.stack.stacked.FittedStack`."""
         return self._fitted().state.model
 
     @property

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.calibration.evidence import Leads
-from nodecopy.errors import ModelError
-from nodecopy.estimator.assessment import Assessment, Validation
-from nodecopy.estimator.explanation import Explanation, Names, import_pandas
+from nodecopy.core.errors import ModelError
 from nodecopy.estimator.method import torch_defaults
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.estimator.saved import FittedState
 from nodecopy.posterior import Posterior, posterior_of
+from nodecopy.stack.evidence import Leads
+from nodecopy.trust.assessment import Assessment, Validation
+from nodecopy.trust.explanation import Explanation, Names, import_pandas
 
 # Classes that a notebook names.
 _NAMED = 12

@@ -11,13 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from nodecopy import presets
-from nodecopy.calibration import Component, StackedClassifier
 from nodecopy.classifiers import Fitted, NodeClassifier, SelfCalibrating, check_classifier
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, shown, unknown_name
-from nodecopy.executors import Executor
-from nodecopy.machine import one_thread
-from nodecopy.progress import Progress
+from nodecopy.core.errors import ModelError, shown, unknown_name
+from nodecopy.core.executors import Executor
+from nodecopy.core.machine import one_thread
+from nodecopy.core.progress import Progress
+from nodecopy.problem.task import Task
+from nodecopy.stack.component import Component
+from nodecopy.stack.stacked import StackedClassifier
 
 MethodName = Literal["best", "fast", "paper"]
 _ACCEPTED = "'best', 'fast', 'paper', or a node classifier such as BayesianGCN() or presets.best()"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.convert import GraphInput, is_graph, to_matrix
-from nodecopy.data.kinds import num_classified
-from nodecopy.errors import ModelError, shown
+from nodecopy.core.errors import ModelError, shown
+from nodecopy.features.node_types import num_classified
+from nodecopy.read.objects import GraphInput, is_graph, to_matrix
 
 # Names that an unknown one is compared with, at most.
 _COMPARED = 100_000

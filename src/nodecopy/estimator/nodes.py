@@ -10,9 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.active import NextLabels, embedding, next_labels, random_nodes
-from nodecopy.data.columns import ONE_TO_ONE, NodeColumns
-from nodecopy.data.convert import (
+from nodecopy.core.errors import DatasetError, ModelError, shown
+from nodecopy.core.machine import one_thread
+from nodecopy.estimator.names import NodeNames
+from nodecopy.features.columns import ONE_TO_ONE, NodeColumns
+from nodecopy.features.encoding import ColumnEncoder
+from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
+from nodecopy.features.matrix import FeatureMatrix, stored_by_density
+from nodecopy.features.node_types import Encoder, num_classified
+from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
+from nodecopy.features.structural import NO_FEATURES, structural_features
+from nodecopy.graph import Graph
+from nodecopy.posterior import Posterior
+from nodecopy.problem.task import Task
+from nodecopy.read.hetero import has_kinds, read_kinds
+from nodecopy.read.objects import (
     GraphInput,
     aligned_labels,
     names_rows,
@@ -20,20 +32,8 @@ from nodecopy.data.convert import (
     read_features,
     training_labels,
 )
-from nodecopy.data.dataset import stored_by_density
-from nodecopy.data.encoding import ColumnEncoder
-from nodecopy.data.hetero import has_kinds, read_kinds
-from nodecopy.data.kinds import Encoder, num_classified
-from nodecopy.data.label_values import EncodedLabels, encode_labels, is_known
-from nodecopy.data.structural import NO_FEATURES, structural_features
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import DatasetError, ModelError, shown
-from nodecopy.estimator.names import NodeNames
-from nodecopy.estimator.scaling import Normalise, Scaling, scaling_of, weighted_blocks
-from nodecopy.graph import Graph
-from nodecopy.machine import one_thread
-from nodecopy.novelty import novelty
-from nodecopy.posterior import Posterior
+from nodecopy.trust.next_labels import NextLabels, embedding, next_labels, random_nodes
+from nodecopy.trust.novelty import novelty
 
 # Labels per class from which on entropies count in suggestions.
 _TRUSTED = 5
@@ -154,7 +154,7 @@ class LabelledNodes:
         return replace(self, scaling=scaling, features=scaling.apply(self.graph, self.compared))
 
     def embedding(self, seed: int) -> NDArray[np.float32] | None:
-        """Return `nodecopy.active.embedding` of the nodes, computed once [N, 64].
+        """Return `nodecopy.trust.next_labels.embedding` of the nodes, computed once [N, 64].
 
         None for a graph so large that only the nodes that are compared are embedded.
         """

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
-from nodecopy.data.kinds import Encoder
-from nodecopy.estimator.scaling import Scaling
-from nodecopy.saving import load, savable, save
-from nodecopy.tables.ids import id_arrays
+from nodecopy.core.saving import load, savable, save
+from nodecopy.features.node_types import Encoder
+from nodecopy.features.scaling import Scaling
+from nodecopy.read.ids import id_arrays
 
 # The name of a model in a folder.
 MODEL_FILE = "model.safetensors"

@@ -2,8 +2,8 @@
 
 from nodecopy.graph.arrays import FloatArray, IntArray, RowGraph, Rows, sorted_distinct
 from nodecopy.graph.graph import Graph
-from nodecopy.graph.kinds import ONE_KIND, align_kinds, join_kinds
 from nodecopy.graph.reach import reach
+from nodecopy.graph.relations import ONE_KIND, align_kinds, join_kinds
 
 __all__ = [
     "ONE_KIND",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.errors import GraphError
+from nodecopy.core.errors import GraphError
 
 if TYPE_CHECKING:
     from nodecopy.graph.graph import Graph

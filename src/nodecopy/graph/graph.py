@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.errors import GraphError
+from nodecopy.core.errors import GraphError
 from nodecopy.graph.arrays import (
     MAX_INT32,
     FloatArray,

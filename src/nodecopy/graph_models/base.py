@@ -9,8 +9,8 @@ from typing import Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.task import Task
 from nodecopy.graph import RowGraph
+from nodecopy.problem.task import Task
 
 
 class GraphPosterior(Protocol):

@@ -22,12 +22,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.task import Task
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Probability, Settings
 from nodecopy.graph import Graph, Rows
 from nodecopy.graph.arrays import distinct, unpacked
-from nodecopy.rng import stream
-from nodecopy.saving import savable
-from nodecopy.typed import Probability, Settings
+from nodecopy.problem.task import Task
 
 # Probabilities that differ by less than this count as equal.
 _EQUAL = 1e-6

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.data.synthetic import distinct_keys
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Probability, Settings
 from nodecopy.graph import Graph
 from nodecopy.graph_models.copying import ClassSets, class_sets
 from nodecopy.graph_models.mmsbm_inference import (
@@ -32,9 +33,8 @@ from nodecopy.graph_models.mmsbm_inference import (
     cold_start,
     warm_start,
 )
-from nodecopy.rng import stream
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Probability, Settings
+from nodecopy.problem.task import Task
+from nodecopy.read.synthetic import distinct_keys
 
 Numbers = NDArray[np.int64]
 

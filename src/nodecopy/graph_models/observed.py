@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.task import Task
+from nodecopy.core.saving import savable
 from nodecopy.graph import Graph
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 
 
 @savable

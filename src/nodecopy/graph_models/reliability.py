@@ -25,14 +25,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.data.kernel_map import FittedKernelMap
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Settings
+from nodecopy.features.kernel_map import FittedKernelMap
+from nodecopy.features.matrix import FeatureMatrix, inverse_document_frequency, weighted_columns
 from nodecopy.graph import Graph
-from nodecopy.nn.features import inverse_document_frequency, weighted_columns
-from nodecopy.rng import stream
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Settings
 
 Pairs = NDArray[np.int64]
 Similarity = Callable[[Pairs], NDArray[np.float64]]

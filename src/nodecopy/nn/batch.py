@@ -21,7 +21,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.core.rng import key64
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph, sorted_distinct
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
 from nodecopy.nn.propagation import (
@@ -31,7 +32,6 @@ from nodecopy.nn.propagation import (
     SparseOperator,
     check_index,
 )
-from nodecopy.rng import key64
 
 Names = Callable[[NDArray[np.uint64]], NDArray[np.int32]]
 """The names of the rows of a level [M, n] -> the names of some entries."""

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Limits, Probability, Settings
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
-from nodecopy.saving import savable
-from nodecopy.typed import Limits, Probability, Settings
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.

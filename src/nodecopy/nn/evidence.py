@@ -26,9 +26,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
-from nodecopy.nn.features import Features, unit_rows
+from nodecopy.nn.features import Features
 from nodecopy.nn.network import Weights
 from nodecopy.nn.propagation import whole_adjacency
 

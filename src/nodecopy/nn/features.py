@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.nn.propagation import SparseOperator
 
-# Larger features have squares that overflow in single precision.
-_SQUARABLE = 1e15
 # Dense features of more rows than this are read in blocks of rows.
 _WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
 
@@ -120,36 +117,3 @@ class Identity:
     def transposed_times(self, h: Tensor) -> Tensor:
         """Return H [N, n]."""
         return h
-
-
-def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np.float32]:
-    """Return log((1 + N) / (1 + n_d)) of each column, n_d of the N nodes having it [D]."""
-    counts = np.bincount(features.indices, minlength=features.shape[1])
-    rarity: NDArray[np.float32] = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
-    return rarity
-
-
-def weighted_columns(
-    features: sp.csr_array[np.float32], weights: NDArray[np.float32]
-) -> sp.csr_array[np.float32]:
-    """Return sparse features with each column multiplied by its weight [N, D]."""
-    if weights.shape != (features.shape[1],):
-        raise ModelError(f"{features.shape[1]} columns need a weight each; got {weights.shape}")
-    data = features.data * weights[features.indices]
-    return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
-
-
-def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
-    """Scale rows to length one; rows of zeros stay."""
-    stored = features if isinstance(features, np.ndarray) else features.data
-    largest = float(np.abs(stored).max(initial=0.0))
-    if largest > _SQUARABLE:
-        features = features / np.float32(largest)
-    if sp.issparse(features):
-        squares = np.asarray(features.multiply(features).sum(1)).ravel()
-        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-        data = features.data * np.repeat(scale, np.diff(features.indptr))
-        parts = data.astype(np.float32), features.indices, features.indptr
-        return sp.csr_array(parts, shape=features.shape)
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

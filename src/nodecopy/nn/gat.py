@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count
 from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import DropoutRate, Layered
 from nodecopy.nn.network import Weights, glorot
 from nodecopy.nn.propagation import OperatorKind
-from nodecopy.saving import savable
-from nodecopy.typed import Count
 
 
 @savable

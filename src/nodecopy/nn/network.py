@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.data.task import FeatureMatrix
+from nodecopy.core.machine import usable_memory
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.machine import usable_memory
-from nodecopy.saving import savable
 
 # Rows of a linear network are formed where they have at most so many principal coordinates, the
 # smaller number of nodes and columns; beyond, products with them cost less than forming them.

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.errors import GraphError
+from nodecopy.core.errors import GraphError
 from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
 from nodecopy.graph.arrays import MAX_INT32
 

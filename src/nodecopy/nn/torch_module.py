@@ -22,12 +22,12 @@ from torch.func import functional_call
 from torch.nn import Module
 from torch.nn.modules.batchnorm import _NormBase
 
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.rng import key64
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.batch import padded, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
-from nodecopy.rng import key64
 
 # Tensors of a module that are not learnt: buffers, such as running statistics, and parameters
 # that are frozen. The number of classes goes with them, to build the module again.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nodecopy.errors import InputError, missing_extra
+from nodecopy.core.errors import InputError, missing_extra
 from nodecopy.paper.agreement import Agreement
 from nodecopy.paper.study import (
     DATASET_TITLES,

@@ -22,11 +22,12 @@ from torch.nn import Linear, Module
 from torch.nn.functional import cross_entropy, dropout, relu
 
 from nodecopy.classifiers import GivenProbabilities, NetworkClassifier
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError, missing_extra
+from nodecopy.core.errors import ModelError, missing_extra
+from nodecopy.core.progress import Progress
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.nn.propagation import SparseOperator
 from nodecopy.nn.torch_module import TorchNetwork
-from nodecopy.progress import Progress
+from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig
 
 

@@ -15,13 +15,14 @@ import torch
 from numpy.typing import NDArray
 
 from nodecopy import __version__
-from nodecopy.data import NodeDataset, Split, Task, load_dataset
-from nodecopy.data.splits import chosen_split
-from nodecopy.machine import one_thread
-from nodecopy.metrics import reliability_curve, score_predictions
+from nodecopy.core.machine import one_thread
+from nodecopy.core.metrics import reliability_curve, score_predictions
+from nodecopy.core.rng import child_seed
 from nodecopy.paper.methods import build_method
 from nodecopy.paper.trial import NUMERICS_VERSION, Trial, TrialResult
-from nodecopy.rng import child_seed
+from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.splits import Split, chosen_split
+from nodecopy.problem.task import Task
 
 _dataset = cache(load_dataset)
 

@@ -26,7 +26,7 @@ from nodecopy.classifiers import (
     LabelPropagation,
     NodeClassifier,
 )
-from nodecopy.errors import ModelError, unknown_name
+from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.graph_models import MMSBM, ObservedGraph
 from nodecopy.paper.geometric import SGC, appnp
 from nodecopy.posterior import BayesianGCN, OnlineSchedule

@@ -7,8 +7,8 @@ from base64 import b64encode
 from collections.abc import Iterable
 from pathlib import Path
 
-from nodecopy.errors import InputError
-from nodecopy.files import write_whole
+from nodecopy.core.errors import InputError
+from nodecopy.core.files import write_whole
 from nodecopy.paper.agreement import ALPHA, compare_with_paper, summary
 from nodecopy.paper.figures import figure_1, overview_figure
 from nodecopy.paper.study import DATASET_TITLES, SPLITS, Study

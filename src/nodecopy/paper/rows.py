@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodecopy.errors import FormatError, InputError
-from nodecopy.files import regular_file, write_whole
+from nodecopy.core.errors import FormatError, InputError
+from nodecopy.core.files import regular_file, write_whole
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Row, row_as_dict, row_from_dict
 

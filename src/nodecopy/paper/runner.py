@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nodecopy.executors import Executor, opened
+from nodecopy.core.executors import Executor, opened
+from nodecopy.core.progress import Progress
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import Failure, RunTrial, Trial, attempt
-from nodecopy.progress import Progress
 
 if TYPE_CHECKING:
     from nodecopy.paper.spec import Experiment
@@ -47,12 +47,12 @@ def reproduce(
     Args:
         experiment: what to run.
         path: of the store, which is made where there is none.
-        executor: where to run it, see `nodecopy.executors.opened`.
+        executor: where to run it, see `nodecopy.core.executors.opened`.
         workers: of the executor "processes".
         progress: show progress; None shows a bar on a terminal.
     """
+    from nodecopy.core.progress import progress_bar
     from nodecopy.paper.measure import run_trial
-    from nodecopy.progress import progress_bar
 
     with (
         Store.open(path) as store,

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from nodecopy.data import dataset_names
-from nodecopy.errors import ModelError, SpecError, unknown_name
+from nodecopy.core.errors import ModelError, SpecError, unknown_name
+from nodecopy.core.typed import Count, Limits, Settings
 from nodecopy.paper.methods import full_name
 from nodecopy.paper.trial import SplitKind, Trial
+from nodecopy.problem.dataset import dataset_names
 from nodecopy.run.settings import read_toml
-from nodecopy.typed import Count, Limits, Settings
 
 _SPECS = Path(__file__).parent / "specs"
 

@@ -15,7 +15,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Self
 
-from nodecopy.errors import FormatError, InputError, RunError
+from nodecopy.core.errors import FormatError, InputError, RunError
 from nodecopy.paper.trial import (
     NUMERICS_VERSION,
     RESULT_COLUMNS,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.errors import InputError
+from nodecopy.core.errors import InputError
 from nodecopy.paper.methods import METHODS
 from nodecopy.paper.trial import CellKey, Row
 

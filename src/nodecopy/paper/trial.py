@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
 
-from nodecopy.errors import FormatError, SplitError, shown, unknown_name
-from nodecopy.typed import fits
+from nodecopy.core.errors import FormatError, SplitError, shown, unknown_name
+from nodecopy.core.typed import fits
 
 SplitKind = Literal["fixed", "random"]
 
@@ -68,7 +68,7 @@ class TrialResult:
     """What a trial gave; scores are on the test nodes.
 
     Attributes:
-        accuracy, nll, brier, ece_width, error_auroc: see `nodecopy.metrics`.
+        accuracy, nll, brier, ece_width, error_auroc: see `nodecopy.core.metrics`.
         reliability: 15 equal-width bins of (confidence, accuracy, count); None in empty bins.
         outcomes: for Bayesian methods, by degree group ("low", "high" around the median): shares
             of nodes that base and method both get right, that the method corrects, that it breaks,

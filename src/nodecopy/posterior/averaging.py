@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import HERE, Applicable, Fitted, Placement
-from nodecopy.data.task import FeatureMatrix
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.saving import savable
 
 # Numbers that are averaged at a time, so that temporary arrays stay in the processor's cache.
 _BLOCK = 2**15

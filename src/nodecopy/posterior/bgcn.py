@@ -19,8 +19,12 @@ from nodecopy.classifiers import (
     check_classifier,
     fit_many,
 )
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress, stages
+from nodecopy.core.rng import child_seed
+from nodecopy.core.saving import NOT_SAVED, savable
+from nodecopy.core.typed import Count, Settings
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
 from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
@@ -28,10 +32,7 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import Posterior, average
 from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
-from nodecopy.progress import Progress, stages
-from nodecopy.rng import child_seed
-from nodecopy.saving import NOT_SAVED, savable
-from nodecopy.typed import Count, Settings
+from nodecopy.problem.task import Task
 from nodecopy.weights import (
     MCDropout,
     PointEstimate,

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
+from nodecopy.core.saving import savable
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import (
     GraphModel,
@@ -24,9 +26,7 @@ from nodecopy.graph_models import (
     SampledGraphs,
 )
 from nodecopy.nn.network import Network, Weights
-from nodecopy.progress import Progress
-from nodecopy.rng import child_seed
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from nodecopy.weights.descent import Members, Supervision, Trainer, joined, supervised
 

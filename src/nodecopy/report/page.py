@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy.data import NodeDataset
-from nodecopy.data.structural import NO_FEATURES
+from nodecopy.core.files import write_whole
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.files import write_whole
+from nodecopy.features.structural import NO_FEATURES
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.read.tables import TableDataset
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import MAX_NODES
 from nodecopy.run import FitSettings, LabelledGraph
 from nodecopy.run.fit import analyse_fit
-from nodecopy.tables import TableDataset
 
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (

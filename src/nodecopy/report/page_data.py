@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import counted
+from nodecopy.core.errors import counted
 from nodecopy.report import page_nodes
 from nodecopy.report.page_held_out import held_out_sections
 from nodecopy.report.page_nodes import (

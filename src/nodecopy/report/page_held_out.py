@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import counted
-from nodecopy.metrics import reliability_curve, wilson_interval
-from nodecopy.run import LabelledGraph, Validation
+from nodecopy.core.errors import counted
+from nodecopy.core.metrics import reliability_curve, wilson_interval
+from nodecopy.run import LabelledGraph
+from nodecopy.trust.assessment import Validation
 
 # Below this many hidden labels, a reliability diagram shows chance more than calibration.
 FEW_VALIDATED = 100

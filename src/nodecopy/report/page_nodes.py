@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.estimator.explanation import LABELS, Explanation, Row
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES
+from nodecopy.read.tables import TableDataset
 from nodecopy.run import LabelledGraph
-from nodecopy.tables import TableDataset
+from nodecopy.trust.explanation import LABELS, Explanation, Row
 
 MAX_NODES = 20_000
 # Rows of the lists of suggestions and of suspects; the files beside the page hold all.

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import counted, shortened
+from nodecopy.core.errors import counted, shortened
+from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
-from nodecopy.metrics import score_predictions
 from nodecopy.posterior.averaging import entropy
+from nodecopy.read.inspection import aligned, listed_sentences, printable
 from nodecopy.run import LabelledGraph
 from nodecopy.run.fit import SUSPECTS, built_in
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
-from nodecopy.tables.inspection import aligned, listed_sentences, printable
 
 _SHOWN = 3
 _SURE = 0.9

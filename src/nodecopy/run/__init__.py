@@ -5,11 +5,11 @@ parts ``baselines`` and ``suspects``; then ``folder`` (the files of a run), ``pr
 ``model_folder`` (what is in them).
 """
 
-from nodecopy.estimator.assessment import Validation
 from nodecopy.run.fit import LabelledGraph, label_tables
 from nodecopy.run.folder import check_folder, write_folder
 from nodecopy.run.settings import FitSettings, read_settings, write_settings
-from nodecopy.run.suspects import SuspectEdges, suspect_edges
+from nodecopy.trust.assessment import Validation
+from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
 __all__ = [
     "FitSettings",

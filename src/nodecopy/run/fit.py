@@ -8,23 +8,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.active import NextLabels
-from nodecopy.calibration import EstimatedAccuracy, SuspectLabels
-from nodecopy.data import NodeDataset, Split, load_dataset
-from nodecopy.data.splits import chosen_split
-from nodecopy.data.structural import NO_FEATURES
-from nodecopy.errors import SpecError
+from nodecopy.core.errors import SpecError
+from nodecopy.core.executors import opened
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.assessment import Assessment, Validation
-from nodecopy.estimator.explanation import Explanation
-from nodecopy.executors import opened
+from nodecopy.features.structural import NO_FEATURES
 from nodecopy.posterior import Posterior
-from nodecopy.run.baselines import Baseline, baselines_on
+from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.splits import Split, chosen_split
+from nodecopy.read.inspection import Inspection, inspect_dataset
+from nodecopy.read.labels import read_label_table
+from nodecopy.read.tables import TableDataset, read_tables
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
-from nodecopy.run.suspects import SuspectEdges, suspect_edges
-from nodecopy.tables import TableDataset, read_label_table, read_tables
-from nodecopy.tables.inspection import Inspection, inspect_dataset
+from nodecopy.trust.accuracy import EstimatedAccuracy
+from nodecopy.trust.assessment import Assessment, Validation
+from nodecopy.trust.baselines import Baseline, baselines_on
+from nodecopy.trust.explanation import Explanation
+from nodecopy.trust.label_errors import SuspectLabels
+from nodecopy.trust.next_labels import NextLabels
+from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
 # From this probability on, a label is more likely wrong than right.
 _LIKELY = 0.5

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import RunError
-from nodecopy.files import check_target, replacing_folder, write_whole
+from nodecopy.core.errors import RunError
+from nodecopy.core.files import check_target, replacing_folder, write_whole
 from nodecopy.graph.shared import shared_neighbours
 from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder

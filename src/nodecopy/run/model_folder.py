@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.data.structural import NO_FEATURES
-from nodecopy.errors import DatasetError, FormatError
+from nodecopy.core.errors import DatasetError, FormatError
+from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
+from nodecopy.features.structural import NO_FEATURES
 from nodecopy.posterior import Posterior
+from nodecopy.read.ids import places_in
+from nodecopy.read.options import TableOptions
+from nodecopy.read.tables import TableDataset, read_tables
 from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
-from nodecopy.saving import load, savable, save
-from nodecopy.tables import TableDataset, read_tables
-from nodecopy.tables.ids import places_in
-from nodecopy.tables.options import TableOptions
 
 TABLES_FILE = "tables.safetensors"
 

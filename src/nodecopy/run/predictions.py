@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.errors import InputError, RunError
-from nodecopy.files import replacing
-from nodecopy.machine import usable_memory
+from nodecopy.core.errors import InputError, RunError
+from nodecopy.core.files import replacing
+from nodecopy.core.machine import usable_memory
 from nodecopy.posterior import Posterior
-from nodecopy.tables import TableDataset
+from nodecopy.read.tables import TableDataset
 
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 NONE = "none_of_these"

@@ -16,17 +16,17 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from nodecopy.calibration.sets import check_coverage
-from nodecopy.data.dataset import dataset_names
-from nodecopy.data.splits import SplitKind
-from nodecopy.errors import DatasetError, ModelError, SpecError, shown, unknown_name
+from nodecopy.core.errors import DatasetError, ModelError, SpecError, shown, unknown_name
+from nodecopy.core.executors import check_executor
+from nodecopy.core.files import regular_file
+from nodecopy.core.typed import Count, Limits, Probability
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
-from nodecopy.estimator.scaling import Normalise
-from nodecopy.executors import check_executor
-from nodecopy.files import regular_file
-from nodecopy.tables.options import TableOptions
-from nodecopy.typed import Count, Limits, Probability
+from nodecopy.features.scaling import Normalise
+from nodecopy.problem.dataset import dataset_names
+from nodecopy.problem.splits import SplitKind
+from nodecopy.read.options import TableOptions
+from nodecopy.trust.sets import check_coverage
 
 # Words in the first line of the file of settings, by which a run folder is known.
 SETTINGS_MARK = "nodecopy fit"

@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nodecopy.data.task import FeatureMatrix, Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.evidence import EvidenceOf, LinearEvidence, Surroundings, Terms, label_terms
 from nodecopy.nn.network import Computing, Network, Reading, Weights
-from nodecopy.progress import Progress
-from nodecopy.saving import savable
+from nodecopy.problem.task import Task
 
 if TYPE_CHECKING:
     from nodecopy.weights.descent import TrainConfig

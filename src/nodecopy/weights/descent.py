@@ -19,15 +19,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, TrainingError
+from nodecopy.core.errors import ModelError, TrainingError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import key64, stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Limits, NonNegative, Positive, Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.batch import padded
 from nodecopy.nn.network import Computing, Network, Reading, Weights
-from nodecopy.progress import Progress
-from nodecopy.rng import key64, stream
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Limits, NonNegative, Positive, Settings
+from nodecopy.problem.task import Task
 from nodecopy.weights.objective import PADDING, CrossEntropy, Objective
 
 

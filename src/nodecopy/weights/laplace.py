@@ -23,12 +23,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Positive
 from nodecopy.nn.network import Weights
-from nodecopy.progress import Progress
-from nodecopy.rng import stream
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Positive
 from nodecopy.weights.log_posterior import LogPosterior, Sampler, in_sequence
 
 # Entries of the factors of a member's curvature, n K of them for P weights: 100 MB.

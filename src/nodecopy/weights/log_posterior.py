@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
+from nodecopy.core.typed import Positive, Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
-from nodecopy.progress import Progress
-from nodecopy.rng import stream
-from nodecopy.typed import Positive, Settings
+from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
     Members,

@@ -28,16 +28,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError, TrainingError
+from nodecopy.core.errors import ModelError, TrainingError
+from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Positive, Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffused
 from nodecopy.nn.evidence import LinearEvidence
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
-from nodecopy.progress import Progress
-from nodecopy.rng import stream
-from nodecopy.saving import savable
-from nodecopy.typed import Positive, Settings
+from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import each_task
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nodecopy.rng import key64
-from nodecopy.saving import savable
+from nodecopy.core.rng import key64
+from nodecopy.core.saving import savable
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.point import PointEstimate
 

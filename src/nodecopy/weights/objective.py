@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from nodecopy.saving import savable
+from nodecopy.core.saving import savable
 
 PADDING = -100
 """The label of padding rows, where members have fewer labelled nodes than others."""

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.data.task import Task
-from nodecopy.errors import ModelError
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
-from nodecopy.progress import Progress
-from nodecopy.saving import savable
-from nodecopy.typed import Settings
+from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
     Members,

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.core.typed import Count, Positive, Probability
 from nodecopy.nn.network import Weights
-from nodecopy.progress import Progress
-from nodecopy.saving import savable
-from nodecopy.typed import Count, Positive, Probability
 from nodecopy.weights.log_posterior import LogPosterior, MemberNoise, Sampler, in_sequence
 
 

@@ -1,0 +1,1 @@
+"""What everything else is built on: errors, random streams, saving, settings, files."""

@@ -1,0 +1,185 @@
+"""Saving: a value as one safetensors file, never pickle.
+
+What is saved is a tree of plain values, arrays, and dataclasses that are marked with ``@savable``.
+The tree is JSON in the header of the file; arrays are separate entries, named by their place in the
+tree. Reading runs no code but the constructors of marked classes, which check themselves in
+``__post_init__``; a file that is damaged or crafted gives a FormatError of one line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import FormatError, ModelError, shown
+from nodecopy.core.files import regular_file, write_whole
+from nodecopy.core.typed import fits
+
+Kind = TypeVar("Kind", bound=type)
+Value = TypeVar("Value")
+Arrays = dict[str, NDArray[Any]]
+
+# Metadata of a field that is not saved, and which then needs a default.
+NOT_SAVED = {"saved": False}
+
+# The one entry of the header: with several, their order would differ from file to file.
+_ENTRY, _VERSION = "nodecopy", 6
+_LARGEST = float(np.finfo(np.float32).max)
+# What a file that holds something else than it should may raise.
+DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+)
+
+_KINDS: dict[str, type] = {}
+
+
+def savable(kind: Kind) -> Kind:
+    """Let files hold a dataclass; a decorator, above ``@dataclass``.
+
+    A file holds its name and its fields, so the name must be unique and the fields plain values,
+    arrays, or savable themselves. A subclass needs its own decorator.
+    """
+    if not dataclasses.is_dataclass(kind):
+        raise TypeError(f"{kind.__name__} is not a dataclass: put @savable above @dataclass")
+    earlier = _KINDS.setdefault(kind.__name__, kind)
+    if earlier.__module__ != kind.__module__:
+        raise TypeError(f"{earlier.__module__} has a savable {kind.__name__} already")
+    _KINDS[kind.__name__] = kind  # a module that was loaded again replaces its classes
+    return kind
+
+
+def save(path: str | os.PathLike[str], value: object) -> None:
+    """Write a value to a file, whole or not at all.
+
+    Raises:
+        ModelError: a part of it cannot be saved; the message names it.
+    """
+    from safetensors.numpy import save as serialise
+
+    arrays: Arrays = {}
+    content = {"version": _VERSION, "value": _encode(value, "", arrays)}
+    header = {_ENTRY: json.dumps(content, allow_nan=False)}
+    write_whole(Path(path), serialise(arrays, metadata=header))
+
+
+def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
+    """Read a value that `save` wrote.
+
+    Args:
+        path: the file.
+        kind: its class.
+
+    Raises:
+        FormatError: the file is something else, or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    regular_file(path)
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if _ENTRY not in header:
+            raise FormatError("it is a safetensors file, but not of nodecopy")
+        content = json.loads(header[_ENTRY])
+        if content["version"] != _VERSION:
+            raise FormatError(
+                f"it has version {shown(content['version'])}, this release reads {_VERSION}: fit "
+                "the model again"
+            )
+        value = _decode(content["value"], arrays)
+        if not isinstance(value, kind):
+            raise FormatError(f"it holds a {type(value).__name__}, not a {kind.__name__}")
+    except (OSError, SafetensorError, *DAMAGE) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise FormatError(f"cannot read {path}: {reason}") from error
+    return value
+
+
+def _encode(value: Any, name: str, arrays: Arrays) -> Any:
+    """Return a value as JSON can hold it, and put its arrays beside it."""
+    import torch
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return _checked(value, name)
+    if isinstance(value, torch.Tensor):
+        arrays[name] = np.ascontiguousarray(_checked(value.detach().cpu().numpy(), name))
+        return {"tensor": name}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "U":
+        return {"strings": value.tolist()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8:
+        arrays[name] = np.ascontiguousarray(_checked(value, name))
+        return {"array": name}
+    if isinstance(value, (tuple, list)):
+        return [_encode(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
+    if type(value) is dict and all(isinstance(key, str) for key in value):
+        return {
+            "dict": {key: _encode(item, f"{name}.{key}", arrays) for key, item in value.items()}
+        }
+    if _KINDS.get(type(value).__name__) is type(value):
+        fields = {
+            field: _encode(getattr(value, field), f"{name}.{field}", arrays)
+            for field in _saved_fields(type(value))
+        }
+        return {"type": type(value).__name__, "fields": fields}
+    raise ModelError(
+        f"{name.strip('.')} cannot be saved: a file holds plain values, arrays and @savable "
+        f"classes, no code; got {shown(value)}"
+    )
+
+
+def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Undo `_encode`."""
+    import torch
+
+    match value:
+        case None | bool() | int() | float() | str():
+            return _checked(value, "a setting")
+        case list():
+            return tuple(_decode(item, arrays) for item in value)
+        case {"array": str(name)}:
+            return _checked(arrays[name], name)
+        case {"tensor": str(name)}:
+            return torch.from_numpy(_checked(arrays[name], name))
+        case {"strings": list(strings)} if fits(strings, list[str]):
+            return np.array(strings, dtype=str)
+        case {"dict": dict(items)}:
+            return {key: _decode(item, arrays) for key, item in items.items()}
+        case {"type": str(name), "fields": dict(fields)} if name in _KINDS:
+            return _build(_KINDS[name], {key: _decode(v, arrays) for key, v in fields.items()})
+    raise ModelError(f"it holds {shown(value)}, which is not a saved value")
+
+
+def _build(kind: type, fields: Mapping[str, Any]) -> Any:
+    """Return a savable value, if its fields have the annotated types."""
+    hints, saved = get_type_hints(kind), _saved_fields(kind)
+    for name, value in fields.items():
+        if name not in saved or not fits(value, hints[name]):
+            raise ModelError(f"{name} of {kind.__name__} cannot be {shown(value)}")
+    return kind(**fields)
+
+
+def _checked(value: Any, name: str) -> Any:
+    """Return a number or an array of numbers, all finite in single precision."""
+    if isinstance(value, (float, np.ndarray)) and not np.all(np.abs(value) <= _LARGEST):
+        raise ModelError(f"{name.strip('.')} must be finite in single precision (float32)")
+    return value
+
+
+def _saved_fields(kind: type) -> list[str]:
+    return [one.name for one in dataclasses.fields(kind) if one.metadata.get("saved", True)]

@@ -1,0 +1,1 @@
+"""Columns to numbers: the feature matrix, encoded columns, scaling, kernels."""

@@ -1,0 +1,302 @@
+"""Columns of a table of nodes: of what kind each is, and their values in the order of the nodes.
+
+Files (`nodecopy.read.nodes`) and data frames (`columns_of_frame`) both become `NodeColumns`,
+which `nodecopy.features.encoding` turns into features.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, counted
+from nodecopy.features.kernel_map import KernelMap, has_units
+from nodecopy.features.label_values import known_labels
+
+Kind = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
+Strings = NDArray[np.object_]
+
+# A category has at most so many values, each in two rows on average; of values that are sentences
+# (of so many words on average), the first figure is smaller.
+MOST_VALUES, _MOST_SENTENCES, _SENTENCE = 1000, 20, 4.0
+# Values of an id hardly repeat, and are one word each.
+_DISTINCT, _ONE_WORD = 0.9, 1.5
+# A name is no longer than this, in the median.
+_LONGEST_NAME = 100
+# How values are kept, where not as strings, and what arrays and objects of Python are.
+TYPES = {"number": "float32", "boolean": "float32", "date": "datetime64[us]"}
+_ARRAYS: dict[str, Kind] = {"b": "boolean", **dict.fromkeys("iuf", "number"), "M": "date"}
+_OBJECTS: dict[Kind, tuple[type, ...]] = {
+    "boolean": (bool, np.bool_),
+    "number": (int, float, np.number),
+    "date": (date,),
+}
+_NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
+
+
+ONE_TO_ONE = "has a value for each class among known labels: leave it out if made from classes"
+
+
+@dataclass(frozen=True, eq=False)
+class NodeColumns:
+    """What is known of each node, column by column.
+
+    Attributes:
+        kinds: of the columns, by name, in their order.
+        values: by name, of all columns that are not left out: numbers, and booleans as 0 and 1,
+            with NaN where missing; dates with NaT; strings with None [N].
+        absent: the nodes that no table with columns has a row for [N].
+        listed: what files of id, feature and value list; None without such files [N, F].
+        listed_names: of its columns [F].
+        reasons: why columns were left out, by name.
+    """
+
+    kinds: Mapping[str, Kind]
+    values: Mapping[str, NDArray[Any]]
+    absent: NDArray[np.bool_]
+    listed: sp.csr_array | None = None
+    listed_names: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> Strings | None:
+        """What people call each node, empty where that is unknown; None without such a column."""
+        for column, kind in self.kinds.items():
+            if kind == "name":
+                return np.array([value or "" for value in self.values[column]], object)
+        return None
+
+    def of(self, nodes: slice) -> NodeColumns:
+        """Return the columns of some nodes."""
+        listed = None if self.listed is None else self.listed[nodes]
+        values = {name: column[nodes] for name, column in self.values.items()}
+        return replace(self, values=values, absent=self.absent[nodes], listed=listed)
+
+    def without(self, names: Collection[str]) -> NodeColumns:
+        """Return the other columns."""
+        kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
+        values = {name: column for name, column in self.values.items() if name not in names}
+        return replace(self, kinds=kinds, values=values)
+
+    def repeating(self, labels: Strings) -> list[str]:
+        """Return the columns that hold the label of every node whose label is known.
+
+        Their values are the labels, or stand for them (yes for 1) and are missing elsewhere. A
+        column of two numbers may agree with few labels by chance: it must be missing elsewhere.
+
+        Args:
+            labels: of each node, None where it is unknown [N].
+        """
+        known = ~missing_in(labels)
+        given = list(map(_written, labels[known].tolist()))
+
+        def holds(column: NDArray[Any]) -> bool:
+            values = list(map(_written, column[known].tolist()))
+            if values == given and (column.dtype.kind == "O" or len({*given}) > 2):
+                return True
+            pairs = {*zip(values, given, strict=True)}
+            stand = len(given) > len(pairs) == len({*values}) == len({*given})
+            only = (stand or values == given) and not known.all()
+            return only and np.array_equal(known_labels(column), known)
+
+        return [name for name, column in self.values.items() if given and holds(column)]
+
+    def one_to_one(self, labels: Strings) -> list[str]:
+        """Return the columns of strings that have another value for each class, as far as known."""
+        known = ~missing_in(labels)
+        given = labels[known].tolist()
+
+        def agrees(column: NDArray[Any]) -> bool:
+            pairs = {*zip(column[known].tolist(), given, strict=True)}
+            values, classes = ({*one} for one in zip(*pairs, strict=True))
+            return 1 < len(pairs) == len(values) == len(classes)
+
+        strings = {name: v for name, v in self.values.items() if v.dtype.kind == "O"}
+        enough = len(given) >= len({*given}) + 2  # of fewer labels this is no surprise
+        return [name for name, column in strings.items() if enough and agrees(column)]
+
+    def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
+        """Return the columns with a kind for each of strings, as settled or by its values.
+
+        The first column that is called a name or title and mostly has different values is the name;
+        without one, the first whose values are all different, and of a few words.
+        """
+        kinds, reasons = {**self.kinds, **settled}, dict(self.reasons)
+        strings = {c: v for c, v in self.values.items() if v.dtype.kind == "O"}
+        looks = {c: _Look.at(v) for c, v in strings.items() if c not in settled}
+        for column, look in looks.items():
+            kinds[column], reason = look.kind()
+            if reason:
+                reasons[column] = reason
+        names = [column for column, look in looks.items() if look.may_be_name]
+        called = [column for column in names if plain_name(column).endswith(_NAMES)]
+        distinct = [c for c in names if kinds[c] == "text" and looks[c].is_name]
+        if "name" not in kinds.values() and names and (called or distinct):
+            name = (called or distinct)[0]
+            kinds[name] = "name"
+            reasons.pop(name, None)
+        return replace(self, kinds=kinds, reasons=reasons)
+
+
+def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> NodeColumns:
+    """Return the columns of a pandas or polars DataFrame.
+
+    Args:
+        frame: a row per node.
+        kinds: of the columns, where a model was fitted to some; others are left out. None goes by
+            types and values.
+    """
+    names = [str(name) for name in frame.columns]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DatasetError(f"X has more than one column {twice[0]!r}")
+    columns = {}
+    for name, column in zip(names, frame.columns, strict=True):
+        series = frame[column]
+        known = ~np.asarray((series.isna if hasattr(series, "isna") else series.is_null)(), bool)
+        marked = str(series.dtype).lower() in ("category", "categorical", "enum")
+        columns[name] = (np.asarray(series.to_numpy())[known], known, marked)
+    return _columns(columns, len(frame), kinds)
+
+
+def columns_of_attributes(
+    nodes: Sequence[Mapping[Any, Any]], kinds: Mapping[str, Kind] | None = None
+) -> NodeColumns | None:
+    """Return the attributes of the nodes of a networkx graph as columns; None where they have none.
+
+    Those with values that are neither strings, numbers, booleans nor dates are left out.
+
+    Args:
+        nodes: the attributes of each node, in order.
+        kinds: see `columns_of_frame`.
+    """
+    columns = {}
+    for name in dict.fromkeys(name for node in nodes for name in node):
+        cells = np.array([node.get(name) for node in nodes] + [None], object)[:-1]
+        known = np.array([cell is not None and cell == cell for cell in cells], bool)
+        if all(isinstance(cell, (str, *sum(_OBJECTS.values(), ()))) for cell in cells[known]):
+            columns[str(name)] = (cells[known], known, False)
+    return _columns(columns, len(nodes), kinds) if columns else None
+
+
+def _columns(
+    columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_], bool]],
+    num_rows: int,
+    kinds: Mapping[str, Kind] | None,
+) -> NodeColumns:
+    """Return columns given as known cells, where they are, and whether they are categories."""
+    settled: dict[str, Kind] = {}
+    values: dict[str, NDArray[Any]] = {}
+    for name, (cells, known, marked) in columns.items():
+        own: Kind = "category" if marked else _array_kind(cells)
+        settled[name] = own if kinds is None else kinds.get(name, "skip")
+        if settled[name] in ("category", "text", "name"):
+            cells = np.array([str(cell) for cell in cells], object)
+        try:
+            if settled[name] != "skip":
+                values[name] = placed(cells, known, num_rows, settled[name])
+        except (TypeError, ValueError) as error:
+            kind = settled[name]
+            raise DatasetError(f"column {name!r} of X was fitted as a {kind}: {error}") from error
+    result = NodeColumns(settled, values, np.zeros(num_rows, bool))
+    categories = {name: kind for name, kind in settled.items() if kind == "category"}
+    return result.detected(categories) if kinds is None else result
+
+
+def columns_of_matrix(matrix: Any) -> NodeColumns:
+    """Return numbers in units as columns of numbers, and counts, marks or many as listed features.
+
+    Args:
+        matrix: a dense array or a SciPy matrix, a row per node [n, D].
+    """
+    n, width = matrix.shape
+    absent = np.zeros(n, bool)
+    names = tuple(map(str, range(width)))
+    if has_units(matrix) and width <= KernelMap().most_columns:
+        values = {name: matrix[:, at].astype(np.float32) for at, name in enumerate(names)}
+        return NodeColumns(dict.fromkeys(names, "number"), values, absent)
+    return NodeColumns({}, {}, absent, sp.csr_array(matrix, dtype=np.float32), names)
+
+
+def placed(cells: NDArray[Any], rows: NDArray[Any], num_rows: int, kind: str) -> NDArray[Any]:
+    """Return cells at their rows, as values of a kind of column; others are missing [N]."""
+    values = np.full(num_rows, None, TYPES.get(kind, object))
+    values[rows] = cells.astype(values.dtype)
+    return values
+
+
+def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where numbers are NaN, dates NaT, or strings None [N]."""
+    if values.dtype.kind == "O":
+        return np.array([value is None for value in values.tolist()], bool)
+    return np.asarray(values != values)
+
+
+def _written(value: Any) -> str:
+    """Return a value as people write it: 1 for 1.0 and for True."""
+    return f"{value:g}" if isinstance(value, (bool, float)) else str(value)
+
+
+def is_plain_frame(frame: Any) -> bool:
+    """Tell whether all of a DataFrame are finite numbers."""
+    values = frame.to_numpy()
+    return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
+
+
+def _array_kind(known: NDArray[Any]) -> Kind:
+    """Return the kind of a column by its types; "text" leaves it to a look at the strings."""
+    types = {type(value) for value in known.tolist()} or {str}
+    fits = (k for k, ones in _OBJECTS.items() if all(issubclass(one, ones) for one in types))
+    if known.dtype.kind == "O":
+        return next(fits, "text")
+    return _ARRAYS.get(known.dtype.kind, "text")
+
+
+class _Look(NamedTuple):
+    """Counts of strings, their mean number of words, median length, and how many have letters."""
+
+    known: int
+    distinct: int
+    words: float
+    length: float
+    letters: float
+
+    @classmethod
+    def at(cls, values: Strings) -> _Look:
+        known = [value for value in values.tolist() if value is not None]
+        words = sum(len(value.split()) for value in known) / max(len(known), 1)
+        length = float(np.median([len(value) for value in known])) if known else np.inf
+        letters = sum(any(map(str.isalpha, value)) for value in known)
+        return cls(len(known), len(set(known)), words, length, letters)
+
+    def kind(self) -> tuple[Kind, str]:
+        """Return what the column is by its values, and why it is left out if it is."""
+        if not self.known:
+            return "skip", "it is empty"
+        most = MOST_VALUES if self.words < _SENTENCE else _MOST_SENTENCES
+        if self.distinct <= most and self.known >= 2 * self.distinct:
+            return "category", ""
+        if self.distinct > _DISTINCT * self.known and self.words < _ONE_WORD:
+            return "skip", f"an id: {counted(self.distinct, 'different value')} of one word"
+        return "text", ""
+
+    @property
+    def may_be_name(self) -> bool:
+        return self.length <= _LONGEST_NAME and 2 * self.distinct > self.known
+
+    @property
+    def is_name(self) -> bool:
+        written = 2 * self.letters > self.known  # a telephone number is no name
+        return self.distinct == self.known and self.words <= _SENTENCE and written
+
+
+def plain_name(column: str) -> str:
+    """Return the name of a column without case, spaces and punctuation."""
+    return "".join(filter(str.isalnum, column.casefold()))

@@ -1,0 +1,118 @@
+"""Labels of any type as numbers of classes; unknown are -1, None, NaN and an empty text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, ModelError
+
+UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
+_ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
+# As strings: how NumPy and files write -1 and NaN. Spaces around them and case do not matter.
+UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
+
+
+class EncodedLabels(NamedTuple):
+    """Class numbers and what they stand for."""
+
+    numbers: NDArray[np.int64]  # [N], -1 where unknown
+    classes: NDArray[Any]  # [K]
+
+    def values(self) -> NDArray[np.object_]:
+        """Return the class of each node, None where it is unknown [N].
+
+        >>> encode_labels(np.array([3, -1, 4])).values().tolist()
+        [3, None, 4]
+        """
+        return np.array([*self.classes.tolist(), None], object)[self.numbers]
+
+
+def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedLabels:
+    """Number the classes in sorted order; -1, None, NaN and '' are unknown.
+
+    In arrays of strings or of real numbers, "-1", "nan" and -1.0 are unknown, too.
+
+    Args:
+        labels: one per node [N], or a column of them [N, 1].
+        classes: what labels stand for that are numbers already, as those of a dataset are; they
+            keep their order.
+
+    >>> encode_labels(["cat", None, "dog", "cat"])
+    EncodedLabels(numbers=array([ 0, -1,  1,  0]), classes=array(['cat', 'dog'], dtype='<U3'))
+    """
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu().numpy()
+    # A list is read item by item: NumPy would turn 1 and "1" into the same string.
+    y = labels if hasattr(labels, "dtype") else np.array(labels, dtype=object)
+    masked = one_per_node(y.mask) if isinstance(y, np.ma.MaskedArray) else False
+    y = one_per_node(np.asarray(y))
+    if y.ndim != 1:
+        raise DatasetError(f"labels must have one entry per node, [N]; got {list(y.shape)}")
+    known = known_labels(y) & np.logical_not(masked)
+    kept = _plain(y[known]) if y.dtype.kind == "O" else y[known]
+    if kept.dtype.kind not in "biufU":
+        raise DatasetError(f"labels of type {y.dtype} are not understood; accepted: {_ACCEPTED}")
+    if kept.dtype.kind == "f" and np.any(np.isinf(kept) | (np.floor(kept) != kept)):
+        raise DatasetError("labels look continuous; a classifier needs classes, not real numbers")
+    numbers = np.full(len(y), -1, np.int64)
+    held, numbers[known] = np.unique(kept, return_inverse=True)
+    if not len(held):
+        raise ModelError("no labelled node: every label is unknown")
+    if classes is not None:
+        held = np.asarray(classes)[held]
+    if len(held) < 2:
+        negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
+        unknown = "; -1 counts as unknown" if negative and classes is None else ""
+        raise ModelError(
+            f"all labels are {str(held[0])!r}; at least two classes are needed{unknown}"
+        )
+    return EncodedLabels(numbers, held)
+
+
+def is_known(value: Any) -> bool:
+    """Tell a label from -1, None, NaN, pandas' NA and an empty text, of any type.
+
+    >>> [is_known(value) for value in ("a", 0, False, "", "-1", -1.0, None, float("nan"))]
+    [True, True, True, False, False, False, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return False
+    if isinstance(value, str):
+        return value.strip().lower() not in UNKNOWN_TEXTS
+    return not (isinstance(value, (int, float, np.number)) and (value != value or value == -1))
+
+
+def known_labels(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell for each label of an array whether it is known [N]."""
+    if labels.dtype.kind in "iuf":
+        return np.asarray((labels == labels) & (labels != -1))
+    if labels.dtype.kind in "OU":
+        return np.array([is_known(value) for value in labels.tolist()], bool)
+    return np.ones(labels.shape, bool)
+
+
+def one_per_node(labels: Any) -> Any:
+    """Return labels as they are, but a column [N, 1] as [N]."""
+    shape: tuple[int, ...] = getattr(labels, "shape", ())
+    return labels[:, 0] if len(shape) == 2 and shape[1] == 1 else labels
+
+
+def _plain(kept: NDArray[Any]) -> NDArray[Any]:
+    """Return known labels, an object array, as one of strings or numbers."""
+    kinds = {type(value) for value in kept}
+    if kinds == {bool}:
+        return kept.astype(bool)
+    if all(issubclass(kind, str) for kind in kinds):
+        return kept.astype(str)
+    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        if any(not -(2**63) <= value < 2**63 for value in kept):
+            raise DatasetError("a label is an integer beyond 64 bits; give such labels as strings")
+        return kept.astype(np.int64)
+    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+        return kept.astype(float)
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise DatasetError(f"labels are of mixed or unknown types: {names}; accepted: {_ACCEPTED}")

@@ -1,0 +1,142 @@
+"""The feature matrix of all nodes, sparse or dense: stored, checked and scaled by rows."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, ModelError
+
+Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
+FeatureMatrix = sp.csr_array | NDArray[np.float32]
+# Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
+DENSE_SHARE = 0.25
+Scalar = TypeVar("Scalar", bound=np.generic)
+# Larger features have squares that overflow in single precision.
+_SQUARABLE = 1e15
+
+
+def stored_by_density(features: Features) -> Features:
+    """Return features as CSR if less than a quarter of them is not zero, else dense.
+
+    Predictions are the same up to rounding; the cost depends on the entries that are stored.
+    """
+    least = DENSE_SHARE * np.prod(features.shape, dtype=float)
+    if isinstance(features, np.ndarray):
+        return features if np.count_nonzero(features) >= least else _sparse_features(features)
+    return features if features.count_nonzero() < least else features.toarray()
+
+
+def checked_features(values: Any, num_nodes: int) -> Features:
+    """Return the features as read-only float32, sparse or dense as given."""
+    sparse = sp.issparse(values)
+    array = values if sparse else np.asarray(values)
+    if array.ndim != 2 or array.shape[0] != num_nodes or array.dtype.kind not in "biuf":
+        raise DatasetError(
+            f"features must have one row of real numbers per node, [{num_nodes}, D]; got "
+            f"{array.dtype} {list(array.shape)}"
+        )
+    if sparse:
+        return _sparse_features(array)
+    # A number beyond float32 becomes infinite, and is reported as such.
+    with np.errstate(over="ignore"):
+        dense = np.ascontiguousarray(array, dtype=np.float32)
+    # Sums of rows in double precision are finite if all of their numbers are.
+    wrong = np.flatnonzero(~np.isfinite(dense.sum(axis=1, dtype=np.float64)))
+    if len(wrong):
+        column = int(np.flatnonzero(~np.isfinite(dense[wrong[0]]))[0])
+        raise _not_finite(wrong[0], column, array[wrong[0], column])
+    return frozen(dense)
+
+
+def _sparse_features(matrix: Any) -> sp.csr_array[np.float32]:
+    with np.errstate(over="ignore"):
+        csr = sp.csr_array(matrix, dtype=np.float32)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise DatasetError(f"features are not a valid CSR matrix: {error}") from error
+    wrong = np.flatnonzero(~np.isfinite(csr.data))
+    if len(wrong):
+        row = np.searchsorted(csr.indptr, wrong[0], side="right") - 1
+        raise _not_finite(row, csr.indices[wrong[0]], csr.data[wrong[0]])
+    if not csr.has_canonical_format or not np.all(csr.data):
+        csr = csr.copy()
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    return _frozen_csr(csr)
+
+
+def _not_finite(row: int, column: int, value: float) -> DatasetError:
+    return DatasetError(
+        f"feature {column} of node {row} is {value}; features must be finite float32 numbers"
+    )
+
+
+def row_normalised(features: Features) -> Features:
+    """Divide each row by the sum of its absolute values; zero rows stay zero."""
+    if isinstance(features, np.ndarray):
+        scale = np.abs(features).sum(axis=1, dtype=np.float64, keepdims=True)
+        dense = features / np.where(scale > 0, scale, 1)
+        return frozen(dense.astype(np.float32))
+    data = features.data
+    rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
+    scale = np.bincount(rows, weights=np.abs(data), minlength=features.shape[0])
+    return _frozen_csr(features, (data / scale[rows]).astype(np.float32))
+
+
+def inverse_document_frequency(features: sp.csr_array[np.float32]) -> NDArray[np.float32]:
+    """Return log((1 + N) / (1 + n_d)) of each column, n_d of the N nodes having it [D]."""
+    counts = np.bincount(features.indices, minlength=features.shape[1])
+    rarity: NDArray[np.float32] = np.log((1 + features.shape[0]) / (1 + counts)).astype(np.float32)
+    return rarity
+
+
+def weighted_columns(
+    features: sp.csr_array[np.float32], weights: NDArray[np.float32]
+) -> sp.csr_array[np.float32]:
+    """Return sparse features with each column multiplied by its weight [N, D]."""
+    if weights.shape != (features.shape[1],):
+        raise ModelError(f"{features.shape[1]} columns need a weight each; got {weights.shape}")
+    data = features.data * weights[features.indices]
+    return sp.csr_array((data, features.indices, features.indptr), shape=features.shape)
+
+
+def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
+    """Scale rows to length one; rows of zeros stay."""
+    stored = features if isinstance(features, np.ndarray) else features.data
+    largest = float(np.abs(stored).max(initial=0.0))
+    if largest > _SQUARABLE:
+        features = features / np.float32(largest)
+    if sp.issparse(features):
+        squares = np.asarray(features.multiply(features).sum(1)).ravel()
+        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
+        data = features.data * np.repeat(scale, np.diff(features.indptr))
+        parts = data.astype(np.float32), features.indices, features.indptr
+        return sp.csr_array(parts, shape=features.shape)
+    lengths = np.linalg.norm(features, axis=1, keepdims=True)
+    return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _frozen_csr(
+    matrix: sp.csr_array[np.float32], data: NDArray[np.float32] | None = None
+) -> sp.csr_array[np.float32]:
+    """Return a canonical CSR array whose three arrays are read-only, perhaps with other data."""
+    values: NDArray[np.float32] = matrix.data if data is None else data
+    shape = matrix.shape
+    # int32 where it suffices, whatever SciPy chose.
+    width: type[np.integer[Any]] = np.int32 if max(len(values), *shape) < 2**31 else np.int64
+    columns, starts = (part.astype(width, copy=False) for part in (matrix.indices, matrix.indptr))
+    csr = sp.csr_array((frozen(values), frozen(columns), frozen(starts)), shape=shape)
+    csr.has_canonical_format = True
+    return csr

@@ -1,0 +1,151 @@
+"""Scaling of features, as fitted: by rows, by columns, by blocks of columns, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import ModelError, unknown_name
+from nodecopy.core.rng import stream
+from nodecopy.core.saving import savable
+from nodecopy.features.kernel_map import has_units
+from nodecopy.features.matrix import FeatureMatrix, row_normalised, unit_rows
+from nodecopy.graph import Graph
+
+Normalise = Literal["auto", "rows", "columns", "none"]
+
+# Labels that are compared, how often they are permuted, and from how many deviations on it is clear
+# that a block of columns tells something of them.
+_COMPARED, _PERMUTATIONS, _CLEAR = 500, 200, 5.0
+# Rows that are scaled at a time.
+_BLOCK = 2**16
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """What is done to features before a network sees them.
+
+    Attributes:
+        rows: whether each row is divided by the sum of its absolute values.
+        shift: what is taken from each column [D], or None.
+        scale: what each column is then divided by [D], or None; alone, it weights blocks.
+    """
+
+    rows: bool = False
+    shift: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+
+    @property
+    def blocks(self) -> bool:
+        """Whether blocks of columns are weighted."""
+        return self.scale is not None and self.shift is None
+
+    def apply(self, graph: Graph, features: FeatureMatrix) -> FeatureMatrix:
+        """Return features on the scale that a model was fitted to [N, D]."""
+        if self.rows:
+            return row_normalised(features)
+        if self.scale is None:
+            return features
+        if self.shift is None:
+            weights = sp.diags_array((1 / self.scale).astype(np.float32))
+            return sp.csr_array(sp.csr_array(features) @ weights)
+        values = features if isinstance(features, np.ndarray) else features.toarray()
+        scaled = np.empty(values.shape, np.float32)
+        for block in _blocks(values):
+            scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
+        return scaled
+
+
+def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
+    """Return how to scale features.
+
+    Args:
+        features: [N, D].
+        normalise: "rows" divides each row by its sum; "columns" brings each column to mean 0 and
+            standard deviation 1 (one that never changes is only shifted); "none" does nothing.
+            "auto" is "columns" for dense features, which may be in any units, and "rows" for counts
+            and indicators (sparse, or all 0 or 1), unless some are negative.
+
+    >>> scaling = scaling_of(np.array([[1000.0, 0.1], [3000.0, 0.3]]), "auto")
+    >>> scaling.apply(Graph.from_edges(1, []), np.array([[2000.0, 0.3]])).round(3).tolist()
+    [[0.0, 1.0]]
+    """
+    if normalise not in get_args(Normalise):
+        raise ModelError(unknown_name("normalise", normalise, get_args(Normalise)))
+    if normalise == "columns" or (normalise == "auto" and has_units(features)):
+        values = features if isinstance(features, np.ndarray) else features.toarray()
+        mean = values.mean(0, dtype=np.float64)
+        squares = sum(((values[block] - mean) ** 2).sum(0) for block in _blocks(values))
+        deviation = np.sqrt(squares / max(len(values), 1))
+        return Scaling(shift=mean, scale=np.where(deviation > 0, deviation, 1.0))
+    if normalise == "auto":
+        stored = features if isinstance(features, np.ndarray) else features.data
+        return Scaling(rows=not bool(np.any(stored < 0)))
+    return Scaling(rows=normalise == "rows")
+
+
+def weighted_blocks(
+    graph: Graph,
+    features: FeatureMatrix,
+    blocks: tuple[tuple[int, ...], ...],
+    labels: NDArray[np.int64],
+) -> Scaling:
+    """Return weights of blocks of columns, by how much more similar nodes of a class are in them.
+
+    For each block, z is how much more similar nodes with the same label are than with permuted
+    labels, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
+    1 + z⁴. An uninformative block hardly counts; clearly informative ones count the same, and so do
+    all where none is (docs/decisions/0042-columns-and-blocks.md). Of other kinds of nodes than the
+    labelled one, the sums over neighbours are compared, and each kind is weighted by itself.
+
+    Args:
+        graph: the observed graph.
+        features: blocks of columns side by side [N, D].
+        blocks: the widths of the blocks of each kind of nodes, the labelled one first.
+        labels: class of each node, -1 where it is unknown [N].
+    """
+    known = np.flatnonzero(labels >= 0)
+    rng = stream(0, "block weights")
+    known = np.sort(rng.permutation(known)[:_COMPARED])
+    seen, scale, start = features[known], [], 0
+    for widths in blocks:
+        shares = []
+        for width in widths:
+            block = sp.csr_array(seen[:, start : start + width])
+            start += width
+            z = _z_score((block @ block.T).toarray(), labels[known], rng)
+            shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
+        scale.append(np.repeat(np.sqrt(np.sum(shares) / np.array(shares)), widths))
+        if len(scale) == 1 and len(blocks) > 1:
+            seen = unit_rows(sp.csr_array(graph.to_scipy()[known] @ features))
+    return Scaling(scale=np.concatenate(scale))
+
+
+def _z_score(
+    alike: NDArray[np.floating], labels: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """Return how far same-label similarity is above that of permuted labels, in deviations."""
+    np.fill_diagonal(alike, 0.0)
+    alike = alike.astype(np.float64) - alike.sum() / max(alike.size - len(alike), 1)
+    np.fill_diagonal(alike, 0.0)
+    same = np.eye(labels.max(initial=0) + 1)[labels]  # [n, K]
+    same /= np.sqrt(np.maximum(same.sum(0) - 1, 1))  # every label counts the same
+
+    def statistic(order: NDArray[np.int64]) -> float:
+        return float(np.sum(same[order] * (alike @ same[order])))
+
+    null = [statistic(rng.permutation(len(labels))) for _ in range(_PERMUTATIONS)]
+    deviation = np.std(null)
+    if deviation == 0:
+        return 0.0
+    return (statistic(np.arange(len(labels))) - float(np.mean(null))) / float(deviation)
+
+
+def _blocks(values: NDArray[np.floating]) -> list[slice]:
+    """Return blocks of rows: no second array of all of them is made in double precision."""
+    return [slice(start, start + _BLOCK) for start in range(0, max(len(values), 1), _BLOCK)]

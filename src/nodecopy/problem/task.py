@@ -1,0 +1,133 @@
+"""Task: what a classifier may see, and nothing more.
+
+Labels outside the training and validation nodes are hidden before anything is fitted, so that no
+method can read a test label, by mistake or otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.core.errors import ModelError
+from nodecopy.features.label_values import one_per_node
+from nodecopy.features.matrix import FeatureMatrix, stored_by_density
+from nodecopy.graph import ONE_KIND, Graph, join_kinds
+from nodecopy.graph.arrays import integers
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.splits import Split
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A graph, features, and the labels of a few nodes.
+
+    Attributes:
+        graph: G_obs.
+        features: X, sparse or dense float32 [N, D].
+        labels: class numbers [N]; -1 everywhere outside ``train`` and ``val``.
+        train: the labelled nodes 𝓛.
+        val: nodes whose labels may decide when to stop; empty where there are none.
+        num_classes: K.
+        roles: what the positions of these nodes in the whole graph are described by [N, R], where
+            this is a part of it (`nodecopy.classifiers.roles`).
+        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
+            where there is one kind.
+    """
+
+    graph: Graph
+    features: FeatureMatrix
+    labels: NDArray[np.int64]
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    num_classes: int
+    roles: NDArray[np.float32] | None = None
+    kinds: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        graph: Graph,
+        features: FeatureMatrix,
+        labels: ArrayLike,
+        train: ArrayLike,
+        val: ArrayLike = (),
+        *,
+        num_classes: int | None = None,
+    ) -> Task:
+        """Hide every label outside ``train`` and ``val``; check that something is left to learn.
+
+        Args:
+            graph: G_obs, N nodes; a directed one is read as a kind of edges.
+            features: X [N, D].
+            labels: class numbers [N], or a column of them [N, 1].
+            train: numbers of the labelled nodes, each once.
+            val: numbers of further labelled nodes, none of them in ``train``.
+            num_classes: K; None is one more than the largest label shown.
+        """
+        graph = join_kinds({ONE_KIND: graph}) if graph.directed else graph
+        y = integers("labels", one_per_node(np.asarray(labels))).astype(np.int64)
+        if y.shape != (graph.num_nodes,) or features.shape[0] != graph.num_nodes:
+            raise ModelError(
+                f"the graph has {graph.num_nodes} nodes, but there are {features.shape[0]} feature "
+                f"rows, and labels {list(y.shape)}"
+            )
+        if not features.shape[1]:
+            raise ModelError(
+                f"the features have no column, {list(features.shape)}; where there are none, leave "
+                "them out"
+            )
+        nodes = Split(np.asarray(train), np.asarray(val), np.zeros(0, np.int64))
+        nodes.check_range(graph.num_nodes)
+        seen = np.concatenate([nodes.train, nodes.val])
+        shown = np.full(len(y), -1, np.int64)
+        shown[seen] = y[seen]
+        if len(nodes.train) == 0 or np.any(shown[seen] < 0):
+            raise ModelError(
+                "there must be training nodes, and every training and validation node needs a label"
+            )
+        largest = int(shown.max())
+        classes = largest + 1 if num_classes is None else num_classes
+        if classes < 2:
+            raise ModelError(f"at least two classes are needed; got {classes}")
+        if largest >= classes:
+            raise ModelError(
+                f"node {shown.argmax()} has label {largest}; {classes} classes are numbered 0 to "
+                f"{classes - 1}"
+            )
+        shown.flags.writeable = False
+        return cls(graph, features, shown, nodes.train, nodes.val, classes)
+
+    def part(self, nodes: NDArray[np.int64]) -> Task:
+        """Return the task on some of the nodes, all labelled ones among them, in their order."""
+        train, val = (np.searchsorted(nodes, chosen) for chosen in (self.train, self.val))
+        labels = self.labels[nodes]
+        labels.flags.writeable = False
+        features, graph = self.features[nodes], self.graph.induced(nodes)
+        kinds = tuple(np.diff(np.searchsorted(nodes, np.cumsum([0, *self.kinds]))).tolist())
+        task = Task(graph, features, labels, train, val, self.num_classes)
+        return replace(task, kinds=kinds)
+
+    @property
+    def kind_of_node(self) -> NDArray[np.int64]:
+        """The number of the kind of each node [N]."""
+        kinds = self.kinds or (self.graph.num_nodes,)
+        return np.repeat(np.arange(len(kinds)), kinds)
+
+    @classmethod
+    def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
+        """Show what a split allows of a dataset, with row-normalised features.
+
+        >>> from nodecopy import fixed_split, load_dataset
+        >>> cora = load_dataset("cora")
+        >>> task = Task.from_split(cora, fixed_split(cora, labels_per_class=5))
+        >>> len(task.train), int((task.labels >= 0).sum())
+        (35, 535)
+        """
+        features = stored_by_density(dataset.row_normalised())
+        k = dataset.num_classes
+        return cls.of(
+            dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k
+        )

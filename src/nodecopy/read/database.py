@@ -1,0 +1,253 @@
+"""A DuckDB database for one import: it loads tables, numbers ids, and spills to disk.
+
+One condition in SQL both counts the rows that are wrong and finds their lines. DuckDB is imported
+when a database is opened, not before: docs/decisions/0014-duckdb.md.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, FormatError, RunError, counted, listed, shortened
+from nodecopy.core.machine import usable_memory
+from nodecopy.read.columns import Column, is_number, read_number
+from nodecopy.read.options import TableOptions
+
+if TYPE_CHECKING:
+    from nodecopy.read.formats import Table
+
+MEMORY_LIMIT = 2 * 1024**3
+# Rows that a message shows.
+SHOWN = 3
+
+
+class Database:
+    """A database in memory, of limited size, with a temporary folder for what does not fit.
+
+    Attributes:
+        options: how tables are read.
+        folder: a temporary folder, while the database is open.
+        loaded: the file and the columns of each table that was loaded, by name.
+        known_ids: SQL for ids of nodes that are known already; empty where none are.
+    """
+
+    def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
+        self.options = TableOptions() if options is None else options
+        self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
+        self.known_ids = ""
+        self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
+        self._threads = threads
+
+    def __enter__(self) -> Self:
+        import duckdb
+
+        self._duckdb = duckdb
+        self._temporary = tempfile.TemporaryDirectory(prefix="nodecopy-")
+        self.folder = Path(self._temporary.name)
+        self._spill = str(self.folder / "spill")
+        settings: dict[str, Any] = {
+            "memory_limit": f"{max(self._memory_limit // 2**20, 1)}MiB",
+            "temp_directory": self._spill,
+            # Rows may come in any order: nodes are numbered by id, and edges are sorted later.
+            "preserve_insertion_order": "false",
+            # No extension is fetched to read a file.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
+        if self._threads is not None:
+            settings["threads"] = self._threads
+        self._connection = duckdb.connect(":memory:", config=settings)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._connection.close()
+        self._temporary.cleanup()
+
+    def load(self, name: str, table: Table, columns: Sequence[Column]) -> None:
+        """Read columns of a file into a table of the database, without rows that are all empty.
+
+        Columns of plain numbers are parsed by DuckDB's CSV reader, unless some cell is not one;
+        then they are loaded as strings.
+        """
+        doubles = [
+            column.place
+            for column in columns
+            if column.reader in (read_number, None) and is_number(table.types[column.place])
+        ]
+        doubles = doubles if self.options.decimal is None else []
+        try:
+            if self.attempt(self._creation(name, table, columns, doubles)) is None:
+                self.run(self._creation(name, table, columns, ()))
+        except FormatError as error:
+            raise FormatError(f"{table.path} cannot be read: {error}") from error
+        self.loaded[name] = (table, columns)
+        empty = " AND ".join(f"{column.name} IS NULL" for column in columns)
+        self.run(f"DELETE FROM {name} WHERE {empty}")
+        if not self.column(f"SELECT 1 FROM {name} LIMIT 1"):
+            raise DatasetError(f"{table.path} has no rows; its first row is {table.first_row_text}")
+
+    def _creation(
+        self, name: str, table: Table, columns: Sequence[Column], doubles: Sequence[int]
+    ) -> str:
+        values = ", ".join(self._value(table, column, doubles) for column in columns)
+        return f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {values} FROM {table.scan(doubles)}"
+
+    def _value(self, table: Table, column: Column, doubles: Sequence[int] = ()) -> str:
+        type = "DOUBLE" if column.place in doubles else table.scanned_type(column.place)
+        cell = f"c{column.place}"
+        value = column.reader(cell, type, self.options) if column.reader else cell
+        return f"{value} AS {column.name}"
+
+    def types(self, name: str) -> dict[str, str]:
+        """Return the type of each column of a table."""
+        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {name}")}
+
+    def refuse(
+        self,
+        name: str,
+        condition: str,
+        noun: str,
+        what: str,
+        *,
+        show: Sequence[str],
+        distinct: str | None = None,
+        hint: str = "",
+    ) -> None:
+        """Raise an error if a condition holds for rows of a loaded table; it names the first lines.
+
+        Args:
+            name: of the table.
+            condition: SQL on its columns.
+            noun: what is counted.
+            what: is wrong with it.
+            show: columns whose cells are shown.
+            distinct: column whose values are counted; None counts rows.
+            hint: end of the message.
+        """
+        counting = "count(*)" if distinct is None else f"count(DISTINCT {distinct})"
+        count = self.value(f"SELECT {counting} FROM {name} WHERE {condition}")
+        if count:
+            raise DatasetError(
+                f"{self.loaded[name][0].path}: {counted(count, noun)} {what}: "
+                f"{self.places(name, condition, show, count)}{hint}"
+            )
+
+    def places(self, name: str, condition: str, show: Sequence[str], count: int = 0) -> str:
+        """List the first rows for which a condition holds, each with its line.
+
+        Only messages need lines, so only they pay for them: the file is read again.
+
+        Args:
+            name: of a loaded table.
+            condition: SQL on its columns.
+            show: columns whose cells are shown.
+            count: how many there are; the list says how many more there are than it shows.
+        """
+        table, columns = self.loaded[name]
+        words = {*re.findall(r"\w+", condition), *show}
+        values = [self._value(table, column) for column in columns if column.name in words]
+        cells = [f"c{column.place}" for name in show for column in columns if column.name == name]
+        shown = [f"coalesce(CAST({cell} AS VARCHAR), '') AS shown_{cell}" for cell in cells]
+        some = " OR ".join(f"c{column.place} IS NOT NULL" for column in columns)
+        groups = ", ".join(f"shown_{cell}" for cell in cells)
+        rows = self.in_order(
+            f"SELECT {groups}, min(at_row) FROM (SELECT {', '.join([*values, *shown])}, at_row "
+            f"FROM (SELECT *, row_number() OVER () AS at_row FROM {table.scan()}) WHERE {some}) "
+            f"WHERE {condition} GROUP BY ALL ORDER BY min(at_row) LIMIT {SHOWN}"
+        )
+        rows = rows or []  # of a damaged Parquet file
+        where = table.where([row[-1] for row in rows])
+        shown_rows = [
+            f"{', '.join(repr(shortened(cell)) for cell in cells)} ({place})"
+            for place, (*cells, _) in zip(where, rows, strict=True)
+        ]
+        return listed(shown_rows, count)
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Execute a statement."""
+        with self._translated():
+            self._connection.execute(sql, list(parameters))
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a small answer as Python objects."""
+        with self._translated():
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+    def column(self, sql: str) -> list[Any]:
+        """Return the first column of a small answer."""
+        return [row[0] for row in self.rows(sql)]
+
+    def value(self, sql: str) -> Any:
+        """Return the first value of an answer."""
+        return self.column(sql)[0]
+
+    def arrays(self, sql: str) -> dict[str, NDArray[Any]]:
+        """Return the columns of an answer as arrays.
+
+        NULL is NaN in a column of real numbers, and None in one of strings.
+        """
+        with self._translated():
+            columns = self._connection.execute(sql).fetchnumpy()
+        gaps = {"f": np.nan, "O": None}
+        for column in columns.values():
+            if column.dtype.kind in gaps:
+                np.ma.getdata(column)[np.ma.getmaskarray(column)] = gaps[column.dtype.kind]
+        return {name: np.ma.getdata(column) for name, column in columns.items()}
+
+    def insert(self, name: str, **columns: NDArray[Any]) -> None:
+        """Add rows to a table, given its columns in order."""
+        self._connection.register("given_arrays", columns)
+        self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
+        self._connection.unregister("given_arrays")
+
+    def attempt(self, sql: str) -> list[tuple[Any, ...]] | None:
+        """Return the rows of a small answer, None if the statement fails."""
+        try:
+            return self.rows(sql)
+        except FormatError:
+            return None
+
+    def in_order(self, sql: str) -> list[tuple[Any, ...]] | None:
+        """Return what `attempt` does, with the rows of a file in their order: its first row."""
+        self.run("SET preserve_insertion_order = true")
+        rows = self.attempt(sql)
+        self.run("SET preserve_insertion_order = false")
+        return rows
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except RuntimeError as error:  # what DuckDB makes of an interrupt that it notices itself
+            if str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None
+            raise
+        except self._duckdb.Error as error:
+            # Memory or the temporary folder, and not a file, is the trouble.
+            memory = isinstance(error, self._duckdb.OutOfMemoryException)
+            if memory or self._spill in str(error):
+                raise RunError(
+                    f"the tables need more than {self._memory_limit / 2**20:,.0f} MiB of memory "
+                    f"and the free space for temporary files: {message_of(error)}"
+                ) from error
+            raise FormatError(message_of(error)) from error
+
+
+def message_of(error: Exception) -> str:
+    r"""Return a message of DuckDB in one line, without its class and its advice.
+
+    >>> message_of(ValueError("CSV Error on Line: 2\nFound: 3\n\nPossible fixes:\n* none"))
+    'CSV Error on Line: 2 Found: 3'
+    """
+    text = re.split(r"\n\s*(?:Possible |LINE \d)", re.sub(r"^[\w ]+ Error: ", "", str(error)))[0]
+    return shortened(" ".join(text.split()), 200)

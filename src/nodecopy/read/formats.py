@@ -1,0 +1,358 @@
+r"""File formats: text or Parquet, opened as a `Table`, which DuckDB scans.
+
+Content decides, not the name. Text is recognised by DuckDB's CSV sniffer once it is UTF-8 with
+``\n`` as line end: other encodings, compressed files and other line ends are copied to a plain
+file first. Quotes are ``"``, doubled inside. Lines at the top that begin with ``# `` are
+comments, and so is Excel's ``sep=;``.
+"""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import gzip
+import io
+import os
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nodecopy.core.errors import DatasetError, FormatError, shortened
+from nodecopy.core.files import regular_file
+from nodecopy.read.columns import LABELS, NODES, Kind, quoted
+from nodecopy.read.database import Database
+from nodecopy.read.options import TableOptions
+
+PathLike = str | os.PathLike[str]
+ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
+MAX_LINE = 2_000_000
+_PIECE = 2**20
+_MARKUP = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{]|<\?xml)')
+_GZIP = b"\x1f\x8b"
+_COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
+
+
+def paths_of(files: PathLike | Sequence[PathLike] | None) -> list[Path]:
+    """Return one file, or several, or none as a list."""
+    return [Path(files)] if isinstance(files, (str, os.PathLike)) else list(map(Path, files or ()))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table on disk, whose columns DuckDB knows as c0, c1, and so on.
+
+    Attributes:
+        path: where it is.
+        names: of its columns: of the header row or the file's schema, else numbers from 1.
+        types: of its columns, in DuckDB's words.
+        source: SQL to select from.
+        header: whether the names are its own.
+        first_row: the header row or, without one, the first row.
+        notes: what is unusual about it.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    source: str
+    header: bool = True
+    first_row: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def scan(self, doubles: Sequence[int] = ()) -> str:
+        """Return SQL to select from; of text, the columns at these places are parsed as numbers."""
+        return self.source
+
+    def scanned_type(self, place: int) -> str:
+        """Return the type of a column as `scan` gives it, unless it is asked for as a number."""
+        return self.types[place]
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Say where rows are in the file; they count from 1, in order."""
+        return [f"row {row}" for row in rows]
+
+    @property
+    def named_places(self) -> list[int]:
+        """Places of the columns; one without a name in the header row counts only if it is first.
+
+        A row that ends in a separator has such a last column.
+        """
+        return [at for at, name in enumerate(self.names) if at == 0 or name.strip()]
+
+    @property
+    def first_row_text(self) -> str:
+        """The first row, for a message."""
+        more = ", …" if len(self.first_row) > 10 else ""
+        return ", ".join(repr(shortened(cell)) for cell in self.first_row[:10]) + more
+
+    def column_name(self, place: int) -> str:
+        """Return a column's name for a message: 'weight', or column 3 where it has none."""
+        name = self.names[place].strip()
+        return repr(name) if self.header and name else f"column {place + 1}"
+
+
+@dataclass(frozen=True)
+class TextTable(Table):
+    """A table of text.
+
+    Attributes:
+        text: the plain file that DuckDB reads.
+        delimiter: between cells.
+        skip: lines above the first row, the header row among them.
+    """
+
+    text: Path = Path()
+    delimiter: str = ","
+    skip: int = 0
+
+    def scan(self, doubles: Sequence[int] = ()) -> str:
+        """Return SQL to select from: DuckDB's CSV reader."""
+        types = ["VARCHAR"] * len(self.names)
+        for place in doubles:
+            types[place] = "DOUBLE"
+        columns = ", ".join(f"c{place}: '{type}'" for place, type in enumerate(types))
+        return (
+            f"read_csv({_sql_path(self.text)}, auto_detect = false, header = false, "
+            f"skip = {self.skip}, {_dialect(self.delimiter)}, columns = {{{columns}}})"
+        )
+
+    def scanned_type(self, place: int) -> str:
+        """Return VARCHAR: every cell is a string unless it is asked for as a number."""
+        return "VARCHAR"
+
+    def where(self, rows: Sequence[int]) -> list[str]:
+        """Say on which lines rows end: empty lines do not count, and a cell may have several."""
+        lines, row, quotes, number = [], 0, 0, 0
+        with self.text.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                if row == max(rows, default=0):
+                    break
+                if number <= self.skip or (quotes % 2 == 0 and line == "\n"):
+                    continue
+                quotes += line.count('"')
+                row += quotes % 2 == 0
+                if quotes % 2 == 0 and row in rows:
+                    lines.append(f"line {number}")
+        # A quote that is not closed: its row goes on to the last line.
+        return lines + [f"line {number}"] * (len(rows) - len(lines))
+
+
+def open_table(
+    db: Database, path: PathLike, kind: Kind, chosen: Sequence[str] | None = None
+) -> Table:
+    """Open a file in the format that its first bytes tell, or as text.
+
+    Args:
+        db: scans the file.
+        path: the file.
+        kind: edges, labels or features.
+        chosen: columns that were asked for; a first row with one of these names is a header row.
+    """
+    file = Path(path)
+    start = first_bytes(file)
+    if start.startswith(b"PAR1"):
+        return open_parquet(db, file)
+    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
+    if _MARKUP.match(start):
+        raise FormatError(f"{file} is JSON or XML; accepted: {ACCEPTED}")
+    return _named(_open_text(db, file), kind, chosen, db)
+
+
+def first_bytes(path: Path, size: int = 16) -> bytes:
+    """Return the beginning of a regular file, or say why there is none."""
+    regular_file(path, DatasetError)
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def open_parquet(db: Database, path: Path) -> Table:
+    """Open a Parquet file."""
+    source = f"read_parquet({_sql_path(path)})"
+    schema = db.attempt(f"DESCRIBE SELECT * FROM {source}")
+    if schema is None:
+        raise FormatError(f"{path} cannot be read as Parquet; is it complete?")
+    names, types = (tuple(str(row[place]) for row in schema) for place in (0, 1))
+    aliases = ", ".join(f"c{place}" for place in range(len(names)))
+    return Table(path, names, types, f"{source} AS t({aliases})", first_row=names)
+
+
+def _open_text(db: Database, path: Path) -> TextTable:
+    """Open a text file: make it plain, then let DuckDB find its dialect and its types."""
+    text, notes = _plain(path, db)
+    skip, first = _first_line(text)
+    if not first.strip():
+        raise DatasetError(f"{path} has no rows; accepted: {ACCEPTED}")
+    if _is_spaced(first, db.options):
+        with text.open(encoding="utf-8-sig") as lines:
+            text = _copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
+        skip, first = _first_line(text)
+    delimiter, types, header = _sniffed(db, text, skip, first)
+    if len(types) < 2:
+        raise FormatError(
+            f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
+            "comma, tab, semicolon, | or spaces, or another one that --delimiter names"
+        )
+    table = TextTable(path, ("",) * len(types), types, "", header, (), notes, text, delimiter, skip)
+    rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
+    cells = tuple(cell or "" for cell in rows[0]) if rows else tuple(first.strip().split(delimiter))
+    return replace(table, first_row=cells)
+
+
+def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Database) -> TextTable:
+    """Decide whether the first row names the columns, and name them."""
+    first = [cell.strip() for cell in table.first_row]
+    numbers = tuple(str(place + 1) for place in range(len(table.names)))
+    header, notes = db.options.header, table.notes
+    if header is None:
+        named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
+        numbered = not set(numbers).isdisjoint(chosen or ())
+        words = not (numbered or any(map(_is_number, filter(None, first))))
+        sure = kind.is_header(first) or named
+        header = sure or (words and _names_columns(db, table, kind))
+        if header and not (sure or table.header or db.known_ids):
+            guess = f"{table.first_row_text} taken for the names of columns"
+            notes = (*notes, f"{table.path.name}: {guess}; --no-header if they are not")
+    if not header:
+        return replace(table, names=numbers, header=False)
+    (line,) = table.where([1]) or ["line 1"]
+    names = (table.first_row[0].lstrip("#"), *table.first_row[1:])
+    skip = int(line.split()[1])
+    return replace(table, names=names, header=True, skip=skip, notes=notes)
+
+
+def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
+    """Tell whether a first row of words names the columns: unless one of its ids is one elsewhere.
+
+    Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
+    names joined two nodes without any other edge; names that are wrongly taken for an edge would
+    be two nodes that do not exist. Of nodes the first row always names the columns.
+    """
+    if kind is NODES:
+        return True
+    unnamed = not table.first_row[0].strip()  # the index of a data frame
+    places = range(unnamed, unnamed + (1 if kind is LABELS else 2))[: len(table.first_row)]
+    some = ", ".join(quoted(table.first_row[place].strip()) for place in places)
+    here = " OR ".join(f"trim(c{place}) IN ({some})" for place in places)
+    counts = f"SELECT count(*), count(*) FILTER (WHERE {here}) FROM {table.scan()}"
+    ((total, alike),) = db.attempt(counts) or [(0, 0)]
+    known = f"SELECT count(*) FROM ({db.known_ids}) WHERE id IN ({some})"
+    return total > 1 and alike == 1 and not (db.known_ids and db.value(known))
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "" or re.fullmatch(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?", cell) is not None
+
+
+def _sniffed(db: Database, text: Path, skip: int, first: str) -> tuple[str, tuple[str, ...], bool]:
+    """Return the delimiter, the types of the columns, and whether they tell a header row.
+
+    DuckDB does not try spaces, and cannot say anything of a file with broken rows: then the first
+    line decides.
+    """
+    decimal = f", decimal_separator = {quoted(db.options.decimal or '.')}"
+    query = "SELECT Delimiter, Columns, HasHeader FROM "
+    query += f"sniff_csv({_sql_path(text)}, skip = {skip}{decimal}"
+    rows = db.attempt(f"{query}, {_dialect(db.options.delimiter)})")
+    if not rows or (len(rows[0][1]) < 2 and db.options.delimiter is None):
+        delimiter = max(",;\t| ", key=lambda mark: mark in first)
+        rows = db.attempt(f"{query}, {_dialect(delimiter)})")
+        if not rows:
+            return delimiter, ("VARCHAR",) * (first.count(delimiter) + 1), False
+    delimiter, columns, header = rows[0]
+    types = tuple(str(column["type"]) for column in columns)
+    return str(delimiter), types, bool(header) and set(types) != {"VARCHAR"}
+
+
+def _is_spaced(first: str, options: TableOptions) -> bool:
+    """Tell whether cells are separated by spaces, which may be several in a row."""
+    if options.delimiter is not None:
+        return options.delimiter == " "
+    return " " in first.strip() and not set(first) & set(",;\t|")
+
+
+def _dialect(delimiter: str | None) -> str:
+    given = "" if delimiter is None else f"delim = {quoted(delimiter)}, "
+    return f"{given}quote = '\"', escape = '\"', new_line = '\\n', max_line_size = {MAX_LINE}"
+
+
+def _sql_path(path: Path) -> str:
+    # DuckDB takes a path for a pattern: a name with * or [ must stand for itself.
+    return quoted(glob.escape(str(path.absolute())))
+
+
+def _first_line(text: Path) -> tuple[int, str]:
+    """Return how many lines of comments are at the top, and the first line below."""
+    with text.open(encoding="utf-8-sig") as file:
+        skip = 0
+        for line in iter(lambda: file.readline(MAX_LINE), ""):
+            if not _COMMENT.fullmatch(line.strip()):
+                return skip, line
+            skip += 1
+    return skip, ""
+
+
+def _plain(path: Path, db: Database) -> tuple[Path, tuple[str, ...]]:
+    r"""Return a file that holds the text in UTF-8 with ``\n`` as line end, and notes.
+
+    That is the file itself, or a copy in the temporary folder of the database.
+    """
+    try:
+        encodings = _encodings(path, db.options)
+        if encodings[0] == "utf-8-sig" and _is_plain(path):
+            return path, ()
+        for encoding in encodings:
+            with suppress(UnicodeError, LookupError):  # LookupError: an unknown encoding
+                with _opened(path) as raw, io.TextIOWrapper(raw, encoding) as lines:
+                    copy = _copied(lines, db.folder)
+                guessed = f"{path.name}: not UTF-8, read as Windows-1252 (cp1252)"
+                return copy, (guessed,) if encoding != encodings[0] else ()
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path} cannot be read: {error}") from error
+    raise FormatError(
+        f"{path} is not text in {' or '.join(encodings)}; --encoding NAME reads another"
+    )
+
+
+def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
+    """Return the encodings to try; a byte-order mark tells more than the options."""
+    with _opened(path) as file:
+        start = file.read(3)
+    if start == codecs.BOM_UTF8:
+        return ("utf-8-sig",)
+    if options.encoding is not None:
+        return (options.encoding,)
+    marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return ("utf-16",) if marked else ("utf-8-sig", "cp1252")
+
+
+def _is_plain(path: Path) -> bool:
+    """Tell whether DuckDB can read a file as it is."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            pieces = iter(lambda: file.read(_PIECE), "")
+            return not any("\r" in piece or "\0" in piece for piece in pieces)
+    except UnicodeError:
+        return False
+
+
+def _copied(lines: Iterable[str], folder: Path) -> Path:
+    """Write lines to a new file in a folder."""
+    copy = folder / f"{len(os.listdir(folder))}.csv"
+    with copy.open("w", encoding="utf-8", newline="\n") as file:
+        for line in lines:
+            if "\0" in line:
+                raise UnicodeError("a NUL character")
+            file.write(line)
+    return copy
+
+
+def _opened(path: Path) -> Any:
+    return gzip.open(path) if first_bytes(path, 2) == _GZIP else path.open("rb")

@@ -1,0 +1,146 @@
+"""Inspection: what a dataset looks like before anything is fitted to it, and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from nodecopy.core.errors import counted, listed
+from nodecopy.features.node_types import Encoder
+from nodecopy.features.structural import NO_FEATURES
+from nodecopy.graph import Graph
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.read.tables import TableDataset
+
+# Classes, kinds and columns that are shown.
+_MOST = 30
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a dataset looks like.
+
+    Attributes:
+        components: sizes of the connected components, largest first.
+        label_counts: how many labels each class has [K].
+        warnings: what to beware of, in sentences.
+    """
+
+    components: NDArray[np.int64]
+    label_counts: NDArray[np.int64]
+    warnings: tuple[str, ...]
+
+
+def inspect_dataset(dataset: NodeDataset) -> Inspection:
+    """Count, and say what matters for fitting.
+
+    >>> from nodecopy.problem.dataset import load_dataset
+    >>> cora = inspect_dataset(load_dataset("cora"))
+    >>> len(cora.components), int(cora.components[0]), cora.warnings
+    (78, 2485, ())
+    """
+    component = connected_components(dataset.graph.to_scipy(), directed=False)[1]
+    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
+    sizes = np.sort(np.bincount(component))[::-1]
+    return Inspection(sizes, counts, tuple(_warnings(dataset, component, counts)))
+
+
+def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
+    """Return counts, columns and labels, then notes and warnings, as lines of text."""
+    return [
+        *aligned(_counts(table, inspection)),
+        *_column_lines(table.encoder),
+        "",
+        *listed_sentences("note", table.notes),
+        *listed_sentences("warning", inspection.warnings),
+    ]
+
+
+def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return names and what they stand for, in two columns."""
+    return [f"{name:<12}{text}" for name, text in rows]
+
+
+def listed_sentences(kind: str, sentences: Sequence[str]) -> list[str]:
+    """Return notes or warnings, one in a line, each with its kind in front."""
+    return [f"{kind}: {printable(sentence)}" for sentence in sentences]
+
+
+def printable(text: str) -> str:
+    """Return text of a user's file so that it cannot control the terminal."""
+    return text if text.isprintable() else repr(text)
+
+
+def _warnings(
+    dataset: NodeDataset, component: NDArray[np.int32], counts: NDArray[np.int64]
+) -> Iterator[str]:
+    of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
+    isolated = np.count_nonzero(degrees == 0)
+    if isolated:
+        yield f"{isolated:,} {of_all} have no edge: only their features tell their label"
+    far = ~np.isin(component, component[dataset.labels >= 0]) & (degrees > 0)
+    if far.any() and known:
+        yield f"{np.count_nonzero(far):,} {of_all} are in components without a label"
+    if not known:
+        yield "no node has a label"
+    single = [repr(dataset.class_names[k]) for k in np.flatnonzero(counts == 1)]
+    if np.count_nonzero(counts) == 1:
+        yield "all labels are of one class; at least two are needed to fit anything"
+    if single:
+        yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
+
+
+def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:
+    dataset, degrees, n = table.dataset, table.dataset.graph.degrees, table.dataset.num_nodes
+    kind = "integers" if table.ids.dtype.kind == "i" else "strings"
+    count, largest = len(inspection.components), int(inspection.components[0])
+    layout = "dense" if isinstance(dataset.features, np.ndarray) else "sparse"
+    features = f"{dataset.num_features:,} per node, {layout}"
+    weighted = "" if dataset.graph.weights is None else ", weighted"
+    median, mean = np.median(degrees), degrees.mean()
+    known, first = int(inspection.label_counts.sum()), table.num_classified
+    noun = next(iter(table.kinds), "nodes")
+    kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in table.kinds.items())
+    return [
+        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(table.kinds)}"),
+        ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
+        *_rows("kinds", _edge_kinds(dataset.graph)),
+        ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
+        ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
+        ("features", "none" if NO_FEATURES in table.notes else features),
+        ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
+        *_rows("classes", _classes(dataset, inspection.label_counts) if known else []),
+    ]
+
+
+def _rows(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    """Return lines as rows, with a name before the first; of very many the first."""
+    more = [f"… and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
+    return [("" if at else name, text) for at, text in enumerate([*lines[:_MOST], *more])]
+
+
+def _edge_kinds(graph: Graph) -> list[str]:
+    counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
+    return [
+        f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
+        for name, kind in counts
+    ]
+
+
+def _classes(dataset: NodeDataset, counts: NDArray[np.int64]) -> list[str]:
+    named = zip(dataset.class_names, counts.tolist(), strict=True)
+    return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
+
+
+def _column_lines(encoder: Encoder | None) -> list[str]:
+    """Return what was made of each column, below an empty line."""
+    if encoder is None:
+        return []
+    made = {printable(name): text for name, text in encoder.made.items()}
+    width = max(len("column"), *map(len, made))
+    lines = [f"{name:<{width}}  {text}" for name, text in made.items()]
+    return ["", f"{'column':<{width}}  made of it", *(text for _, text in _rows("", lines))]

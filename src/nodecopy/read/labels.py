@@ -1,0 +1,165 @@
+"""Labels from tables: id and label; the label is empty, a word for missing or -1 where unknown.
+
+There may be several tables, such as the known labels and a list of nodes to label that was filled
+in: what one leaves open another may say, and what two say must agree. Classes are numbered in
+order: by value where all are integers, else as strings. A column ``chosen``, as the labelling page
+writes it, says which nodes were "suggested".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, counted
+from nodecopy.read.columns import LABELS, Column, assign, quoted, read_label
+from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.formats import PathLike, open_table, paths_of
+from nodecopy.read.ids import FOLDED, Ids, number_values, set_nodes
+from nodecopy.read.options import TableOptions
+
+NO_CLASSES = ("unknown",)
+CHOSEN, SUGGESTED = "chosen", "suggested"
+# A label of one node, so similar to that of so many or more, is perhaps misspelt.
+_COMMON, _NEAR = 3, 0.8
+_NUMBER = "TRY_CAST(label AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Labels of nodes.
+
+    Attributes:
+        labels: the class of each node, -1 where unknown [N].
+        class_names: [K].
+        notes: what was assumed.
+        suggested: the labelled nodes that were suggested.
+    """
+
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:
+    """Read files of labels into tables ``labels0(id, label)``, ``labels1`` and so on.
+
+    Of several files, those without the chosen columns may name theirs id and label.
+    """
+    paths = paths_of(labels)
+    for number, path in enumerate(paths):
+        chosen = db.options.label_columns
+        table = open_table(db, path, LABELS, chosen)
+        named = {"id", "label"} <= set(LABELS.roles_of(table.names))
+        if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
+            chosen = None
+        place, name = assign(table, LABELS, chosen), f"labels{number}"
+        columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
+        if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
+            columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
+        db.load(name, table, columns)
+        db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
+
+
+def number_labels(db: Database, num_nodes: int) -> Labelling:
+    """Return the labels of the ids of ``nodes`` in all label tables."""
+    names = [name for name in db.loaded if name.startswith("labels")]
+    if not names:
+        return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
+    tables = " UNION ALL BY NAME ".join(f"FROM {name}" for name in names)
+    db.run(f"CREATE TEMP VIEW labels AS SELECT * FROM ({tables})")
+    db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
+    files = [db.loaded[name][0].path for name in names]
+    numbers, known, rows = db.rows(
+        f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
+        "FROM known"
+    )[0]
+    for name in names:
+        _check_ids(db, name)
+    if not known:
+        raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
+    for name in names if numbers else ():
+        hint = "; classes are names or integers, and these labels look continuous"
+        fraction = f"{_NUMBER} % 1 <> 0"
+        db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
+    _check_agreement(db, names)
+    what = "empty, -1 or a word for missing, such as NA: counted as unknown"
+    named = ", ".join(file.name for file in files)
+    classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
+    matched = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
+    suggested = np.zeros(0, np.int64)
+    if CHOSEN in db.types("labels"):
+        asked = f"SELECT i FROM known JOIN nodes USING (id) WHERE {CHOSEN} = {quoted(SUGGESTED)}"
+        suggested = db.arrays(asked)["i"].astype(np.int64)
+    result = np.full(num_nodes, -1, np.int64)
+    result[matched["i"]] = matched["k"]
+    notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
+    notes += _misspelt(classes, np.bincount(matched["k"], minlength=len(classes)))
+    return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes), suggested)
+
+
+def read_label_table(path: PathLike | Sequence[PathLike], ids: Ids, **options: Any) -> Labelling:
+    """Read label tables alone, against nodes of these ids [N].
+
+    Args:
+        path: the file, or several.
+        ids: of the nodes.
+        options: fields of `TableOptions`, such as ``label_columns``.
+    """
+    with Database(TableOptions(**options)) as db:
+        set_nodes(db, ids)
+        load_labels(db, path)
+        result = number_labels(db, len(ids))
+        notes = [note for table, _ in db.loaded.values() for note in table.notes]
+        return replace(result, notes=(*notes, *result.notes))
+
+
+def _misspelt(classes: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
+    """Return hints for labels that differ only by case, and for single ones near a common one."""
+    common = [name for name, count in zip(classes, counts, strict=True) if count >= _COMMON]
+    by_case: dict[str, list[str]] = {}
+    for name in classes:
+        by_case.setdefault(name.casefold(), []).append(name)
+    alike = [repr(names) for names in by_case.values() if len(names) > 1]
+    hints = [f"labels that differ only by case are different classes: {each}" for each in alike]
+    for name in (classes[k] for k in np.flatnonzero(counts == 1).tolist()):
+        near = difflib.get_close_matches(name, common, n=1, cutoff=_NEAR)
+        if near and not name.isdecimal():
+            hints.append(f"the label {name!r} occurs once; did you mean {near[0]!r}?")
+    return hints
+
+
+def _check_ids(db: Database, name: str) -> None:
+    """Refuse ids that no node has, and show some that nodes have."""
+    unknown = "id NOT IN (SELECT id FROM nodes)"
+    if not db.column(f"SELECT 1 FROM {name} WHERE {unknown} LIMIT 1"):
+        return
+    alike = f"{FOLDED} IN (SELECT {FOLDED} FROM {name} WHERE {unknown})"
+    some = db.column(f"SELECT id FROM nodes WHERE {alike} ORDER BY i LIMIT {SHOWN}")
+    some = some or db.column(f"SELECT id FROM nodes ORDER BY i LIMIT {SHOWN}")
+    has = ", ".join(map(repr, some))
+    hint = (
+        f"; the graph has {has}, and ids are compared as written (case, Unicode form); leave these "
+        "rows out, or add the ids to the edges or to a file of nodes"
+    )
+    db.refuse(name, unknown, "id", "not in the graph", show=("id",), distinct="id", hint=hint)
+
+
+def _check_agreement(db: Database, names: Sequence[str]) -> None:
+    """Refuse an id with different labels, in one file or in two."""
+    clash = "FROM known GROUP BY id HAVING count(DISTINCT label) > 1"
+    ids = db.column(f"SELECT id {clash} ORDER BY id")
+    if ids:
+        same = f"id = {quoted(ids[0])} AND label IS NOT NULL"
+        rows = "; ".join(
+            f"{db.loaded[name][0].path}: {db.places(name, same, ('id', 'label'))}"
+            for name in names
+            if db.rows(f"SELECT 1 FROM {name} WHERE {same} LIMIT 1")
+        )
+        raise DatasetError(f"{counted(len(ids), 'id')} with labels that disagree: {rows}")

@@ -1,0 +1,178 @@
+"""Which tables of nodes describe which kind of nodes, and which kind the classes belong to.
+
+Tables that share ids, or have the same columns, describe one kind, which has the name of its first
+file. Ids that only edges have are of the kind of the tables, with their row missing; but they are a
+separate kind where there are several kinds, or where one end of every edge has a row and the
+other has none, as of purchases with a table of customers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from nodecopy.core.errors import DatasetError, counted, unknown_name
+from nodecopy.features.encoding import ColumnEncoder
+from nodecopy.features.node_types import NodeKinds
+from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.ids import IN_EDGES
+from nodecopy.read.nodes import NodeTable
+
+NO_TABLE = "nodes of no table"
+
+
+def assign_kinds(
+    db: Database, tables: Sequence[NodeTable], fitted: Sequence[str] | None
+) -> tuple[NodeKinds, list[NodeTable], list[str]]:
+    """Put every id into ``node_kinds(id, g)``, where g orders the kinds, that with classes first.
+
+    Nothing is made where there is one kind.
+
+    Args:
+        db: has edges, tables of nodes and labels loaded.
+        tables: of nodes; those of a model have a kind.
+        fitted: the kinds of a model, in order, none where it has one; None finds them.
+
+    Returns:
+        How many nodes each kind has, the tables with their kinds, and notes.
+    """
+    tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
+    names = list(dict.fromkeys(table.kind for table in tables))
+    if not names or (fitted is not None and not fitted):
+        _refuse_kind(db, fitted)
+        return {}, tables, []
+    rows = " UNION ALL ".join(
+        f"SELECT id, {names.index(table.kind)} AS g FROM {table.name}" for table in tables
+    )
+    db.run(f"CREATE TEMP TABLE of_tables AS SELECT id, min(g) AS g FROM ({rows}) GROUP BY id")
+    bare = f"(SELECT DISTINCT id FROM ({IN_EDGES})) ANTI JOIN of_tables USING (id)"
+    count = db.value(f"SELECT count(*) FROM {bare}")
+    # What a list of features leaves out is zero: a node need not be in it.
+    tabular = not all(table.triples for table in tables)
+    apart = count and (len(names) > 1 or (tabular and _has_own_column(db)))
+    if len(names) == 1 and not apart and not fitted:
+        _refuse_kind(db, fitted)
+        return {}, tables, notes
+    if apart:
+        names.append(NO_TABLE)
+        notes.append(f"{counted(count, 'node')} in no file of nodes: a separate kind")
+    last = len(names) - 1
+    db.run(
+        f"CREATE TEMP TABLE found AS FROM of_tables UNION ALL SELECT id, {last} AS g FROM {bare}"
+    )
+    order = list(fitted or ())
+    if fitted is None:
+        first, of_labels = _labelled(db, names)
+        order, notes = [first, *(name for name in names if name != first)], [*notes, *of_labels]
+    order += [name for name in names if name not in order]
+    places = ", ".join(str(order.index(name)) for name in names)
+    db.run(f"CREATE TEMP TABLE node_kinds AS SELECT id, ([{places}])[g + 1] AS g FROM found")
+    sizes = dict(db.rows("SELECT g, count(*) FROM node_kinds GROUP BY g"))
+    return {name: sizes.get(g, 0) for g, name in enumerate(order)}, tables, notes
+
+
+def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
+    if db.options.label_kind is not None and fitted is None:
+        raise DatasetError(
+            f"--label-kind {db.options.label_kind}: there is one kind of nodes; --nodes FILE for "
+            "each kind, with different ids"
+        )
+
+
+def with_kind(table: NodeTable, kinds: Sequence[str], encoder: Any) -> NodeTable:
+    """Return a table as one of the kind of a model whose columns it has most of, or whose name."""
+    encoders: dict[str, ColumnEncoder | None] = getattr(encoder, "encoders", {})
+
+    def score(kind: str) -> tuple[float, bool]:
+        own = encoders.get(kind)
+        theirs = set() if own is None else {*own.kinds, *(own.listed[:1] and ("feature",))}
+        titles = {"feature"} if table.triples else table.titles
+        return len(titles & theirs) / max(len(titles | theirs), 1), kind == _stem(table)
+
+    kind = max(kinds, key=score)
+    own = encoders.get(kind)
+    return replace(table, kind=kind, kinds={**(own.kinds if own else {}), "*": "skip"})
+
+
+def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable], list[str]]:
+    """Return the tables with the name of their kind, and notes on ids that some share."""
+    grouped: list[NodeTable] = []
+    notes = []
+    for table in tables:
+        kind = ""
+        for other in grouped:
+            common = f"SELECT DISTINCT id FROM {table.name} SEMI JOIN {other.name} USING (id)"
+            shared = db.value(f"SELECT count(*) FROM ({common})")
+            if not kind and (
+                shared or (table.titles, table.triples) == (other.titles, other.triples)
+            ):
+                kind = other.kind
+            least = min(
+                db.value(f"SELECT count(DISTINCT id) FROM {t.name}") for t in (table, other)
+            )
+            if 0 < shared < least and table.titles != other.titles and not table.triples:
+                notes.append(
+                    f"{other.table.path.name} and {table.table.path.name} share "
+                    f"{counted(shared, 'id')}, so they describe one kind of nodes; if an id means "
+                    "another node in each file, make ids differ: customer-7, shop-7"
+                )
+        grouped.append(replace(table, kind=kind or _free(_stem(table), [t.kind for t in grouped])))
+    return grouped, notes
+
+
+def _has_own_column(db: Database) -> bool:
+    """Tell whether one end of every edge has a row in a table, and the other has none."""
+    described = "(SELECT id FROM of_tables)"
+    ends = f"bool_and(source IN {described}), bool_or(target IN {described}), "
+    ends += f"bool_or(source IN {described}), bool_and(target IN {described})"
+    sources, some_targets, some_sources, targets = db.rows(f"SELECT {ends} FROM edges")[0]
+    return bool((sources and not some_targets) or (targets and not some_sources))
+
+
+def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the kind that classes belong to, and notes; drop labels of other kinds if it is given.
+
+    Raises:
+        DatasetError: several kinds have labels, or the one that was asked for is not there.
+    """
+    asked = db.options.label_kind
+    if asked is not None and asked not in names:
+        raise DatasetError(f"--label-kind: {unknown_name('kind of nodes', asked, names)}")
+    labels = [name for name in db.loaded if name.startswith("labels")]
+    counts: dict[int, int] = {}
+    if labels:
+        rows = " UNION ".join(f"SELECT id FROM {name} WHERE label IS NOT NULL" for name in labels)
+        counts = dict(
+            db.rows(f"SELECT g, count(*) FROM ({rows}) JOIN found USING (id) GROUP BY g ORDER BY g")
+        )
+    if asked is None and len(counts) > 1:
+        kinds = ", ".join(f"{names[g]} ({count:,})" for g, count in counts.items())
+        few = min(counts, key=lambda g: counts[g])
+        some = db.column(
+            f"SELECT DISTINCT id FROM ({rows}) JOIN found USING (id) WHERE g = {few} "
+            f"ORDER BY id LIMIT {SHOWN}"
+        )
+        raise DatasetError(
+            f"labels are of several kinds of nodes: {kinds}; of {names[few]} are "
+            f"{', '.join(map(repr, some))}; --label-kind NAME says which kind to predict"
+        )
+    kind = asked or names[next(iter(counts), 0)]
+    others = sum(count for g, count in counts.items() if names[g] != kind)
+    for name in labels if others else ():
+        db.run(
+            f"DELETE FROM {name} WHERE id IN (SELECT id FROM found WHERE g <> {names.index(kind)})"
+        )
+    notes = [f"{counted(others, 'label')} of other kinds than {kind}: left out"] if others else []
+    if not counts and asked is None:
+        notes.append(f"classes belong to {kind}, the first file; --label-kind NAME for another")
+    return kind, notes
+
+
+def _stem(table: NodeTable) -> str:
+    return table.table.path.name.split(".")[0] or table.table.path.name
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """Return a name that no other kind has."""
+    return name if name not in taken else _free(f"{name} (2)", taken)

@@ -1,0 +1,277 @@
+"""Tables of nodes: an id and columns of any kind, or triples (id, feature, value).
+
+There may be several; all of them describe the same nodes. What a column is, the user or the model
+that it is read for settles, or else its type and its cells: booleans, numbers and dates where every
+cell is one; of strings see `NodeColumns.detected`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
+from nodecopy.features.columns import Kind, NodeColumns, missing_in, placed
+from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places
+from nodecopy.read.database import Database
+from nodecopy.read.formats import PathLike, Table, open_table, paths_of
+from nodecopy.read.ids import Ids, isolated_nodes, number_values
+from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_readings
+
+# Columns that are converted at a time: SQL takes memory for each of them.
+_BLOCK = 256
+# More nodes than this share without a row are an error.
+_MOST_WITHOUT = 0.5
+
+
+@dataclass(frozen=True)
+class NodeTable:
+    """A table of nodes, loaded as (id, x0, x1, …), or (id, feature, value).
+
+    Attributes:
+        name: of the table in the database.
+        table: the file.
+        keys: columns that identify a row: the id and, of triples, the feature.
+        cells: the others.
+        kinds: of columns by name, where they are settled.
+        kind: of the nodes it describes (`nodecopy.read.node_types`).
+        fitted: whether a model settled the kinds of columns.
+    """
+
+    name: str
+    table: Table
+    keys: list[Column]
+    cells: list[Column]
+    kinds: Mapping[str, str]
+    kind: str = ""
+    fitted: bool = False
+
+    @property
+    def titles(self) -> set[str]:
+        """Names of all columns with a kind, those that were left out among them."""
+        names = {self.table.names[place].strip() for place in self.table.named_places}
+        return set() if self.triples else names - {self.title(self.keys[0])}
+
+    @property
+    def triples(self) -> bool:
+        """Whether a row is (id, feature, value)."""
+        return len(self.keys) > 1
+
+    def title(self, column: Column) -> str:
+        """Return the name of a column in the file."""
+        return self.table.names[column.place].strip()
+
+    def asked(self, column: Column) -> str | None:
+        """Return the kind that was settled for a column."""
+        return self.kinds.get(self.title(column), self.kinds.get("*"))
+
+    def load(self, db: Database) -> None:
+        """Read the file into the database, check ids, and drop repeated rows."""
+        db.load(self.name, self.table, [*self.keys, *self.cells])
+        keys = [column.name for column in self.keys]
+        missing = " OR ".join(f"{key} IS NULL" for key in keys)
+        what = "without an id or the name of a feature" if self.triples else "without an id"
+        db.refuse(self.name, missing, "row", what, show=keys)
+        self._drop_repeats(db, ", ".join(keys))
+
+    def columns(self, db: Database, num_nodes: int) -> Iterator[tuple[str, Kind, NDArray[Any]]]:
+        """Yield name, kind and values of each column; all strings are "text" here."""
+        readings = list(self._readings(db))
+        for start in range(0, len(readings), _BLOCK):
+            block = readings[start : start + _BLOCK]
+            picked = ", ".join(f"{one.sql} AS v{at}" for at, one in enumerate(block))
+            rows = db.arrays(f"SELECT i, {picked} FROM {self.name} JOIN nodes USING (id)")
+            for at, one in enumerate(block):
+                cells = rows[f"v{at}"]
+                if one.kind != "text" and np.any(np.abs(cells) > LARGEST):
+                    self.refuse(db, one)
+                if one.kind == "date":
+                    cells = cells.astype("datetime64[s]")
+                values = placed(cells, rows["i"], num_nodes, one.kind)
+                yield self.title(one.column), one.kind, values
+
+    def refuse(self, db: Database, one: Reading) -> None:
+        """Refuse cells that are not of the kind of their column; a number must be a float32."""
+        others = f"; --columns {self.title(one.column)}=text, category or skip"
+        others = f"; the model was fitted to it as a {one.kind}" if self.fitted else others
+        db.refuse(
+            self.name,
+            f"abs({one.sql}) > {LARGEST!r}",
+            "cell",
+            f"of {self.table.column_name(one.column.place)} that cannot be read as a {one.kind}",
+            show=(one.column.name,),
+            hint=NUMBER_HINT * (one.kind == "number") + others * (not self.triples),
+        )
+
+    def _readings(self, db: Database) -> Iterator[Reading]:
+        """Yield how to read each column: as settled, by its type, or by a look at its cells."""
+        types, settled, unsure = db.types(self.name), {}, {}
+        for column in self.cells:
+            asked = self.asked(column)
+            type, sniffed = types[column.name], self.table.types[column.place]
+            if asked in ("category", "text", "name"):
+                settled[column] = as_text(column, db.options)
+            elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
+                settled[column] = as_number(column, type, db.options)
+            else:
+                unsure[column] = asked
+        settled |= choose_readings(db, self.name, unsure, types)
+        yield from (settled[column] for column in self.cells)
+
+    def _drop_repeats(self, db: Database, key: str) -> None:
+        """Drop rows that are the same as others; refuse those that contradict."""
+        repeated = f"SELECT {key} FROM {self.name} GROUP BY {key} HAVING count(*) > 1"
+        if not db.rows(f"SELECT 1 FROM ({repeated}) LIMIT 1"):
+            return
+        db.run(f"CREATE OR REPLACE TEMP TABLE {self.name} AS SELECT DISTINCT * FROM {self.name}")
+        db.refuse(
+            self.name,
+            f"({key}) IN ({repeated})",
+            self.keys[-1].name,
+            "given more than once, with different values",
+            show=(*key.split(", "), *(column.name for column in self.cells[:3])),
+            distinct=f"({key})",
+        )
+
+
+def open_nodes(
+    db: Database,
+    nodes: PathLike | Sequence[PathLike],
+    kinds: Mapping[str, str],
+    of_model: Callable[[NodeTable], NodeTable] | None = None,
+    *,
+    fitted: bool = False,
+) -> list[NodeTable]:
+    """Open and load tables of nodes, and tell which of their columns are what.
+
+    Args:
+        db: loads the files.
+        nodes: a file, or several.
+        kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
+        of_model: returns a table as one of a kind of nodes of a model.
+        fitted: whether the kinds of columns are those of a model.
+    """
+    tables, titles = [], set()
+    for number, path in enumerate(paths_of(nodes)):
+        table = open_table(db, path, NODES, list(kinds))
+        titles |= {name.strip() for name in table.names}
+        id, places, triples = node_places(table, kinds)
+        keys = [Column("id", id)]
+        if triples:
+            keys, places = [*keys, Column("feature", places[0])], places[1:]
+        cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
+        source = NodeTable(f"described{number}", table, keys, cells, kinds, fitted=fitted)
+        source = source if of_model is None else of_model(source)
+        if not triples:
+            cells = [column for column in cells if source.asked(column) != "skip"]
+        tables.append(replace(source, cells=cells))
+        tables[-1].load(db)
+    unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
+    if unknown and not fitted:  # a model says itself which column it needs
+        raise DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}")
+    db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
+    return tables
+
+
+def read_nodes(
+    db: Database, tables: Sequence[NodeTable], ids: Ids, nodes: slice = slice(None)
+) -> NodeColumns:
+    """Return the columns of tables, for nodes of ``nodes``.
+
+    Args:
+        db: has the tables loaded, and the nodes numbered.
+        tables: of one kind of nodes.
+        ids: of all nodes.
+        nodes: those of the kind; all by default.
+    """
+    kinds: dict[str, Kind] = {}
+    values: dict[str, NDArray[Any]] = {}
+    settled: dict[str, Any] = {}
+    for table in (table for table in tables if not table.triples):
+        for name, kind, column in table.columns(db, len(ids)):
+            if kinds.setdefault(name, kind) != kind:
+                raise DatasetError(
+                    f"{table.table.path}: column {name!r} is a {kind} here and a {kinds[name]} in "
+                    f"another file; --columns {name}=text, category or skip"
+                )
+            values[name] = _merged(table, name, ids, values.get(name), column)
+        asked = {table.title(column): table.asked(column) for column in table.cells}
+        settled |= {name: kind for name, kind in asked.items() if kind and kinds[name] == "text"}
+    absent = _absent(db, tables, ids, nodes)
+    columns = NodeColumns(kinds, values, absent, *_listed(db, tables, len(ids)))
+    return columns.of(nodes).detected(settled)
+
+
+def _merged(
+    table: NodeTable, name: str, ids: Ids, first: NDArray[Any] | None, second: NDArray[Any]
+) -> NDArray[Any]:
+    """Return a column that an earlier file may have, too, filled in from a second."""
+    if first is None:
+        return second
+    gaps = missing_in(first)
+    clash = np.flatnonzero(~gaps & ~missing_in(second) & (first != second))
+    if len(clash):
+        raise DatasetError(
+            f"{table.table.path}: {counted(len(clash), 'id')} with another {name!r} than in an "
+            f"earlier file: {listed([repr(str(ids[clash[0]]))], len(clash))}"
+        )
+    return np.where(gaps, second, first)
+
+
+def _listed(
+    db: Database, tables: Sequence[NodeTable], num_nodes: int
+) -> tuple[sp.csr_array | None, tuple[str, ...]]:
+    """Return listed features, in the order of their names: by value if all are integers."""
+    ways = [
+        (one, as_number(cell, db.types(one.name)[cell.name], db.options))
+        for one in tables
+        for cell in one.cells * one.triples
+    ]
+    if not ways:
+        return None, ()
+    value = "SELECT id, feature, coalesce({}, 0) AS x FROM {}"
+    rows = " UNION ".join(value.format(way.sql, table.name) for table, way in ways)
+    db.run(f"CREATE OR REPLACE TEMP VIEW listed AS {rows}")
+    db.run("DROP TABLE IF EXISTS features")
+    names = tuple(map(str, number_values(db, "features", "feature", "j", "listed")))
+    joined = "listed JOIN nodes USING (id) JOIN features USING (feature)"
+    cells = db.arrays(f"SELECT i, j, x FROM {joined}")
+    if np.any(np.abs(cells["x"]) > LARGEST):
+        for table, way in ways:
+            table.refuse(db, way)
+    entries = cells["x"].astype(np.float32), (cells["i"], cells["j"])
+    matrix = sp.csr_array(entries, shape=(num_nodes, len(names)))
+    if matrix.nnz < len(cells["x"]):
+        id, feature = db.rows("SELECT id, feature FROM listed GROUP BY ALL HAVING count(*) > 1")[0]
+        raise DatasetError(
+            f"{ways[-1][0].table.path}: feature {feature!r} of id {id!r} has another value in an "
+            "earlier file"
+        )
+    return matrix, names
+
+
+def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -> NDArray[np.bool_]:
+    """Return which nodes have no row in any table; refuse more than half of those in edges."""
+    absent, inside = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+    inside[among] = True
+    wide = [table for table in tables if not table.triples]
+    if not wide:
+        return absent
+    rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in wide)
+    bare = db.arrays(f"SELECT i FROM nodes ANTI JOIN ({rows}) USING (id) ORDER BY i")["i"]
+    absent[bare] = inside[bare]
+    inside[isolated_nodes(db)] = False
+    count = int(absent.sum())
+    if count > _MOST_WITHOUT * int(inside.sum()):
+        edges, path = db.loaded["edges"][0].path, wide[0].table.path
+        without = f"source NOT IN ({rows}) OR target NOT IN ({rows})"
+        raise DatasetError(
+            f"{path}: {counted(count, 'node')} of {edges} without a row: "
+            f"{db.places('edges', without, ('source', 'target'))}; --nodes FILE adds a table"
+        )
+    return absent

@@ -1,0 +1,282 @@
+"""TableDataset: a dataset read from files, and `read_tables`, which reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import DatasetError, counted, listed
+from nodecopy.features.columns import ONE_TO_ONE, NodeColumns
+from nodecopy.features.encoding import ColumnEncoder
+from nodecopy.features.matrix import Features
+from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, num_classified, spans
+from nodecopy.features.structural import NO_FEATURES, structural_features
+from nodecopy.problem.dataset import NodeDataset
+from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.edges import build_graph, fetch_edges, load_edges
+from nodecopy.read.formats import PathLike, paths_of
+from nodecopy.read.ids import Ids, isolated_nodes, number_nodes, same_but_case
+from nodecopy.read.labels import Labelling, load_labels, number_labels
+from nodecopy.read.node_types import assign_kinds, with_kind
+from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
+from nodecopy.read.options import TableOptions
+
+
+@dataclass(frozen=True, eq=False)
+class TableDataset:
+    """A dataset, and what became of the files it was read from.
+
+    Attributes:
+        dataset: graph, features and labels; the label is -1 where it is unknown.
+        ids: the id of each node as the files have it [N]: int64 where every id is a plain integer
+            of 64 bits, else strings (an object array).
+        notes: what was changed or assumed, in sentences.
+        encoder: how features were made of the columns of nodes; None without them.
+        names: what people call each node, empty where unknown [N]; None without such a column.
+        kinds: how many nodes each kind has, in the order of the nodes; classes belong to the first.
+            Empty where there is one kind.
+        suggested: labelled nodes that were suggested, not drawn or chosen by the user.
+    """
+
+    dataset: NodeDataset
+    ids: Ids
+    notes: tuple[str, ...]
+    encoder: Encoder | None = None
+    names: NDArray[np.object_] | None = None
+    kinds: NodeKinds = field(default_factory=dict)
+    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def num_classified(self) -> int:
+        """How many nodes classes belong to; they come first."""
+        return num_classified(self.kinds, len(self.ids))
+
+    def shown(self, node: int) -> str:
+        """Return the name of a node, or its id where it has none."""
+        return str((self.names is not None and self.names[node]) or self.ids[node])
+
+    def with_labels(self, known: Labelling) -> TableDataset:
+        """Return the same nodes with other labels."""
+        dataset = self.dataset.with_labels(known.labels, known.class_names)
+        notes = (*self.notes, *known.notes)
+        return replace(self, dataset=dataset, notes=notes, suggested=known.suggested)
+
+
+def read_tables(
+    edges: PathLike | Sequence[PathLike],
+    labels: PathLike | Sequence[PathLike] | None = None,
+    nodes: PathLike | Sequence[PathLike] | None = None,
+    *,
+    encoder: Encoder | None = None,
+    kinds: Sequence[str] | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> TableDataset:
+    r"""Read a graph, labels and columns of nodes from CSV, TSV or Parquet files.
+
+    Ids are compared as they are written: ``007`` is not ``7``. The nodes are the ids of the edges
+    and of the tables of nodes. docs/tables.md has examples.
+
+    Args:
+        edges: two ids in each row, and perhaps a weight and a kind; one file, or one for each kind.
+            The graph is undirected and simple: an edge counts in both directions and once,
+            self-loops are dropped. With kinds or ``directed=True``, ``graph.kinds`` has the edges
+            of each kind.
+        labels: an id and a label in each row, empty where unknown; None where nothing is known.
+            Of several files one may say what another leaves open; they must not disagree.
+        nodes: an id and columns of any kind in each row, or id, feature and value; one file or
+            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). None takes
+            `structural_features`.
+        encoder: how a model was fitted to columns; None fits a new one to these.
+        kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
+            them.
+        threads: how many DuckDB may use; None for one per core.
+        options: fields of `TableOptions`, such as ``edge_columns``.
+
+    Raises:
+        DatasetError: files lack what is needed, or do not fit together.
+        FormatError: files are damaged or of an unknown format.
+        RunError: more memory or disk is needed.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     edges, labels = Path(folder, "edges.csv"), Path(folder, "labels.csv")
+    ...     _ = edges.write_text("from,to\nann,bob\nbob,eve\nbob,bob\n")
+    ...     _ = labels.write_text("id,label\neve,red\nann,blue\n")
+    ...     table = read_tables(edges, labels)
+    >>> table.ids.tolist(), table.dataset.labels.tolist(), table.dataset.class_names
+    (['ann', 'bob', 'eve'], [0, -1, 1], ('blue', 'red'))
+    >>> table.notes[1]
+    'edges.csv: dropped 1 self-loop'
+    """
+    settings = TableOptions(**options)
+    if settings.label_columns is not None and not labels:
+        raise DatasetError("--label-columns is given, but no file of labels (--labels)")
+    if settings.columns is not None and not nodes:
+        raise DatasetError("--columns is given, but no file of nodes (--nodes)")
+    fitted = encoder is not None
+    if encoder is not None and kinds is None:
+        kinds = tuple(getattr(encoder, "encoders", ()))
+
+    with Database(settings, threads=threads) as db:
+        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
+        load_edges(db, edges)
+        load_labels(db, labels)
+        sizes, sources, of_kinds = assign_kinds(db, sources, kinds)
+        ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
+        known = number_labels(db, len(ids))
+        columns = _read_columns(db, sources, sizes, ids) if sources else {}
+        notes: list[str] = []
+        if encoder is None:
+            columns, notes = _without_labels(columns, known, sizes, settings)
+        if sources and encoder is None:
+            encoder, unused = _fitted(columns, sizes)
+            notes += unused
+        rows = fetch_edges(db)
+        tables = {table.path: table for table, _ in db.loaded.values()}
+        notes += [note for table in tables.values() for note in table.notes]
+        notes += [*of_kinds, *_node_notes(db, sources, ids)]
+    directed = bool(settings.directed)
+    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
+    files = [path.name for path in paths_of(edges)]
+    of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
+    of_nodes, names = [NO_FEATURES], _names(columns, sizes)
+    features: Features
+    if not columns or encoder is None:
+        features, _ = structural_features(graph)
+    else:
+        features = _encoded(encoder, columns, sizes)
+        of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
+    name = files[0].split(".")[0] or files[0]
+    return TableDataset(
+        NodeDataset(name, graph, features, known.labels, known.class_names),
+        ids,
+        (*of_edges, *notes, *known.notes, *of_nodes),
+        encoder if columns else None,
+        names,
+        sizes,
+        known.suggested,
+    )
+
+
+def _load_nodes(
+    db: Database,
+    nodes: PathLike | Sequence[PathLike],
+    encoder: Encoder | None,
+    kinds: Sequence[str],
+) -> list[NodeTable]:
+    """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
+    of_columns: dict[str, Any] = dict(db.options.column_kinds)
+    if encoder is not None:
+        of_columns |= encoder.kinds | {"*": "skip"}
+    of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
+    return open_nodes(db, nodes, of_columns, of_model, fitted=encoder is not None)
+
+
+def _read_columns(
+    db: Database, sources: Sequence[NodeTable], sizes: NodeKinds, ids: Ids
+) -> dict[str, NodeColumns]:
+    """Return the columns of each kind of nodes that has a table."""
+    columns = {}
+    for kind, own in spans(sizes or {sources[0].kind: len(ids)}).items():
+        of_kind = [source for source in sources if source.kind == kind]
+        if of_kind:
+            columns[kind] = read_nodes(db, of_kind, ids, own)
+    return columns
+
+
+def _without_labels(
+    columns: Mapping[str, NodeColumns],
+    known: Labelling,
+    sizes: NodeKinds,
+    settings: TableOptions,
+) -> tuple[dict[str, NodeColumns], list[str]]:
+    """Leave out columns that hold the labels, unless the user names them; return also notes."""
+    labels = np.array([*known.class_names, None], object)[known.labels]
+    others, notes, spanned = {}, [], spans(sizes)
+    for kind, own in columns.items():
+        of_kind = labels[spanned.get(kind, slice(None))]
+        held = {*own.repeating(of_kind)} - {*settings.column_kinds}
+        others[kind] = own.without(held)
+        hint = "left out, as it holds the labels; --columns NAME=KIND keeps it"
+        notes += [f"column {name!r} of the nodes: {hint}" for name in sorted(held)]
+        agreeing = {*others[kind].one_to_one(of_kind)} - {*settings.column_kinds}
+        notes += [f"column {name!r} of the nodes {ONE_TO_ONE}" for name in sorted(agreeing)]
+    return others, notes
+
+
+def _fitted(
+    columns: Mapping[str, NodeColumns], sizes: NodeKinds
+) -> tuple[Encoder | None, list[str]]:
+    """Return an encoder of columns, and notes; None where no column can be used."""
+    if sizes:
+        return KindEncoder.fit({kind: columns.get(kind) for kind in sizes}), []
+    (own,) = columns.values()
+    try:
+        return ColumnEncoder.fit(own), []
+    except DatasetError as error:
+        return None, [f"file of nodes: {error}"]
+
+
+def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Features:
+    if isinstance(encoder, KindEncoder):
+        return encoder.apply(columns, sizes)
+    (own,) = columns.values()
+    return encoder.apply(own)
+
+
+def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.object_] | None:
+    """Return what people call each node, empty where it has no name; None without names."""
+    names = {kind: own.names for kind, own in columns.items()}
+    if all(own is None for own in names.values()):
+        return None
+    no_names = {kind: np.full(size, "", object) for kind, size in sizes.items()}
+    known = {kind: own for kind, own in names.items() if own is not None}
+    return np.concatenate(list((no_names | known).values()))
+
+
+def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
+    """Return notes on nodes that are in no edge, and on ids that differ very little."""
+    notes, alike = [], same_but_case(db)
+    isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
+    if isolated:
+        what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
+        notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
+    if alike:
+        what = "ids that differ only by case or Unicode form are different nodes"
+        notes.append(f"{what}: {_first(alike)}")
+    return notes
+
+
+def _column_notes(
+    sources: Sequence[NodeTable],
+    columns: Mapping[str, NodeColumns],
+    encoder: Encoder,
+    *,
+    fitted: bool,
+) -> list[str]:
+    """Return which columns of each kind were left out, by themselves or as a model lacks them."""
+    encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
+    notes = []
+    for kind, own in columns.items():
+        of_kind, made = [s for s in sources if s.kind == kind], encoders[kind]
+        if made is None:
+            continue
+        titles = set(own.listed_names).union(*(source.titles for source in of_kind))
+        what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
+        if not fitted:
+            what = "which --columns NAME=KIND settles"
+            names = {name for name, text in made.made.items() if text.startswith("left out")}
+        if names:
+            files = ", ".join(source.table.path.name for source in of_kind)
+            notes.append(f"{files}: left out, {what}: {_first(sorted(names))}")
+    return notes
+
+
+def _first(names: Sequence[str]) -> str:
+    return listed([repr(name) for name in names[:SHOWN]], len(names))

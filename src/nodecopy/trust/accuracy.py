@@ -1,0 +1,157 @@
+"""Estimated accuracy: how many unlabelled nodes are classified correctly, from the labels alone.
+
+Angelopoulos, Bates, Fannjiang, Jordan and Zrnic (2023), "Prediction-powered inference": the mean
+confidence c̄ of the nodes in question, corrected by what held-out labels show of its error b. With
+d_i = 1 - c_i where the prediction of label i was correct, and -c_i where it was not,
+
+    v = (Σ_i (d_i - mean(d))² + ¼) / n²,   b ~ N(0, 0.15²),   mean(d) ~ N(b, v)
+    a = c̄ + E(b | d) ± t √(var(b | d) + 0.04²)
+
+with t a quantile of Student's distribution for n - 1 degrees of freedom; the interval is never
+wider than without any label. So labels need not be spread over easy and hard nodes as the other
+nodes are, as long as confidence is off by as much on both. The ¼ is one label more, so that v is
+not 0 where every label was predicted; the prior keeps few labels from overruling the confidence; 4
+points are what n labels cannot show: held-out fits saw fewer labels than the final one, and share
+most of them.
+
+The only label of a class cannot be held out, so nothing is known of how well nodes of that class
+are classified, and the model may never predict it. If such classes are as large as others, they
+have a share u of the N unlabelled nodes: (N + n) / N times their share of the K classes, as the
+held-out nodes are of other classes; or more, if the probabilities expect more of them. Between none
+and all of these nodes are classified correctly, so that the interval becomes
+[(1 - u) low, (1 - u) high + u], and the estimate (1 - u) a + u / 2. Where labels were suggested, so
+that they cover the nodes, a single label does not tell that a class is rare or hard: it counts as
+the others, and the estimate is a.
+
+Nodes that were suggested are harder than others, and would bias d: only labels that represent the
+others count in it. How the error 1 - a falls with the number of labels n is little known in
+advance: `forecast` takes it for n^-α, with α ~ N(0.3, 0.3²) on all graphs, and the error itself for
+normal with the width of its interval, clipped to 0 and 1: an estimate of 100 % is not the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nodecopy.core.errors import ModelError, shown
+
+# Standard deviation of the error of mean confidence, before labels are seen, and the standard error
+# that remains however many there are.
+_PRIOR, _REMAINING = 0.15, 0.04
+# Mean and standard deviation of the exponent of a learning curve (docs/acquisition.md).
+_EXPONENT, _EXPONENT_SD = 0.3, 0.3
+
+
+@dataclass(frozen=True)
+class EstimatedAccuracy:
+    """The share of nodes classified correctly, estimated.
+
+    Attributes:
+        accuracy: the estimate.
+        low: lower end of its interval.
+        high: upper end of its interval.
+        level: the probability that the interval is for, 0.95 for instance.
+        num_labels: how many held-out labels it rests on.
+        unchecked: classes of which no label could be held out, and for which the interval is wider.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    level: float
+    num_labels: int
+    unchecked: tuple[int, ...] = ()
+
+
+def estimate_accuracy(
+    held_out: NDArray[np.floating],
+    truth: NDArray[np.int64],
+    probabilities: NDArray[np.floating],
+    level: float = 0.95,
+    representative: NDArray[np.bool_] | None = None,
+) -> EstimatedAccuracy:
+    """Estimate the accuracy on nodes without labels.
+
+    Args:
+        held_out: calibrated probabilities of labelled nodes whose labels were held out [n, K].
+        truth: their labels [n].
+        probabilities: calibrated probabilities of the nodes without labels [N, K].
+        level: of the interval.
+        representative: which of the labels are of nodes like the others; None takes all [n].
+
+    >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
+    >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
+    >>> round(estimate.accuracy, 3), round(estimate.low, 2), round(estimate.high, 2)
+    (0.771, 0.47, 1.0)
+    """
+    if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
+        raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
+    if not len(probabilities):
+        raise ModelError("no nodes to estimate the accuracy for")
+    p = np.asarray(probabilities)
+    some = np.ones(len(truth), bool) if representative is None else representative
+    correction, half = _correction(np.asarray(held_out)[some], truth[some], level)
+    estimate = float(p.max(1).mean()) + correction
+    accuracy, low, high = np.clip([estimate, estimate - half, estimate + half], 0.0, 1.0).tolist()
+
+    n, k = p.shape
+    unchecked = np.setdiff1d(np.arange(k), truth)
+    equal_share = len(unchecked) / k * (n + len(truth)) / n
+    unknown = max(min(equal_share, 1.0), float(p[:, unchecked].sum(1).mean()))
+    known = 1.0 - unknown
+    return EstimatedAccuracy(
+        known * accuracy + unknown * (0.5 if some.all() else accuracy),
+        known * low,
+        known * high + unknown,
+        level,
+        int(some.sum()),
+        tuple(unchecked.tolist()),
+    )
+
+
+def forecast(
+    estimate: EstimatedAccuracy, labels: int, more: int, level: float = 0.8
+) -> tuple[float, float]:
+    """Return an interval of what more labels will add to the accuracy.
+
+    Args:
+        estimate: of the accuracy, with the labels so far.
+        labels: how many there are.
+        more: how many more.
+        level: probability that the interval holds.
+
+    >>> low, high = forecast(EstimatedAccuracy(0.8, 0.7, 0.9, 0.95, 50), labels=100, more=20)
+    >>> f"{100 * low:+.1f} to {100 * high:+.1f} points"
+    '-0.3 to +2.4 points'
+    """
+    from scipy.special import ndtri
+
+    normal = ndtri((np.arange(100) + 0.5) / 100)
+    half = max(estimate.accuracy - estimate.low, estimate.high - estimate.accuracy)
+    sd = max(half / ndtri((1 + estimate.level) / 2), _REMAINING)
+    error = np.clip(1 - estimate.accuracy + sd * normal, 0.0, 1.0)
+    exponent = _EXPONENT + _EXPONENT_SD * normal
+    gain = np.outer(error, 1 - ((labels + more) / labels) ** -exponent)
+    low, high = np.quantile(gain, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _correction(
+    held_out: NDArray[np.floating], truth: NDArray[np.int64], level: float
+) -> tuple[float, float]:
+    """Return E(b | d), and half the width of the interval."""
+    from scipy.special import ndtri, stdtrit
+
+    n = len(truth)
+    before = float(ndtri((1 + level) / 2) * np.hypot(_PRIOR, _REMAINING))
+    if n == 0:
+        return 0.0, before
+    d = (held_out.argmax(1) == truth) - held_out.max(1)
+    noise = (((d - d.mean()) ** 2).sum() + 0.25) / n**2
+    weight = _PRIOR**2 / (_PRIOR**2 + noise)
+    quantile = stdtrit(max(n - 1, 1), (1 + level) / 2)
+    half = float(quantile * np.sqrt(weight * noise + _REMAINING**2))
+    return weight * float(d.mean()), min(half, before)

@@ -1,0 +1,231 @@
+"""Why a node was given its class, in words: the lead over the next class as rows that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, NamedTuple
+
+from nodecopy.core.errors import InputError
+from nodecopy.features.node_types import Encoder
+from nodecopy.graph import Graph
+from nodecopy.nn.evidence import OF_NODES, Kind, Terms
+from nodecopy.stack.evidence import TOGETHER, Lead
+
+# Rows of a kind that are named in a summary.
+_NAMED = 4
+_ABOUT: dict[Kind, str] = {
+    "neighbour": "neighbours",
+    "column": "own columns",
+    "similar node": "similar nodes",
+    "position": "position in the graph",
+    "class prior": "class prior",
+    "not explained": "not explained",
+}
+LABELS = "labels that count most"
+# Smaller ones, as a part of one, are not shown.
+_SHOWN = 0.0005
+
+
+class Row(NamedTuple):
+    """A piece of evidence.
+
+    Attributes:
+        kind: what it is.
+        name: of the column or node.
+        points: what it adds to the lead, a difference of probabilities; negative if against it.
+        number: of the node, or of the column of the features.
+        over: the kinds of edges to a neighbour, where there are several.
+    """
+
+    kind: Kind
+    name: Hashable
+    points: float
+    number: int
+    over: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the kinds of edges."""
+        return f"{self.name} ({self.over})" if self.over else str(self.name)
+
+
+class Group(NamedTuple):
+    """All evidence of a kind: what it adds, how many rows are for the class, and the largest."""
+
+    title: str
+    points: float
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a node has its most probable class, and not the next one.
+
+    The points of all rows of `evidence` add up to the lead, ``probability - next_probability``.
+    What a neighbour adds is all that reaches the node over that edge, from behind the neighbour,
+    too. Exact, but for the row "not explained": components that are not linear, and the averaging
+    of members. Numeric columns that go through a kernel are divided approximately: each has what
+    its mean in its place would take away, and the row "numbers together" what is left.
+
+    Attributes:
+        node: name or number.
+        label: its most probable class.
+        against: the next one.
+        probability: of the first.
+        next_probability: of the second.
+        evidence: the largest first.
+        labels: the same lead by the labelled nodes that the model learnt from; what is common to
+            all of them, or was learnt otherwise, is its row "not explained". Empty where labels are
+            not known, or very many.
+    """
+
+    node: Hashable
+    label: Any
+    against: Any
+    probability: float
+    next_probability: float
+    evidence: tuple[Row, ...]
+    labels: tuple[Row, ...] = ()
+
+    @property
+    def lead(self) -> float:
+        """The difference that is explained."""
+        return self.probability - self.next_probability
+
+    def groups(self) -> Iterator[Group]:
+        """Yield the evidence by kind, with the largest rows of each."""
+        for kind, title in _ABOUT.items():
+            several = [row for row in self.evidence if row.kind == kind]
+            if not any(abs(row.points) >= _SHOWN for row in several):
+                continue
+            total = sum(row.points for row in several)
+            if kind in OF_NODES:
+                title += f", {sum(row.points > 0 for row in several)} of {len(several)} for it"
+            yield Group(title, total, _largest(several) if several[0].name != "" else [])
+
+    @property
+    def top_labels(self) -> list[Row]:
+        """The labelled nodes that count most."""
+        return _largest([row for row in self.labels if row.kind == "labelled node"])
+
+    def to_frame(self) -> Any:
+        """Return the evidence as a pandas DataFrame: kind, name, points, and share of the lead."""
+        rows = [row[:3] for row in self.evidence]
+        frame = import_pandas().DataFrame(rows, columns=["kind", "name", "points"])
+        return frame.assign(share=frame["points"] / (self.lead or float("nan")))
+
+    def __str__(self) -> str:
+        """Return a few lines."""
+        lines = [f"{self.node}: {self._title()}"]
+        for title, points, rows in self._lines():
+            named = ", ".join(f"{row.title} {_signed(row.points)}" for row in rows)
+            lines.append(f"  {title:<32}{points:>6}  {named}".rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return a table for a notebook."""
+        cells = (
+            (escape(title), points, ", ".join(map(_marked, rows)))
+            for title, points, rows in self._lines()
+        )
+        body = "".join("<tr><td>{}</td><td>{}</td><td>{}</td></tr>".format(*row) for row in cells)
+        title = escape(f"{self.node}: {self._title()}")
+        return f"<table><caption>{title}</caption><tbody>{body}</tbody></table>"
+
+    def _lines(self) -> Iterator[tuple[str, str, list[Row]]]:
+        for title, points, rows in self.groups():
+            yield title, _signed(points), rows
+        if self.top_labels:
+            yield LABELS, "", self.top_labels
+
+    def _title(self) -> str:
+        return (
+            f"{self.label} {self.probability:.1%} against {self.against} "
+            f"{self.next_probability:.1%}, in points"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What nodes and columns are called.
+
+    Attributes:
+        nodes: their names; None for numbers.
+        encoder: how features were made of columns, where they were.
+        columns: names of features that are columns as they are.
+        hubs: the nodes that columns stand for, without features.
+        classes: the labels of the classes.
+        kinds: the edges of each kind, where there are several kinds.
+    """
+
+    nodes: Sequence[Hashable] | None
+    encoder: Encoder | None
+    columns: Sequence[str]
+    hubs: Sequence[int] | None
+    classes: Sequence[Any]
+    kinds: Mapping[str, Graph] = field(default_factory=dict)
+
+    def explanation(self, node: int, lead: Lead) -> Explanation:
+        """Return a lead with everything named."""
+        classes = self.classes[lead.a], self.classes[lead.b]
+        evidence = self._rows(lead.terms)
+        if self.kinds:
+            evidence = tuple(row._replace(over=self._over(node, row)) for row in evidence)
+        rows = evidence, self._rows(lead.labels)
+        return Explanation(self._node(node), *classes, *lead.probabilities, *rows)
+
+    def _rows(self, terms: Terms) -> tuple[Row, ...]:
+        rows: dict[tuple[Kind, Hashable], Row] = {}
+        columns = self.columns if self.encoder is None else self.encoder.feature_names
+        for (kind, number), points in terms.items():
+            name: Hashable = ""
+            if kind == "column":
+                name = self._column(number, columns)
+            elif kind in OF_NODES:
+                name = self._node(number)
+            held = rows.get((kind, name), Row(kind, name, 0.0, number))
+            rows[kind, name] = held._replace(points=held.points + points)
+        return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
+
+    def _over(self, node: int, row: Row) -> str:
+        """Return the kinds of edges that join a node and its neighbour, in either direction."""
+        if row.kind != "neighbour":
+            return ""
+        pairs = (node, row.number), (row.number, node)
+        of_kinds = self.kinds.items()
+        return ", ".join(k for k, g in of_kinds if any(v in g.neighbours(u) for u, v in pairs))
+
+    def _node(self, number: int) -> Hashable:
+        return number if self.nodes is None or number >= len(self.nodes) else self.nodes[number]
+
+    def _column(self, number: int, names: Sequence[str]) -> str:
+        """Name a column; the directions of a kernel of numbers are one."""
+        kernel = getattr(self.encoder, "kernel", None)  # of a single kind of nodes
+        if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
+            return "numbers together"
+        if self.hubs is not None:
+            return f"link to {self._node(self.hubs[number])}"
+        return names[number] if names else f"feature {number}"
+
+
+def import_pandas() -> Any:
+    """Return pandas, or say how to install it."""
+    try:
+        import pandas
+    except ImportError:
+        raise InputError("to_frame needs pandas: pip install pandas") from None
+    return pandas
+
+
+def _largest(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows[:_NAMED] if abs(row.points) >= _SHOWN]
+
+
+def _signed(points: float) -> str:
+    return f"{100 * points:+.1f}"
+
+
+def _marked(row: Row) -> str:
+    return f"<b>{escape(row.title)}</b> {_signed(row.points)}"

@@ -1,0 +1,23 @@
+"""How far a fit is: lines without a terminal, if asked for."""
+
+from __future__ import annotations
+
+import re
+
+from nodecopy.core.progress import progress_bar
+
+
+def test_elsewhere_than_on_a_terminal_there_are_lines_if_asked_for(capsys):
+    with progress_bar("fitting", True, pause=0.0) as report:
+        for done in range(5):
+            report(done, 4)
+    lines = capsys.readouterr().err.splitlines()
+    shares = [re.fullmatch(r"fitting: (\d+)% in 0:00:00, about 0:00:00 left", x)[1] for x in lines]
+    assert shares == ["25", "50", "75", "100"]
+
+
+def test_elsewhere_than_on_a_terminal_there_is_nothing_by_default(capsys):
+    for show in (None, False):
+        with progress_bar("fitting", show, pause=0.0) as report:
+            assert report is None
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,64 @@
+"""Features in any units: how they are scaled, and that it stays so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.features.scaling import scaling_of
+from nodecopy.graph import Graph
+from tests.problems import make_task, short_gcn, true_labels
+
+RNG = np.random.default_rng(0)
+UNITS = RNG.normal([5, 1000, 3], [1, 300, 0], (50, 3)).astype(np.float32)
+ALONE = Graph.from_edges(50, [])
+
+
+@pytest.mark.parametrize("normalise", ["auto", "columns"])
+def test_columns_get_mean_0_and_deviation_1_and_constant_ones_become_0(normalise):
+    scaled = scaling_of(UNITS, normalise).apply(ALONE, UNITS)
+    assert np.allclose(scaled.mean(0), 0, atol=1e-4)
+    assert np.allclose(scaled.std(0), [1, 1, 0], atol=1e-4)
+
+
+def test_rows_are_scaled_or_left_as_they_are():
+    scaled = scaling_of(UNITS, "rows").apply(ALONE, UNITS)
+    assert np.allclose(np.abs(scaled).sum(1), 1)
+    assert scaling_of(UNITS, "none").apply(ALONE, UNITS) is UNITS
+
+
+COUNTS = RNG.poisson(0.1, (50, 20)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("features", "rows"),
+    [
+        (sp.csr_array(UNITS), True),
+        (sp.csr_array(-UNITS), False),
+        (np.eye(3), True),
+        (np.zeros((3, 2)), True),
+        (COUNTS, True),
+        (-COUNTS, False),
+    ],
+)
+def test_marks_and_sparse_features_have_no_units(features, rows):
+    scaling = scaling_of(features, "auto")
+    assert scaling.shift is None
+    assert scaling.rows == rows
+
+
+def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
+    task = make_task()
+    y = np.where(np.isin(np.arange(90), task.train), true_labels(task), -1)
+    features = task.features.toarray()[:, :6] + RNG.normal(size=(90, 6))
+    units = features * 10.0 ** np.arange(-3, 3) + 7
+    settings = {"method": short_gcn(30, 2), "random_state": 0}
+    one = NodeCopyClassifier(**settings).fit(task.graph, features, y)
+    other = NodeCopyClassifier(**settings).fit(task.graph, units, y)
+    np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-3)
+    other.save(tmp_path / "model")
+    loaded = NodeCopyClassifier.load(tmp_path / "model")
+    part = loaded.posterior_on(task.graph, units).probabilities
+    np.testing.assert_array_equal(part, other.predict_proba())

@@ -1,0 +1,156 @@
+"""Tables of nodes as people have them: columns of any kind, several files, names, and hints."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from nodecopy.core.errors import DatasetError
+from nodecopy.features.columns import Kind
+from nodecopy.features.structural import NO_FEATURES
+from nodecopy.read.options import COLUMN_KINDS
+from nodecopy.read.tables import read_tables
+
+EXPORT = """Artikel;Bezeichnung;Gruppe;Preis;Gewicht;Datum;Lieferbar;Text;EAN
+a1;Löffel groß;Küche;1.234,50;0,250;31.12.2020;ja;ein Löffel aus Holz;x1
+a2;Löffel klein;Küche;4,5;k.A.;01.02.2021;nein;ein Löffel aus Stahl;x2
+a3;Ball rot;Spiele;12;1,500;05.03.2021;ja;ein Ball für Kinder;x3
+a4;Ball blau;Spiele;7,25;1,250;;nein;;x4
+"""
+EDGES = "a1,a2\na2,a3\na3,a4\n"
+
+
+def test_an_export_in_german_needs_no_option(read):
+    table = read(EDGES, nodes=EXPORT.encode("cp1252"))
+    assert table.encoder.kinds == {
+        "Bezeichnung": "name",
+        "Gruppe": "category",
+        "Preis": "number",
+        "Gewicht": "number",
+        "Datum": "date",
+        "Lieferbar": "boolean",
+        "Text": "text",
+        "EAN": "skip",
+    }
+    assert table.names.tolist() == ["Löffel groß", "Löffel klein", "Ball rot", "Ball blau"]
+    assert table.encoder.means["Preis"] == pytest.approx((1234.5 + 4.5 + 12 + 7.25) / 4)
+    assert table.encoder.means["Gewicht"] == pytest.approx(1.0)
+    assert table.encoder.made["Datum"] == "date, 1 missing"
+    assert {"löffel", "ball", "holz"} <= set(table.encoder.words)
+    assert any("EAN" in note and "--columns" in note for note in table.notes)
+
+
+def test_kinds_are_settled_by_the_user(read):
+    columns = ("Artikel=id", "Gruppe=text", "EAN=name", "Preis=category", "*=skip")
+    table = read(EDGES, nodes=EXPORT, columns=columns)
+    assert {"spiele", "küche", "x1"} <= set(table.encoder.words)
+    assert table.encoder.kinds == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
+    assert table.names.tolist() == ["x1", "x2", "x3", "x4"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (("Grupe=text",), "unknown column 'Grupe'; did you mean 'Gruppe'?"),
+        (("Gruppe=word",), "got 'Gruppe=word'; kinds are number, category"),
+        (("Gruppe=number",), r"4 cells of 'Gruppe' .* number: 'Küche' \(line 2\).*Gruppe=text"),
+        (("Text=date",), r"3 cells of 'Text' that cannot be read as a date"),
+    ],
+)
+def test_a_kind_that_does_not_fit_is_said(read, columns, message):
+    with pytest.raises(DatasetError, match=message):
+        read(EDGES, nodes=EXPORT, columns=columns)
+
+
+def test_several_files_describe_the_same_nodes(read, put):
+    one = put("one.csv", "id,age,city\na1,30,Ulm\na2,,Ulm\n")
+    two = put("two.csv", "id,age,tall\na2,40,1\na3,50,2\na4,60,3\n")
+    words = put("words.csv", "id,feature,value\na1,red,1\na4,blue,2\n")
+    table = read(EDGES, nodes=[one, two, words])
+    assert table.encoder.means["age"] == 45
+    assert len(table.encoder.widths) == 3
+    assert table.encoder.listed == ("blue", "red")
+    assert table.encoder.made["id, feature, value"] == "listed, 2 features"
+    two.write_text("id,age\na1,31\n")
+    with pytest.raises(DatasetError, match=r"two.csv: 1 id with another 'age'.*'a1'"):
+        read(EDGES, nodes=[one, two])
+
+
+def test_a_grown_table_is_encoded_as_the_first(read):
+    table = read(EDGES, nodes=EXPORT)
+    lines = EXPORT.splitlines()
+    grown = [lines[0] + ";Neu", *(f"{line};n" for line in lines[1:]), "a5;Topf;Garten;1;2;;ja;;x;n"]
+    again = read(EDGES + "a4,a5\n", nodes="\n".join(grown), encoder=table.encoder)
+    features, known = again.dataset.features.toarray(), table.dataset.features.toarray()
+    np.testing.assert_allclose(features[:4], known, atol=1e-6)
+    assert any("not seen" in note and "'Neu'" in note for note in again.notes)
+
+
+def test_options_and_columns_know_the_same_kinds():
+    assert {*get_args(Kind), "id", "feature", "value"} == set(COLUMN_KINDS)
+
+
+def test_an_id_is_preferred_to_a_name(read):
+    table = read(
+        "1,2\n2,3\n", "name,id,label\nx,1,red\ny,2,blue\n", "name,id,x\na b,1,2\nb c,2,3\n"
+    )
+    assert table.dataset.labels.tolist() == [1, 0, -1]
+    assert table.names.tolist() == ["a b", "b c", ""]
+    assert table.shown(2) == "3"
+
+
+def test_names_alone_are_shown_and_tell_nothing(read):
+    table = read("1,2\n2,3\n", nodes="id,name\n1,-x-\n2,+y+\n3,=z=\n")
+    assert table.names.tolist() == ["-x-", "+y+", "=z="]
+    assert NO_FEATURES in table.notes
+
+
+def test_labels_and_ids_that_may_be_misspelt_get_a_hint(read, put):
+    edges = "\n".join(f"n{k},n{k + 1}" for k in range(8))
+    labels = "id,label\n" + "".join(f"n{k},Spiele\n" for k in range(4)) + "n5,Speile\nn6,x\n"
+    table = read(edges, labels)
+    assert "labels.csv: the label 'Speile' occurs once; did you mean 'Spiele'?" in table.notes
+    assert sum("did you mean" in note for note in table.notes) == 1
+    table = read("Ann,bob\n", nodes="id,x\nann,1\nAnn,2\nbob,3\n")
+    assert [note for note in table.notes if "Ann and ann" in note]
+    with pytest.raises(DatasetError, match=r"'ANN'.*the graph has 'Ann', .*leave these rows out"):
+        read("Ann,bob\n", "id,label\nANN,x\n")
+    composed, decomposed = "Jos\u00e9", "Jose\u0301"
+    table = read(f"{composed},bob\n{decomposed},bob\n")
+    assert [note for note in table.notes if "Unicode" in note and composed in note]
+
+
+def test_many_different_ids_are_left_out(put):
+    rows = "".join(f"{k},{k % 7},u-{k:07x}\n" for k in range(20_000))
+    edges = put("edges.csv", "source,target\n0,1\n")
+    table = read_tables(edges, nodes=put("nodes.csv", f"id,x,uuid\n{rows}"), threads=1)
+    assert table.encoder.feature_names == ("x",)
+    assert "20,000 different values" in table.encoder.made["uuid"]
+
+
+def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
+    path = put("people.csv", "id,age,team\na,1,x\nb,2,\nc,3,x\nd,4,X\ne,5,X\n")
+    edges, given = "a,b\nb,c\nc,d\nd,e\n", {"label_columns": ("id", "team")}
+    table = read(edges, path, path, **given)
+    assert table.encoder.feature_names == ("age",)
+    assert any("'team'" in note and "holds the labels" in note for note in table.notes)
+    assert any("differ only by case" in note and "'X', 'x'" in note for note in table.notes)
+    asked = read(edges, path, path, columns=("team=category",), **given)
+    assert {"team"} <= set(asked.encoder.kinds)
+    alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
+    table = read(edges, alone, alone)
+    assert NO_FEATURES in table.notes
+    assert table.encoder is None
+
+
+def test_a_column_of_the_model_that_is_missing_is_named(read):
+    nodes = "id,about\na,an old house\nb,a new house\nc,an old boat\n"
+    model = read(nodes=nodes).encoder
+    for given in ({}, {"columns": ("about=text",)}):  # as a fit was asked to read it
+        with pytest.raises(DatasetError, match="missing: 'about'"):
+            read(nodes=nodes.replace("about", "About"), encoder=model, **given)
+    model = read(nodes="id,age\na,1\nb,2\nc,3\n").encoder
+    with pytest.raises(DatasetError, match="fitted to it as a number$"):
+        read(nodes="id,age\na,old\nb,2\nc,3\n", encoder=model)

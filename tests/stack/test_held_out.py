@@ -1,0 +1,82 @@
+"""Held-out predictions: no label helps to predict itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier, fit_many
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.problem.task import Task
+from nodecopy.stack.component import Component
+from nodecopy.stack.held_out import HeldOut, make_folds, stratified_folds
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.weights import MaximumPosterior, MCDropout, TrainConfig
+from tests.problems import make_task
+
+
+def held_out(classifiers: list[NodeClassifier], task: Task, folds: int = 5) -> HeldOut:
+    return StackedClassifier(tuple(map(Component, classifiers)), folds).fit(task).held_out
+
+
+def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
+    classifiers = [DiffusionClassifier(), LabelPropagation()]
+    held = held_out(classifiers, task, folds=3)
+    for fold in range(3):
+        hidden = held.nodes[held.folds == fold]
+        rest = np.setdiff1d(task.train, hidden)
+        part = Task.of(task.graph, task.features, task.labels, rest, task.val, num_classes=3)
+        for which, classifier in enumerate(classifiers):
+            alone = classifier.fit(part).probabilities[hidden]  # neither of them is random
+            got = held.probabilities[which, held.folds == fold]
+            np.testing.assert_allclose(got, alone, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        DiffusionClassifier(),
+        BayesianGCN(n_zeta=2, network=Diffusion(), weights=MaximumPosterior()),
+        BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(TrainConfig(epochs=5))),
+        BayesianGCN(schedule=OnlineSchedule(pretraining=3, epochs=8, collect=2)),
+        LabelPropagation(),
+    ],
+)
+def test_fits_side_by_side_are_those_made_one_by_one(
+    classifier: NodeClassifier, task: Task
+) -> None:
+    parts = [replace(task, train=task.train[task.train != node]) for node in task.train[:3]]
+    together = fit_many(classifier, parts, [1, 2, 3])
+    for part, seed, fitted in zip(parts, (1, 2, 3), together, strict=True):
+        alone = classifier.fit(part, seed).probabilities
+        np.testing.assert_allclose(fitted.probabilities, alone, atol=1e-4)
+
+
+def test_the_only_label_of_a_class_stays() -> None:
+    task = make_task()
+    first = np.flatnonzero(task.labels[task.train] == 0)[:1]
+    train = np.concatenate([task.train[first], task.train[task.labels[task.train] != 0]])
+    folds = make_folds(replace(task, train=train), 5, seed=0)
+    nodes, single = folds.labels.nodes, folds.labels.single
+    np.testing.assert_array_equal(single, task.train[first])
+    np.testing.assert_array_equal(np.sort(nodes), np.setdiff1d(train, single))
+    assert folds.labels.folds.max() < 5
+    one_each = [np.flatnonzero(task.labels == k)[0] for k in range(3)]
+    few = Task.of(task.graph, task.features, task.labels, one_each)
+    held = held_out([LabelPropagation()], few)
+    assert len(held.nodes) == 0
+    np.testing.assert_array_equal(held.single, few.train)
+
+
+@pytest.mark.parametrize("folds", [2, 5])
+def test_folds_are_even_in_size_and_in_classes(folds: int) -> None:
+    labels = np.repeat([0, 1, 2], [10, 7, 3])
+    fold = stratified_folds(labels, folds, np.random.default_rng(1))
+    sizes = np.bincount(fold, minlength=folds)
+    assert sizes.max() - sizes.min() <= 1
+    for k in range(3):
+        counts = np.bincount(fold[labels == k], minlength=folds)
+        assert counts.max() - counts.min() <= 1

@@ -1,0 +1,155 @@
+"""Temperatures and weights: known answers, priors, and what never changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodecopy.classifiers import (
+    AnnotatedBlocks,
+    DiffusionClassifier,
+    GivenProbabilities,
+    LabelPropagation,
+)
+from nodecopy.core.errors import ModelError
+from nodecopy.features.kernel_map import KernelMap
+from nodecopy.problem.task import Task
+from nodecopy.stack.component import Component
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.pool import Pool, fit_pool, stacking_weights
+from nodecopy.stack.stacked import StackedClassifier
+from nodecopy.stack.temperature import Temperature, TemperatureScaling
+from tests.problems import true_labels
+
+WEAK = TemperatureScaling(0.0, 100.0)
+
+
+def sample(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities [n, 4], and labels that are drawn from them: calibrated by construction."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(4, 0.7), n)
+    return p, (rng.random((n, 1)) > np.cumsum(p, 1)[:, :-1]).sum(1)
+
+
+@pytest.mark.parametrize("temperature", [0.4, 1.0, 2.5])
+def test_the_temperature_that_spoilt_probabilities_is_found_again(temperature: float) -> None:
+    p, y = sample(20_000)
+    spoilt = Temperature(1 / temperature).apply(p)
+    assert WEAK.fit(spoilt, y).temperature == pytest.approx(temperature, rel=0.05)
+
+
+def test_the_prior_decides_without_labels_and_gives_way_to_many() -> None:
+    p, y = sample(5000)
+    spoilt = Temperature(1 / 3.0).apply(p)
+    prior = TemperatureScaling(np.log(0.5), 0.2)
+    assert prior.fit(spoilt[:0], y[:0]).temperature == pytest.approx(0.5, rel=1e-3)
+    few, many = (prior.fit(spoilt[:n], y[:n]).temperature for n in (10, 5000))
+    assert 0.5 < few < many
+    assert many == pytest.approx(3.0, rel=0.1)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 10**6), st.floats(0.05, 20))
+def test_a_temperature_never_changes_the_order_of_classes(seed: int, temperature: float) -> None:
+    p = np.random.default_rng(seed).dirichlet(np.ones(5), 20)
+    cooled = Temperature(temperature).apply(p)
+    np.testing.assert_allclose(cooled.sum(1), 1)
+    sure = p.max(1) > 1e-5
+    np.testing.assert_array_equal(cooled.argmax(1)[sure], p.argmax(1)[sure])
+
+
+def test_weights_are_a_maximum_of_the_posterior() -> None:
+    rng = np.random.default_rng(2)
+    right, counts = rng.random((3, 40)), np.array([2.0, 1.0, 0.5])
+    best = stacking_weights(right, counts)
+
+    def score(w: np.ndarray) -> float:
+        return float(np.log(w @ right).sum() + counts @ np.log(w))
+
+    for _ in range(200):
+        other = best + rng.normal(scale=0.01, size=3)
+        other = np.abs(other) / np.abs(other).sum()
+        assert score(other) <= score(best) + 1e-9
+
+
+def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
+    p, y = sample(60)
+    parts = np.stack([p, Temperature(3.0).apply(p[::-1])])
+    folds = np.arange(60) % 3
+    others = np.where(folds == 1, (y + 1) % 4, y)
+    fits = [
+        fit_pool(HeldOut(np.arange(60), labels, parts, folds), np.ones(2), [cal] * 2, cal)
+        for labels in (y, others)
+        for cal in (TemperatureScaling(),)
+    ]
+    for fold, same in enumerate((False, True, False)):
+        weights, calibrators = (
+            [getattr(fit.without[fold], name) for fit in fits]
+            for name in ("weights", "calibrators")
+        )
+        assert (weights[0] == weights[1] and calibrators[0] == calibrators[1]) is same
+    inside = folds == 1
+    expected = fits[0].without[1].apply(parts[:, inside])
+    np.testing.assert_array_equal(fits[0].held_out[inside], expected)
+
+
+def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:
+    truth = true_labels(task)
+    useless = GivenProbabilities(0.3 + 0.1 * np.eye(3)[(truth + 1) % 3])
+    stack = StackedClassifier(
+        (Component(useless), Component(DiffusionClassifier()), Component(LabelPropagation()))
+    )
+    fitted = stack.fit(task, seed=1)
+    assert fitted.pool.weights[1] > fitted.pool.weights[0]
+    assert np.mean(fitted.probabilities.argmax(1) == truth) > 0.6
+
+
+def test_a_component_may_start_from_another(task: Task) -> None:
+    stack = StackedClassifier(
+        (Component(DiffusionClassifier(), 0.0), Component(AnnotatedBlocks(), on=0))
+    )
+    fitted = stack.fit(task, seed=1)
+    assert fitted.pool.weights == (0.0, 1.0)
+    alone = AnnotatedBlocks(DiffusionClassifier()).fit(task).probabilities
+    np.testing.assert_allclose(fitted.components[1].probabilities, alone, atol=1e-6)
+
+
+def test_a_component_may_start_from_the_pool_of_those_before_it(task: Task) -> None:
+    first = (Component(DiffusionClassifier()), Component(LabelPropagation()))
+    before = StackedClassifier(first).fit(task, seed=1)
+    fitted = StackedClassifier((*first, Component(AnnotatedBlocks(), on="pool"))).fit(task, seed=1)
+    start = GivenProbabilities(before.probabilities)
+    (alone,) = AnnotatedBlocks().refine_many([task], [start])
+    np.testing.assert_allclose(fitted.components[2].probabilities, alone.probabilities, atol=1e-3)
+    np.testing.assert_array_equal(fitted.held_out.nodes, before.held_out.nodes)
+
+
+def test_dense_columns_are_seen_through_a_kernel(task: Task) -> None:
+    columns = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float32)
+    dense = replace(task, features=columns)
+    parts = (Component(DiffusionClassifier()),)
+    fitted = StackedClassifier(parts, features=KernelMap()).fit(dense)
+    assert fitted.features is not None
+    mapped = replace(task, features=fitted.features.apply(columns))
+    same = StackedClassifier(parts).fit(mapped)
+    np.testing.assert_allclose(fitted.probabilities, same.probabilities)
+    applied = fitted.predict(task.graph, columns).probabilities
+    np.testing.assert_allclose(applied, fitted.probabilities, atol=1e-6)
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(ModelError, match="at least one component with a positive count"):
+        StackedClassifier((Component(LabelPropagation(), 0),))
+    for on in (0, "pool", "pools"):
+        with pytest.raises(ModelError, match="component 0 must be on the number of an earlier one"):
+            StackedClassifier((Component(AnnotatedBlocks(), on=on),))
+    with pytest.raises(ModelError, match="LabelPropagation, cannot start from another's fit"):
+        StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation(), on=0)))
+    one = Temperature(1.0)
+    for weights in ((), (0.5,), (2.0, -1.0), (0.5, 0.6)):
+        with pytest.raises(ModelError, match="pool"):
+            Pool(weights, (one,) * len(weights), one)

@@ -1,0 +1,193 @@
+"""Explanations: evidence that adds up, exactly where a model is linear."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from nodecopy import BayesianGCN, Graph, NodeCopyClassifier
+from nodecopy.classifiers import DiffusionClassifier
+from nodecopy.core.errors import ModelError
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
+from nodecopy.presets import best
+from nodecopy.problem.task import Task
+from nodecopy.read.synthetic import planted_partition
+from nodecopy.stack.evidence import Lead
+from nodecopy.trust.explanation import Explanation, Names, Row
+from tests.problems import make_task, networkx_graph, short_gcn
+
+NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
+
+
+def fitted(task: Task, method: Any = None, **arguments: Any) -> NodeCopyClassifier:
+    y = np.full(task.graph.num_nodes, -1)
+    y[task.train] = task.labels[task.train]
+    method = best(2) if method is None else method
+    return NodeCopyClassifier(method, random_state=0, **arguments).fit(task.graph, task.features, y)
+
+
+def problem(kind: str) -> tuple[Task, dict[str, Any]]:
+    task = make_task(3, dense=kind == "numbers")
+    graph, features = task.graph, task.features
+    arguments: dict[str, Any] = {}
+    if kind == "numbers":
+        noise = np.random.default_rng(0).normal(size=features.shape)
+        features = (features + noise).astype(np.float32)
+    if kind == "directed":
+        graph = Graph.from_edges(90, graph.edges(), directed=True)
+    if kind == "weighted":
+        weights = np.random.default_rng(0).gamma(2, 3, graph.num_edges)
+        graph = Graph.from_edges(90, graph.edges(), weights=weights)
+    if kind == "class prior":
+        arguments["class_prior"] = {0: 0.1, 1: 0.2, 2: 0.7}
+    return Task.of(graph, features, task.labels, task.train, num_classes=3), arguments
+
+
+@pytest.mark.parametrize("kind", ["words", "numbers", "directed", "weighted", "class prior"])
+def test_evidence_adds_up_to_the_lead(kind: str):
+    task, arguments = problem(kind)
+    clf = fitted(task, **arguments)
+    p = clf.predict_proba()
+    for node in NODES:
+        why = clf.explain(node)
+        first, second = np.sort(p[node])[::-1][:2]
+        assert why.label == p[node].argmax()
+        assert (why.probability, why.next_probability) == pytest.approx((first, second))
+        assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
+        if why.labels:
+            prior = sum(row.points for row in why.evidence if row.kind == "class prior")
+            total = sum(row.points for row in why.labels)
+            assert total == pytest.approx(why.lead - prior, abs=1e-6)
+        if why.lead > 1e-3:
+            assert why.to_frame()["share"].sum() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_every_component_of_the_default_but_the_average_is_explained_exactly():
+    task, _ = problem("words")
+    clf, nodes = fitted(task), np.array(NODES)
+    model: Any = clf.model_
+    for part in model.mixture(task.graph, clf.nodes_.features).parts[1:]:
+        assert isinstance(part.fitted, HasEvidence)
+        of = EvidenceOf(nodes, 0, 1, part.probabilities)
+        each = part.fitted.evidence(part.near, of)
+        for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word
+            total = sum(value for (kind, _), value in terms.items() if kind != "labelled node")
+            assert total == pytest.approx(odds, abs=1e-5)
+
+
+def test_terms_of_a_diffusion_are_its_logit_and_what_is_lost_without_a_neighbour():
+    task, _ = problem("words")
+    one_hop = DiffusionClassifier(Diffusion(0.3, hops=1)).fit(task)
+    near = Surroundings(task.graph, task.features)
+    of = EvidenceOf(np.array([40]), 2, 0, one_hop.probabilities)
+    (terms,) = one_hop.evidence(near, of)
+    assert sum(terms.values()) == pytest.approx(of.log_odds[0], abs=1e-5)
+    for neighbour in task.graph.neighbours(40).tolist():
+        kept = (np.arange(90) != neighbour).astype(np.float32)
+        features = sp.csr_array(sp.diags_array(kept) @ task.features)
+        p = one_hop.predict_proba(task.graph, features)
+        lost = of.log_odds[0] - EvidenceOf(np.array([40]), 2, 0, p).log_odds[0]
+        assert lost == pytest.approx(terms["neighbour", neighbour], abs=1e-5)
+
+
+def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
+    """The representer theorem, by hand: W is a combination of the rows of labelled nodes."""
+    task, _ = problem("words")
+    linear = DiffusionClassifier().fit(task)
+    near = Surroundings(task.graph, task.features, labels=task.train)
+    of = EvidenceOf(np.array([40]), 2, 0, linear.probabilities)
+    (terms,) = linear.evidence(near, of)
+    learnt = [value for (kind, _), value in terms.items() if kind == "labelled node"]
+    rows = Diffusion().rows(near, np.append(task.train, 40)).double().numpy()
+    w = linear.weights.weights["w"][0].double().numpy()
+    coefficients = np.linalg.lstsq(rows[:-1].T, w[:, 2] - w[:, 0], rcond=None)[0]
+    similarity = rows[:-1] @ rows[-1]
+    assert similarity @ coefficients == pytest.approx(of.log_odds[0], abs=1e-4)
+    expected = (similarity - similarity.mean()) * coefficients
+    np.testing.assert_allclose(learnt, expected, atol=1e-3)
+
+
+def test_a_model_fitted_within_a_part_explains_any_node():
+    data = planted_partition(400, 3, seed=1)
+    y = np.where(np.arange(400) < 24, data.labels, -1)
+    clf = NodeCopyClassifier(replace(best(2), most_nodes=60), random_state=0).fit(
+        data.graph, data.features, y
+    )
+    assert clf.model_.part is not None  # type: ignore[attr-defined]
+    for node in (0, 150, 399):
+        why = clf.explain(node)
+        assert why.probability == pytest.approx(clf.predict_proba([node]).max())
+        assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
+        neighbours = {row.number for row in why.evidence if row.kind == "neighbour"}
+        assert neighbours <= set(data.graph.neighbours(node).tolist())
+
+
+def test_a_model_with_layers_is_not_explained():
+    task, _ = problem("words")
+    why = fitted(task, BayesianGCN(n_zeta=1, n_weights=1, base=short_gcn(5, 1, 1))).explain(40)
+    (row,) = [row for row in why.evidence if abs(row.points) > 1e-9]
+    assert (row.kind, row.points) == ("not explained", pytest.approx(why.lead))
+
+
+def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
+    data = planted_partition(60, 2, seed=0)
+    names = [f"<{node}>" for node in range(60)]
+    graph = networkx_graph(data.graph, names)
+    side = np.where(data.labels == 0, "apple", "<pear>")
+    text = [f"{word} is number {node} of all that there are" for node, word in enumerate(side)]
+    columns = pd.DataFrame(
+        {"text": text, "age": data.labels + np.random.default_rng(0).normal(size=60)}, index=names
+    )
+    y = {names[node]: ("<no>", "yes")[data.labels[node]] for node in range(16)}
+    clf = NodeCopyClassifier(best(2), random_state=0).fit(graph, columns, y)
+    why = clf.explain("<40>")
+    assert why.node == "<40>"
+    by_kind: dict[str, set[Any]] = {}
+    for row in why.evidence:
+        by_kind.setdefault(row.kind, set()).add(row.name)
+    assert "numbers together" in by_kind["column"]
+    assert by_kind["column"] & {"apple", "pear"}
+    assert by_kind["neighbour"] == set(graph["<40>"])
+    html = why._repr_html_()
+    assert "<40>" not in html
+    assert "<no>" not in html
+    assert "&lt;40&gt;" in html
+    assert str(why).startswith("<40>: ")
+    with pytest.raises(ModelError, match="nobody"):
+        clf.explain("nobody")
+
+
+def test_numeric_columns_are_divided_among_their_names():
+    task, _ = problem("numbers")
+    rng = np.random.default_rng(0)
+    told = task.labels + rng.normal(0, 0.1, 90)
+    frame = pd.DataFrame({"told": told, "noise": rng.normal(size=90)})
+    y = np.where(np.isin(np.arange(90), task.train), task.labels, -1)
+    why = NodeCopyClassifier(best(2), random_state=0).fit(task.graph, frame, y).explain(40)
+    points = {row.name: row.points for row in why.evidence if row.kind == "column"}
+    assert set(points) == {"told", "noise", "numbers together"}
+    assert abs(points["told"]) > abs(points["noise"])
+
+
+def test_neighbours_are_named_with_the_kinds_of_their_edges():
+    kinds = {
+        "cites": Graph.from_edges(3, [(0, 1)]),
+        "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
+    }
+    names = Names(["n", "<i>", "k"], None, (), None, ["a", "b"], kinds)
+    terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
+    why = names.explanation(0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
+    assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
+
+
+def test_labels_of_a_tie_are_finite():
+    tie = Explanation("n", "a", "b", 0.5, 0.5, (Row("column", "x", 0.0, 0),))
+    assert str(tie).count("\n") == 0
+    assert tie.to_frame()["share"].isna().all()

@@ -1,0 +1,121 @@
+"""Suspect edges: what counts against an edge, their order, and planted wrong edges found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.graph import Graph
+from nodecopy.graph.shared import shared_neighbours
+from nodecopy.read.synthetic import planted_partition
+from nodecopy.trust import suspect_edges as suspects
+from nodecopy.trust.suspect_edges import PairEvidence, suspect_edges
+
+
+def random_graph(nodes: int = 60, edges: int = 200) -> Graph:
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(nodes, size=(edges, 2))
+    return Graph.from_edges(nodes, pairs[pairs[:, 0] != pairs[:, 1]])
+
+
+def sure(labels: np.ndarray, confidence: float = 0.95) -> np.ndarray:
+    k = labels.max() + 1
+    return np.eye(k)[labels] * (confidence - (1 - confidence) / (k - 1)) + (1 - confidence) / (
+        k - 1
+    )
+
+
+def hits(result, planted) -> np.ndarray:
+    wrong = {tuple(sorted(edge)) for edge in planted.tolist()}
+    return np.array([tuple(sorted(edge)) in wrong for edge in result.nodes.tolist()])
+
+
+def with_planted(
+    graph: Graph, count: int, keep=lambda pairs: pairs[:, 0] != pairs[:, 1]
+) -> tuple[Graph, np.ndarray]:
+    pairs = np.random.default_rng(1).integers(graph.num_nodes, size=(20 * count, 2))
+    pairs = pairs[keep(pairs)]
+    new = pairs[~graph.contains(pairs[:, 0], pairs[:, 1])][:count]
+    return Graph.from_edges(graph.num_nodes, np.concatenate([graph.edges(), new])), new
+
+
+def test_shared_neighbours_are_counted_and_weighted():
+    graph = random_graph()
+    pairs = np.random.default_rng(2).integers(60, size=(300, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    near = [set(graph.neighbours(node).tolist()) for node in range(60)]
+    common = [near[u] & near[v] for u, v in pairs.tolist()]
+    assert shared_neighbours(graph, pairs).tolist() == [len(some) for some in common]
+    weight = np.random.default_rng(3).random(60)
+    expected = [sum(weight[list(some)]) for some in common]
+    assert shared_neighbours(graph, pairs, weight) == pytest.approx(expected)
+
+
+def test_evidence_leaves_out_what_the_edge_itself_said():
+    graph, p = random_graph(), np.random.default_rng(0).dirichlet([0.5] * 3, 60)
+    evidence, pair = PairEvidence(graph, p), np.array([[4, 9]])
+    omega = evidence.affinity
+    assert np.allclose(omega, omega.T)
+    plain = evidence.columns(pair, are_edges=False)[0, 0]
+    assert plain == pytest.approx(np.log(p[4] @ omega @ p[9]))
+    u, v = p[4] / np.sqrt(omega @ p[9]), p[9] / np.sqrt(omega @ p[4])
+    left_out = evidence.columns(pair, are_edges=True)[0, 0]
+    assert left_out == pytest.approx(np.log(u / u.sum() @ omega @ (v / v.sum())))
+
+
+def test_planted_edges_are_found_where_neighbours_differ():
+    """Classes in a circle, each tied to the next only: edges inside a class are the wrong ones."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(800) % 4
+    source = rng.integers(800, size=2400)
+    target = 4 * rng.integers(200, size=2400) + (labels[source] + 1) % 4
+    true = Graph.from_edges(800, np.stack([source, target], axis=1))
+    inside = lambda e: (e[:, 0] != e[:, 1]) & (labels[e[:, 0]] == labels[e[:, 1]])  # noqa: E731
+    graph, new = with_planted(true, 50, inside)
+    result = suspect_edges(graph, sure(labels), count=50)
+    assert hits(result, new).mean() > 0.9
+
+
+def test_how_many_edges_are_random_is_told_roughly():
+    made = planted_partition(1000, 4, homophily=1.0, seed=3)
+    graph, new = with_planted(made.graph, round(0.1 * made.graph.num_edges))
+    share = len(new) / graph.num_edges
+    known = np.where(np.arange(1000) < 100, made.labels, -1)
+    clf = NodeCopyClassifier("fast", random_state=0).fit(graph, made.features, known)
+    result = suspect_edges(graph, clf.predict_proba(), count=100)
+    assert 0.8 * share < result.at_most < 2 * share
+    right = hits(result, new).mean()
+    assert right > 0.5
+    assert right == pytest.approx(result.expected_wrong(share) / 100, abs=0.2)
+
+
+def test_the_seed_decides_and_few_or_no_edges_are_fine():
+    made = planted_partition(300, 3, seed=1)
+    p = sure(made.labels)
+    one, same = (suspect_edges(made.graph, p, made.features, seed=4) for _ in range(2))
+    assert np.array_equal(one.nodes, same.nodes)
+    assert np.array_equal(one.surprise, same.surprise)
+    assert suspect_edges(Graph.from_edges(3, []), np.full((3, 2), 0.5)).nodes.shape == (0, 2)
+    assert suspect_edges(made.graph, p, count=0).nodes.shape == (0, 2)
+    pair = suspect_edges(Graph.from_edges(2, [(0, 1)]), sure(np.array([0, 1])))
+    assert np.isfinite(pair.surprise).all()
+    loop = suspect_edges(Graph.from_edges(1, [(0, 0)]), np.ones((1, 1)))
+    assert len(loop.nodes) == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_of_very_many_edges_a_random_sample_is_ranked(monkeypatch, directed):
+    monkeypatch.setattr(suspects, "_RANKED", 300)
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(200, rng.integers(200, size=(2_000, 2)), directed=directed)
+    p = rng.dirichlet(np.ones(3), 200)
+    drawn = [suspect_edges(graph, p, count=400, seed=seed) for seed in (0, 0, 1)]
+    for result in drawn:
+        assert 240 < result.ranked < 360
+        assert graph.contains(*result.nodes.T).all()
+        assert len(np.unique(result.nodes, axis=0)) == len(result.nodes)
+    assert np.array_equal(drawn[0].nodes, drawn[1].nodes)
+    assert not np.array_equal(drawn[0].nodes, drawn[2].nodes)
+    monkeypatch.setattr(suspects, "_RANKED", 10_000)
+    assert suspect_edges(graph, p, count=400).ranked is None
