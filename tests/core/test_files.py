@@ -168,7 +168,7 @@ def test_a_kill_leaves_one_of_them_whole_and_the_next_start_says_where(
     folder: Path, rename: int, left: str | None
 ) -> None:
     program = [sys.executable, "-c", KILLED, str(rename)]
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     paths = os.pathsep.join([str(root), str(root / "src")])
     done = subprocess.run(
         program, cwd=folder.parent, env=os.environ | {"PYTHONPATH": paths}, timeout=LIMIT
