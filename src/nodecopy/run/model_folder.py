@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, FormatError
+from nodecopy.core.files import unlike_manifest
 from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.saved import MODEL_FILE, model_file
@@ -61,7 +62,12 @@ class ModelFolder:
     def load(cls, path: str | Path) -> ModelFolder:
         """Read a folder that `save` wrote."""
         classifier = NodeCopyClassifier.load(path)
-        tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
+        file = model_file(path)
+        pair = [f"{file.parent.name}/{name}" for name in (MODEL_FILE, TABLES_FILE)]
+        # The tables are replaced before the model.
+        if unlike_manifest(file.absolute().parents[1], pair) == pair[1:]:
+            raise FormatError(f"{path}: {TABLES_FILE} is of another fit than {MODEL_FILE}")
+        tables = load(file.with_name(TABLES_FILE), FittedTables)
         if len(classifier.model_.probabilities) != len(tables.labels):
             raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
         return cls(classifier, tables)
