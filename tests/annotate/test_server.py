@@ -8,7 +8,7 @@ import resource
 import socket
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -195,16 +195,20 @@ def test_a_fault_of_the_server_is_said_and_the_server_goes_on(
 def test_idle_connections_do_not_keep_the_page_out(client: Client, capfd: Any) -> None:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
-    address = ("127.0.0.1", client.port)
+    address, first = ("127.0.0.1", client.port), None
     try:
         with ExitStack() as stack:
             for number in range(1200):
                 link = stack.enter_context(socket.create_connection(address, LIMIT))
+                first = first or link
                 if number % 2:
                     link.sendall(b"GET /")  # and no more
                 if number % 200 == 0:
                     assert client("api/state")[0] == 200
             assert client("api/state")[0] == 200
+            first.settimeout(10)
+            with suppress(ConnectionResetError):
+                assert first.recv(1) == b""  # closed to make room
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert capfd.readouterr().err == ""
