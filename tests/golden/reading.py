@@ -34,7 +34,10 @@ def fitted(method: str, given: Given, *, trust: bool) -> dict[str, Any]:
         classifier = NodeCopyClassifier(method, random_state=0, progress=False).fit(*given)
         numbers = _predictions(classifier)
         if hasattr(classifier.model_, "pool"):
-            numbers |= _pool(classifier.model_) | (_trust(classifier) if trust else {})
+            numbers |= _pool(classifier.model_)
+            if trust:
+                numbers |= _trust(classifier)
+                numbers["first labels"] = classifier.suggest(5, given.graph, given.X)
     return numbers
 
 
