@@ -29,7 +29,6 @@ PACKAGE = Path("src/nodecopy")
 LIBRARIES = [
     "pandas",
     "pytest",
-    "pytest_timeout",
     "scipy.optimize",
     "scipy.stats",
     "sklearn.isotonic",

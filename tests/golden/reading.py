@@ -74,7 +74,9 @@ def _trust(classifier: NodeCopyClassifier) -> dict[str, Any]:
     return {
         "accuracy": [estimate.accuracy, estimate.low, estimate.high],
         "set thresholds": [classifier.assessment().sets.threshold(c) for c in (0.5, 0.8, 0.9)],
-        "set sizes": classifier.predict_set()[_some(len(novelty))].sum(1),
+        "set sizes": [
+            classifier.predict_set(_some(len(novelty)), coverage=c).sum(1) for c in (0.3, 0.9)
+        ],
         "suspect labels": {str(one.node): one.probability for one in classifier.suspect_labels()},
         "novelty": novelty[_some(len(novelty))],
         "next labels": classifier.suggest(10),
