@@ -26,8 +26,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import ClassVar
 
 from nodecopy import cli
 from nodecopy.annotate import Session, server  # noqa: F401 - before the fork
@@ -40,7 +41,9 @@ LIMIT = 120.0
 
 
 class Server:
-    """A process that serves a folder; None answers where it died meanwhile."""
+    """A process that serves a folder, or refuses to."""
+
+    started: ClassVar[list[Server]] = []
 
     def __init__(self, *words: str, links: bool = True) -> None:
         read, write = os.pipe()
@@ -53,6 +56,7 @@ class Server:
                 os.link = _refuse  # type: ignore[assignment]
             os._exit(cli.main(["label", "--no-browser", *words]))
         os.close(write)
+        self.started.append(self)
         self.code: int | None = None
         self.output = open(read, encoding="utf-8", errors="replace")  # noqa: SIM115
         self.url, self.said = "", ""
@@ -92,11 +96,9 @@ class Server:
         except (IndexError, ValueError):
             return None
 
-    def kill(self, number: int = signal.SIGKILL) -> None:
-        try:
-            os.kill(self.pid, number)
-        except ProcessLookupError:
-            return
+    def kill(self) -> None:
+        if self.code is None:
+            os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         if self.code is None:
@@ -281,13 +283,10 @@ class Campaign:
             self.run = shutil.copytree(home, disk / "run")
             served = self.start()
             filler = disk / "filler"
-            with filler.open("wb") as file:
-                try:
-                    while file.write(b"x" * 512) and not file.flush():
-                        pass
-                except OSError:
-                    self.counts["small disk: filled"] += 1
-            for _ in range(10):
+            with filler.open("wb", buffering=0) as file, suppress(OSError):
+                while file.write(b"x" * 512):
+                    pass
+            for _ in range(100):
                 outcome = self.answer(served)
                 assert outcome != "no reply"
                 self.counts[f"small disk: {outcome}"] += 1
@@ -384,13 +383,17 @@ def main() -> None:
             parts["without hard links"] = lambda: campaign.fit_while_labelling(links=False)
             parts["small disk"] = campaign.small_disk
         parts["the last start"] = lambda: campaign.start().stop()
-        for name, part in parts.items():
-            begun = time.monotonic()
-            part()
-            print(f"{name}: fine, {time.monotonic() - begun:.0f} s")
-        campaign.counts["acknowledged answers"] = len(campaign.acknowledged)
-        for name, count in campaign.counts.items():
-            print(f"{count:7,} {name}")
+        try:
+            for name, part in parts.items():
+                begun = time.monotonic()
+                part()
+                print(f"{name}: fine, {time.monotonic() - begun:.0f} s")
+        finally:
+            for served in Server.started:
+                served.stop()
+            campaign.counts["acknowledged answers"] = len(campaign.acknowledged)
+            for name, count in campaign.counts.items():
+                print(f"{count:7,} {name}")
 
 
 if __name__ == "__main__":
