@@ -24,8 +24,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from nodecopy import cli
-from nodecopy.paper.rows import export_rows
-from nodecopy.paper.store import Store
+from nodecopy.paper.store import Store, export_rows
 from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
 
 CHEAP = ["--method=fast"]

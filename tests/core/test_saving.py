@@ -23,13 +23,12 @@ from nodecopy.classifiers import FeatureClassifier, LabelPropagation
 from nodecopy.core import saving
 from nodecopy.core.errors import FormatError, ModelError, NodecopyError
 from nodecopy.core.saving import load, save
-from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.graph_models import NodeCopying, ObservedGraph
+from nodecopy.paper import GAT, MMSBM, ChebNet, OnlineBayesianGCN
+from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best, fast
 from nodecopy.stack.component import Component
-from nodecopy.weights import SGLD, Laplace, MCDropout, PointEstimate, TrainConfig
+from nodecopy.weights import SGLD, Laplace, MCDropout, TrainConfig
 from tests.problems import make_task, true_labels
 
 TASK = make_task()
@@ -56,7 +55,7 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
         (replace(SMALL, network=ChebNet((4,), 2)), False),
         (replace(SMALL, network=GAT((2,), 2), graph_model=BLOCKS, base=LabelPropagation()), False),
         (replace(SMALL, graph_model=NodeCopying(0.5)), True),
-        (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
+        (OnlineBayesianGCN(pretraining=2, epochs=6, collect=2), False),
         *(
             (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)
             for weights, dense in (
@@ -227,3 +226,12 @@ def test_a_crafted_file_is_refused_or_holds_a_model(
     write(path, tree, arrays)
     with contextlib.suppress(NodecopyError):
         assert isinstance(NodeCopyClassifier.load(path).classes_, np.ndarray)
+
+
+def test_a_class_that_is_not_defined_here_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(replace(SMALL, graph_model=BLOCKS)).save(tmp_path / "m")
+    monkeypatch.delitem(saving._KINDS, "MMSBM")
+    with pytest.raises(FormatError, match=r"'MMSBM'.*nodecopy\.paper"):
+        NodeCopyClassifier.load(tmp_path / "m")

@@ -162,6 +162,11 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return {key: _decode(item, arrays) for key, item in items.items()}
         case {"type": str(name), "fields": dict(fields)} if name in _KINDS:
             return _build(_KINDS[name], {key: _decode(v, arrays) for key, v in fields.items()})
+        case {"type": str(name)}:
+            raise ModelError(
+                f"it holds {shown(name)}, which is not defined: import its module before loading, "
+                "nodecopy.paper for the methods that only the paper compares with"
+            )
     raise ModelError(f"it holds {shown(value)}, which is not a saved value")
 
 
