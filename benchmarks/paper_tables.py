@@ -241,7 +241,7 @@ def _legend(agreements: Mapping[CellKey, Agreement]) -> str:
     return (
         f"Means over {TRIALS} trials where a cell does not say otherwise, the paper's in brackets. "
         "✓ no significant difference; ▲ higher, ▼ lower: significant by Welch's t-test after "
-        f"Holm's correction for {len(agreements)} cells. `nodecopy report` adds deviations."
+        f"Holm's correction for {len(agreements)} cells. `nodecopy paper tables` adds deviations."
     )
 
 
