@@ -50,7 +50,7 @@ def test_kinds() -> None:
     page = Page("kinds")
     page.follow()
     accuracy = page.names["accuracy"]
-    assert max(accuracy, key=accuracy.get) == "all kinds"
+    assert max(accuracy, key=accuracy.get) == "all files"
     assert_drawn(page)
 
 

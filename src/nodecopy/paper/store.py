@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS trials (
   method TEXT NOT NULL,
   seed INTEGER NOT NULL,
   result TEXT,   -- JSON, see TrialResult
-  failure TEXT,  -- why there is no result
+  failure TEXT,  -- of a trial without a result
   PRIMARY KEY ({_COLUMNS})
 )
 """
@@ -209,5 +209,7 @@ def _explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", None)  # absent where text is not UTF-8
         lost = isinstance(error, sqlite3.OperationalError) and code not in (None, *_FOREIGN)
-        kind, what = (RunError, "used") if lost else (FormatError, "used as a store of trials")
-        raise kind(f"{path} cannot be {what}: {error}") from error
+        error_type, what = (
+            (RunError, "used") if lost else (FormatError, "used as a store of trials")
+        )
+        raise error_type(f"{path} cannot be {what}: {error}") from error

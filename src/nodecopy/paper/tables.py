@@ -66,7 +66,7 @@ class DatasetTable:
     Args:
         dataset: its title.
         columns: what the columns are.
-        blocks: for every kind of split, rows of a method's title and its cells.
+        blocks: for each type of split, rows of a method's title and its cells.
     """
 
     dataset: str

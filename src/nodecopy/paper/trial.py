@@ -47,7 +47,7 @@ class Trial:
     seed: int
 
     def __post_init__(self) -> None:
-        """Check the kind of split."""
+        """Check the split."""
         if self.split not in get_args(SplitKind):
             raise SplitError(unknown_name("split", self.split, get_args(SplitKind)))
 
