@@ -34,7 +34,10 @@ def fitted(method: str, given: Given, *, trust: bool) -> dict[str, Any]:
         classifier = NodeCopyClassifier(method, random_state=0, progress=False).fit(*given)
         numbers = _predictions(classifier)
         if hasattr(classifier.model_, "pool"):
-            numbers |= _pool(classifier.model_) | (_trust(classifier) if trust else {})
+            numbers |= _pool(classifier.model_)
+            if trust:
+                numbers |= _trust(classifier)
+                numbers["first labels"] = classifier.suggest(5, given.graph, given.X)
     return numbers
 
 
@@ -71,7 +74,9 @@ def _trust(classifier: NodeCopyClassifier) -> dict[str, Any]:
     return {
         "accuracy": [estimate.accuracy, estimate.low, estimate.high],
         "set thresholds": [classifier.assessment().sets.threshold(c) for c in (0.5, 0.8, 0.9)],
-        "set sizes": classifier.predict_set()[_some(len(novelty))].sum(1),
+        "set sizes": [
+            classifier.predict_set(_some(len(novelty)), coverage=c).sum(1) for c in (0.3, 0.9)
+        ],
         "suspect labels": {str(one.node): one.probability for one in classifier.suspect_labels()},
         "novelty": novelty[_some(len(novelty))],
         "next labels": classifier.suggest(10),
