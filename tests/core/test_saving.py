@@ -243,4 +243,6 @@ def test_a_crafted_file_is_refused_or_holds_a_model(
         tree = replaced(tree, places[place % len(places)], ODD[change % len(ODD)])
     write(path, tree, arrays)
     with contextlib.suppress(NodecopyError):
-        assert isinstance(NodeCopyClassifier.load(path).classes_, np.ndarray)
+        probabilities = NodeCopyClassifier.load(path).predict_proba()
+        assert np.isfinite(probabilities).all()
+        assert np.allclose(probabilities.sum(1), 1, atol=1e-3)
