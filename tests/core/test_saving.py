@@ -134,8 +134,11 @@ def parts_of(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def write(path: Path, content: Any, arrays: dict[str, Any]) -> Path:
-    text = content if isinstance(content, str) else json.dumps(content)
+    """Write a file as `save` does, with the checksum of what it holds."""
     held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    if isinstance(content, dict) and "value" in content:
+        content = content | {"sha256": saving.checksum(content["value"], held)}
+    text = content if isinstance(content, str) else json.dumps(content)
     path.write_bytes(serialise(held, metadata={"nodecopy": text}))
     return path
 
@@ -144,6 +147,20 @@ def check_refused(path: Path, word: str) -> None:
     with pytest.raises(FormatError, match=word) as refused:
         NodeCopyClassifier.load(path)
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    clf = fitted(LabelPropagation())
+    clf.save(path)
+    whole, expected = path.read_bytes(), clf.predict_proba()
+    for bit in np.random.default_rng(0).integers(8 * len(whole), size=200).tolist():
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with contextlib.suppress(FormatError):  # but for spaces between the header and the arrays
+            loaded = NodeCopyClassifier.load(path)
+            np.testing.assert_array_equal(loaded.predict_proba(), expected)
 
 
 def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
@@ -225,7 +242,9 @@ def test_a_crafted_file_is_refused_or_holds_a_model(
         tree = replaced(tree, places[place % len(places)], ODD[change % len(ODD)])
     write(path, tree, arrays)
     with contextlib.suppress(NodecopyError):
-        assert isinstance(NodeCopyClassifier.load(path).classes_, np.ndarray)
+        probabilities = NodeCopyClassifier.load(path).predict_proba()
+        assert np.isfinite(probabilities).all()
+        assert np.allclose(probabilities.sum(1), 1, atol=1e-3)
 
 
 def test_a_class_that_is_not_defined_here_is_named(
