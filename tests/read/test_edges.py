@@ -23,7 +23,7 @@ from nodecopy.read.tables import read_tables
         ("-0,0\n0,1\n", ["-0", "0", "1"]),
         ("1.0,1\n", ["1", "1.0"]),
         ("New York,Zürich\nZürich,日本\n", ["New York", "Zürich", "日本"]),
-        ("<script>,NULL\nNULL,'; drop table edges\n", ["'; drop table edges", "<script>", "NULL"]),
+        ("<script>,Null\nNull,'; drop table edges\n", ["'; drop table edges", "<script>", "Null"]),
         ('"a, ""b""",c\n', ['a, "b"', "c"]),
         ('"two\nlines",c\n', ["c", "two\nlines"]),
         ("source,target\n b, c\nc ,b\n", ["b", "c"]),
@@ -183,3 +183,30 @@ def test_a_column_that_is_no_kind_is_an_error_that_names_the_option(read, conten
 def test_an_empty_file_of_a_kind_is_named(put):
     with pytest.raises(DatasetError, match="empty.csv has no rows"):
         read_tables([put("pays.csv", PAYS), put("empty.csv", "source,target\n")])
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "lines"),
+    [
+        ("a,b\n\\N,b\na,NULL\n", {}, "line 3.*line 4"),
+        ("a,b\nzz,b\n", {"na_values": ("zz",)}, "line 3"),
+    ],
+)
+def test_a_missing_id_is_no_node(read, edges, options, lines):
+    with pytest.raises(DatasetError, match=f"without two ids.*{lines}"):
+        read(f"source,target\n{edges}", **options)
+    table = read("source,target\nNA,b\nNull,b\n")  # Namibia and Mr Null
+    assert table.ids.tolist() == ["NA", "Null", "b"]
+    assert any("'NA'" in note for note in table.notes)
+
+
+def test_nodes_that_no_table_has_are_counted(read):
+    rows = "".join(f"{n},{n}\n" for n in range(20))
+    table = read("".join(f"{n},{n + 1}\n" for n in range(29)), nodes=f"id,x\n{rows}")
+    assert any("10 of 30 nodes" in note and "'20'" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("cells", [",", ";", ",,", '"",""'])
+def test_rows_of_commas_are_refused(read, cells):
+    with pytest.raises(DatasetError, match="no rows"):
+        read(f"{cells}\n" * 5)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nodecopy.core.errors import DatasetError
+from nodecopy.core.files import unguarded_sql
 from nodecopy.features.columns import plain_name
 from nodecopy.features.label_values import UNKNOWN_TEXTS
 from nodecopy.read.options import TableOptions
@@ -219,9 +220,15 @@ def read_string(cell: str, type: str, options: TableOptions) -> str:
     return f"nullif(trim(CAST({cell} AS VARCHAR), ' \t'), '')"
 
 
+def read_id(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for an id: NULL where it is empty or a word for missing."""
+    text = read_string(cell, type, options)
+    return f"CASE WHEN {_is_word(text, options.na_ids)} THEN NULL ELSE {unguarded_sql(text)} END"
+
+
 def read_label(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for a label: a string, NULL where it is unknown."""
-    return read_text(cell, type, options, UNKNOWN_TEXTS)
+    return unguarded_sql(read_text(cell, type, options, UNKNOWN_TEXTS))
 
 
 def read_text(cell: str, type: str, options: TableOptions, unknown: Iterable[str] = ()) -> str:

@@ -22,6 +22,7 @@ from nodecopy.read.columns import (
     choose,
     is_number,
     quoted,
+    read_id,
     read_number,
     read_string,
 )
@@ -77,7 +78,8 @@ def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
         place.pop("kind", None)
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     columns = [
-        Column(role, at, number if role == "weight" else read_string) for role, at in place.items()
+        Column(role, at, {"weight": number, "kind": read_string}.get(role, read_id))
+        for role, at in place.items()
     ]
     db.load(name, table, columns)
     return place

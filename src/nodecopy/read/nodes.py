@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.features.columns import Kind, NodeColumns, missing_in, placed
-from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places
+from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
 from nodecopy.read.database import Database
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
 from nodecopy.read.ids import Ids, isolated_nodes, number_values
@@ -161,7 +161,7 @@ def open_nodes(
         table = open_table(db, path, NODES, list(kinds))
         titles |= {name.strip() for name in table.names}
         id, places, triples = node_places(table, kinds)
-        keys = [Column("id", id)]
+        keys = [Column("id", id, read_id)]
         if triples:
             keys, places = [*keys, Column("feature", places[0])], places[1:]
         cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]

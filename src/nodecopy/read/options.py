@@ -17,8 +17,10 @@ RepeatedEdges = Literal["largest", "sum"]
 NA_WORDS = (
     *("", "na", "n/a", "n.a.", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na"),
     *("#n/a n/a", "1.#ind", "1.#qnan", "-1.#ind", "-1.#qnan", "nat", "?", ".", "-", "--"),
-    *("k.a.", "k. a.", "missing"),
+    *("k.a.", "k. a.", "missing", r"\n"),
 )
+# Marks of a missing id that programs write: hardly ever names, as NA, Nan and Null may be.
+NA_IDS = ("", r"\N", "NULL", "null", "NaN", "nan", "None", "<NA>", "#N/A")
 # What a column of a table of nodes may be. The last three are of its id, and of the feature and its
 # value where a row is (id, feature, value).
 COLUMN_KINDS = (
@@ -123,3 +125,10 @@ class TableOptions:
         if self.na_values is None:
             return NA_WORDS
         return ("", *(word.strip().lower() for word in self.na_values))
+
+    @property
+    def na_ids(self) -> tuple[str, ...]:
+        """Words for a missing id, as they are written."""
+        return (
+            NA_IDS if self.na_values is None else ("", *(word.strip() for word in self.na_values))
+        )
