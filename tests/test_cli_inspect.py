@@ -78,6 +78,10 @@ def test_columns_are_named_once_and_their_types_as_often_as_one_likes(tmp_path, 
     command = ["inspect", f"--edges={tmp_path}/edges.csv", f"--labels={tmp_path}/labels.csv"]
     assert cli.main([*command, "--label-columns=id,label", "--label-columns=id,other"]) == 2
     assert "--label-columns is given 2 times" in capsys.readouterr().err
-    nodes = [f"--nodes={tmp_path}/labels.csv", "--columns=label=skip", "--columns=other=category"]
+    nodes = [
+        f"--nodes={tmp_path}/labels.csv",
+        "--column-types=label=skip",
+        "--column-types=other=category",
+    ]
     assert cli.main([*command, "--label-columns=id,label", *nodes]) == 0
     assert "category" in capsys.readouterr().out

@@ -90,8 +90,8 @@ def test_lines_are_those_of_an_editor(read, end):
         ("e.parquet", b"PAR1 but no more", "Parquet"),
         ("e.xlsx", b"PK\x03\x04....", "Excel"),
         ("e.json", b'[\n  {"source": "a", "target": "b"}\n]', "JSON"),
-        ("e.csv", b"a,b\nb,\0\n", "--encoding"),
-        ("e.csv", b"a,b\nb,\x81\n", "--encoding"),
+        ("e.csv", b"a,b\nb,\0\n", "`encoding`"),
+        ("e.csv", b"a,b\nb,\x81\n", "`encoding`"),
         ("e.csv.gz", gzip.compress(b"a,b\n" * 9999, mtime=0)[:-20], "cannot be read"),
         ("e.csv", b"a,b\n" + b"x" * 3_000_000 + b",c\n", "line 2 .*2,000,000"),
         ("e.csv", b"a,b\n" + b"a,b,c\n" * 1500, "Line: 2 .*Found: 3"),
@@ -155,8 +155,8 @@ def test_ctrl_c_ends_a_query_that_is_running():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoding": "klingon"}, "klingon; --encoding"),
-        ({"encoding": "base64"}, "base64; --encoding"),
+        ({"encoding": "klingon"}, "klingon; `encoding`"),
+        ({"encoding": "base64"}, "base64; `encoding`"),
         ({"encoding": "utf-16"}, "not text in utf-16"),
         ({"encoding": "ascii"}, "not text in ascii"),
         ({"decimal": ";"}, "decimal .*';'"),
@@ -191,8 +191,8 @@ def test_every_option_is_one_of_the_command_line(tmp_path, capsys):
     (tmp_path / "e.csv").write_text("a;b;1,500\nb;c;2,500\n")
     command = ["inspect", f"--edges={tmp_path / 'e.csv'}"]
     assert cli.main(command) == 2
-    assert "--decimal" in capsys.readouterr().err
-    given = ["--decimal=,", "--no-header", "--edge-columns=1,2,3", "--repeated-edges=sum"]
+    assert "`decimal`" in capsys.readouterr().err
+    given = ["`decimal`=,", "--no-header", "`edge_columns`=1,2,3", "`repeated_edges`=sum"]
     assert cli.main([*command, *given]) == 0
     assert "weighted" in capsys.readouterr().out
     cli.main(["inspect", "--help"])

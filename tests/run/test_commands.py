@@ -283,7 +283,7 @@ def test_named_columns_go_all_the_way(ran, capsys):
 
     edges = [f"--edges={wider('edges.csv', 'who,whom')}", "--edge-columns=who,whom"]
     labels = wider("labels.csv", '"his, her",kind')
-    features = [f"--nodes={wider('features.csv', 'who,a,b')}", "--columns=who=id,row=skip"]
+    features = [f"--nodes={wider('features.csv', 'who,a,b')}", "--column-types=who=id,row=skip"]
     tables = [*edges, f"--labels={labels}", '--label-columns="his, her", kind', *features]
     assert cli.main(["fit", *tables, "--out=wide"]) == 0
     again = ["predict", "--model=wide", edges[0], features[0], "--out=same.csv"]

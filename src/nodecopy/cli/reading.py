@@ -42,7 +42,6 @@ _TYPES = {bool | None: bool, tuple[str, ...] | None: list[str]}
 _ONCE = ("edge_columns", "label_columns")
 # Names of options: how tables are read, and what is read.
 READING = tuple(field.name for field in fields(TableOptions))
-FILES = ("edges", "labels", "nodes")
 
 
 class _Option(NamedTuple):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TableRole:
     """A kind of table: its name, and the words that give a column each of its roles.
 
     The first two roles must be there, further ones may.
@@ -56,7 +56,7 @@ class Kind:
 
 
 _ID = "id node nodeid nodename index key"
-EDGES = Kind(
+EDGES = TableRole(
     "edge",
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
@@ -67,8 +67,8 @@ EDGES = Kind(
         "kind": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
 )
-LABELS = Kind("label", {"id": _ID, "label": "label labels class classname category y"})
-NODES = Kind(
+LABELS = TableRole("label", {"id": _ID, "label": "label labels class classname category y"})
+NODES = TableRole(
     "node",
     {
         "id": _ID,
@@ -80,7 +80,7 @@ NODES = Kind(
 
 def assign(
     table: Table,
-    kind: Kind,
+    kind: TableRole,
     chosen: Sequence[str] | None,
     settled: dict[str, int] | None = None,
 ) -> dict[str, int]:
@@ -108,8 +108,8 @@ def assign(
     example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"]
     example = example[: 3 if kind is EDGES else 2]
     hint = (
-        f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
-        f"{shlex.quote(','.join(example))}, for instance, says which to read, --delimiter what "
+        f"accepted: columns {', '.join(roles)}; `{kind.name}_columns` "
+        f"{shlex.quote(','.join(example))}, for instance, says which to read, `delimiter` what "
         "separates them"
     )
     if not table.header:
@@ -169,7 +169,7 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
     if undecided and not triples:
         raise DatasetError(
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
-            "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
+            "value, or an id and two numbers: `column_types` 2=number or 2=feature,3=value"
         )
     return id, others, triples
 
@@ -284,8 +284,8 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
 
 
 NUMBER_HINT = (
-    "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
-    "--na-values"
+    "; 1.234,5 needs `decimal` , and 1,234.5 `decimal` .; other words for a missing value: "
+    "`na_values`"
 )
 
 

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from nodecopy.core.errors import DatasetError, FormatError, shortened
 from nodecopy.core.files import regular_file
-from nodecopy.read.columns import LABELS, NODES, Kind, quoted
+from nodecopy.read.columns import LABELS, NODES, TableRole, quoted
 from nodecopy.read.database import Database
 from nodecopy.read.options import TableOptions
 
@@ -146,7 +146,7 @@ class TextTable(Table):
 
 
 def open_table(
-    db: Database, path: PathLike, kind: Kind, chosen: Sequence[str] | None = None
+    db: Database, path: PathLike, kind: TableRole, chosen: Sequence[str] | None = None
 ) -> Table:
     """Open a file in the format that its first bytes tell, or as text.
 
@@ -202,7 +202,7 @@ def _open_text(db: Database, path: Path) -> TextTable:
     if len(types) < 2:
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
-            "comma, tab, semicolon, | or spaces, or another one that --delimiter names"
+            "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
         )
     table = TextTable(path, ("",) * len(types), types, "", header, (), notes, text, delimiter, skip)
     rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
@@ -210,7 +210,9 @@ def _open_text(db: Database, path: Path) -> TextTable:
     return replace(table, first_row=cells)
 
 
-def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Database) -> TextTable:
+def _named(
+    table: TextTable, kind: TableRole, chosen: Sequence[str] | None, db: Database
+) -> TextTable:
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
@@ -223,7 +225,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
         header = sure or (words and _names_columns(db, table, kind))
         if header and not (sure or table.header or db.known_ids):
             guess = f"{table.first_row_text} taken for the names of columns"
-            notes = (*notes, f"{table.path.name}: {guess}; --no-header if they are not")
+            notes = (*notes, f"{table.path.name}: {guess}; `header` says whether they are")
     if not header:
         return replace(table, names=numbers, header=False)
     (line,) = table.where([1]) or ["line 1"]
@@ -232,7 +234,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
-def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
+def _names_columns(db: Database, table: TextTable, kind: TableRole) -> bool:
     """Tell whether a first row of words names the columns: unless one of its ids is one elsewhere.
 
     Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
@@ -321,9 +323,7 @@ def _plain(path: Path, db: Database) -> tuple[Path, tuple[str, ...]]:
                 return copy, (guessed,) if encoding != encodings[0] else ()
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path} cannot be read: {error}") from error
-    raise FormatError(
-        f"{path} is not text in {' or '.join(encodings)}; --encoding NAME reads another"
-    )
+    raise FormatError(f"{path} is not text in {' or '.join(encodings)}; `encoding` names another")
 
 
 def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:

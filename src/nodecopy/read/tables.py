@@ -118,9 +118,9 @@ def read_tables(
     """
     settings = TableOptions(**options)
     if settings.label_columns is not None and not labels:
-        raise DatasetError("--label-columns is given, but no file of labels (--labels)")
-    if settings.columns is not None and not nodes:
-        raise DatasetError("--columns is given, but no file of nodes (--nodes)")
+        raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
+    if settings.column_types is not None and not nodes:
+        raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
     fitted = encoder is not None
     if encoder is not None and kinds is None:
         kinds = tuple(getattr(encoder, "encoders", ()))
@@ -173,7 +173,7 @@ def _load_nodes(
     kinds: Sequence[str],
 ) -> list[NodeTable]:
     """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
-    of_columns: dict[str, Any] = dict(db.options.column_kinds)
+    of_columns: dict[str, Any] = dict(db.options.settled_types)
     if encoder is not None:
         of_columns |= encoder.kinds | {"*": "skip"}
     of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
@@ -203,10 +203,10 @@ def _without_labels(
     others, notes, spanned = {}, [], spans(sizes)
     for kind, own in columns.items():
         of_kind = labels[spanned.get(kind, slice(None))]
-        held = {*own.holding(of_kind)} - {*settings.column_kinds}
+        held = {*own.holding(of_kind)} - {*settings.settled_types}
         others[kind] = own.without(held)
         for name in sorted(held):
-            keep = f"--columns {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
+            keep = f"`column_types` {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
             notes.append(f"column {name!r} of the nodes: left out, as it holds the labels; {keep}")
     return others, notes
 
@@ -258,7 +258,7 @@ def _node_notes(
     words = ", ".join(map(quoted, NA_WORDS))
     if db.options.na_values is None:
         missing = db.column(f"SELECT id FROM nodes WHERE lower(id) IN ({words}) ORDER BY i")
-        hint = "--na-values names the words for a missing id"
+        hint = "`na_values` names the words for a missing id"
         notes += [f"taken for ids of nodes: {_first(missing)}; {hint}"] if missing else []
     if alike:
         what = "ids that differ only by case or Unicode form are different nodes"
@@ -283,7 +283,7 @@ def _column_notes(
         titles = set(own.listed_names).union(*(source.titles for source in of_kind))
         what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
         if not fitted:
-            what = "which --columns NAME=KIND settles"
+            what = "which `column_types` NAME=TYPE settles"
             names = {name for name, text in made.made.items() if text.startswith("left out")}
         if names:
             files = ", ".join(source.table.path.name for source in of_kind)
