@@ -72,7 +72,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
         "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
-        FittedTables.__name__: (no_nodes, {"columns": ("x=number",)}),
+        FittedTables.__name__: (no_nodes, {"column_types": ("x=number",)}),
         "KindEncoder": ({"shops": None},),
         "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
         "FittedStudent": (Diffusion(), w, p),

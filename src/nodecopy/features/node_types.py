@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, GraphError, counted, listed
 from nodecopy.core.saving import savable
-from nodecopy.features.columns import Kind, NodeColumns
+from nodecopy.features.columns import ColumnType, NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
 from nodecopy.graph import Graph, join_kinds
@@ -104,7 +104,7 @@ class KindEncoder:
         return sp.csr_array(sp.vstack(rows), dtype=np.float32)
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, ColumnType]:
         """Kinds of all columns, by name."""
         return {
             name: kind for own in self.encoders.values() if own for name, kind in own.kinds.items()
