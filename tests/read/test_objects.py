@@ -17,6 +17,7 @@ from nodecopy.core.errors import DatasetError, GraphError
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_kinds
+from nodecopy.read.hetero import read_kinds
 from nodecopy.read.objects import read_features, read_graph
 from nodecopy.read.tables import read_tables
 
@@ -245,3 +246,12 @@ def test_kinds_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(GraphError, match=word):
             read_graph(source)
+
+
+def test_a_mark_of_known_cases_is_no_feature_of_a_node_type() -> None:
+    frame = pd.DataFrame({"age": np.arange(20.0), "fraud": [0, 1] * 4 + [0] * 12})
+    edges = {("people", "shops"): np.array([np.arange(20), np.arange(20) % 3])}
+    y = {"people": np.array(["ok", "fraud"] * 4 + [""] * 12)}
+    with pytest.warns(UserWarning, match="left out: fraud"):
+        given, _ = read_kinds(edges, {"people": frame, "shops": None}, y)
+    assert list(given.encoder.encoders["people"].kinds) == ["age"]

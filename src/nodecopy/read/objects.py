@@ -8,6 +8,7 @@ attributes.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Mapping, Sequence, Set
 from numbers import Real
 from types import MappingProxyType
@@ -253,6 +254,12 @@ def _rows_of_numbers(X: Any) -> Any:
             + ("" if matrix is None else f" and shape {list(matrix.shape)}")
         )
     return matrix
+
+
+def warn_of_labels(columns: Sequence[str]) -> None:
+    """Warn that columns of a DataFrame or attributes of nodes were left out."""
+    text = f"columns of the nodes that hold the labels are left out: {', '.join(columns)}"
+    warnings.warn(f"{text}; an array X is taken as it is", stacklevel=5)
 
 
 def to_matrix(values: Any) -> Any:
