@@ -179,7 +179,7 @@ def _leading(near: Any, rng: np.random.Generator) -> NDArray[np.float32]:
     Of very many columns they come from the products of its rows, which are fewer.
     """
     if near.shape[1] > _MANY_COLUMNS:
-        products = near @ near.T
+        products: Any = near @ near.T
         products = products.toarray() if sp.issparse(products) else products
         squares, left = np.linalg.eigh(products.astype(np.float64))
         held = np.flatnonzero(squares > 1e-9 * squares[-1])[-_DIRECTIONS:]
