@@ -180,7 +180,8 @@ def _leading(near: Any, rng: np.random.Generator) -> NDArray[np.float32]:
     """
     if near.shape[1] > _MANY_COLUMNS:
         products: Any = near @ near.T
-        products = products.toarray() if sp.issparse(products) else products
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
         squares, left = np.linalg.eigh(products.astype(np.float64))
         held = np.flatnonzero(squares > 1e-9 * squares[-1])[-_DIRECTIONS:]
         scaled = left[:, held] / np.sqrt(squares[held])
