@@ -14,8 +14,8 @@ import torch
 from nodecopy.classifiers import GCNClassifier
 from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.features.label_values import encode_labels
+from nodecopy.read.labelled import LabelledNodes
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
 

@@ -51,7 +51,7 @@ def test_only_customers_are_predicted_suggested_and_counted(shop: Path, capsys) 
     with pytest.raises(ModelError, match="another kind"):
         NodeCopyClassifier.load("run").predict(["s0"])
     for row in read_csv("run/suspect_edges.csv"):
-        ends = {row["source"]: row["source_label"], row["target"]: row["target_label"]}
+        ends = {row["source"]: row["source_predicted"], row["target"]: row["target_predicted"]}
         assert all(bool(label) == id.startswith("c") for id, label in ends.items())
 
 
