@@ -107,7 +107,7 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
     for graph, features, labels in cases:
         nodes = LabelledNodes.read(graph, features, labels, (), "none")
         np.testing.assert_array_equal(nodes.features.toarray(), X)  # mostly zero
-        np.testing.assert_array_equal(nodes.labels.numbers, Y)
+        np.testing.assert_array_equal(nodes.labels, Y)
 
 
 def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
