@@ -11,18 +11,19 @@ from sklearn.model_selection import cross_val_score
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.read.synthetic import planted_partition
+from tests.problems import short_gcn
 
 DATA = planted_partition(120, 2, seed=0)
 Y = np.where(np.arange(120) < 20, DATA.labels, -1)
 
 
-def fitted(**arguments: object) -> NodeCopyClassifier:
-    clf = NodeCopyClassifier("fast", random_state=0, **arguments)  # type: ignore[arg-type]
-    return clf.fit(DATA.graph, DATA.features, Y)
+def fitted() -> NodeCopyClassifier:
+    return NodeCopyClassifier("fast", random_state=0).fit(DATA.graph, DATA.features, Y)
 
 
 def test_the_page_says_truly_why_accuracy_was_not_estimated(tmp_path: Path):
-    fitted(calibrate=False).report(tmp_path / "page.html")
+    clf = NodeCopyClassifier(short_gcn(5), random_state=0)  # not calibrated unless asked
+    clf.fit(DATA.graph, DATA.features, Y).report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "since the model is not calibrated" in page
     assert "two labels at least" not in page

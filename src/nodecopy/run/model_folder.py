@@ -55,8 +55,8 @@ class ModelFolder:
     @classmethod
     def load(cls, path: str | Path) -> ModelFolder:
         """Read a folder that `save` wrote."""
-        tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
-        return cls(Result.load(path), tables)
+        result = Result.load(path)
+        return cls(result, load(model_file(path).with_name(TABLES_FILE), FittedTables))
 
     def predict(self, settings: FitSettings) -> tuple[TableDataset, Posterior]:
         """Apply the model to other tables, e.g. of the same graph with new nodes.
