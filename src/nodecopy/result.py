@@ -163,10 +163,11 @@ class Result:
             probabilities: of other nodes, those of another graph for instance [n, K].
         """
         p = self.probabilities if probabilities is None else probabilities
-        return self._sets.sets(p, self.coverage if coverage is None else coverage)
+        return self.prediction_sets.sets(p, self.coverage if coverage is None else coverage)
 
     @cached_property
-    def _sets(self) -> PredictionSets:
+    def prediction_sets(self) -> PredictionSets:
+        """What sets of any coverage follow from."""
         held, some = self._held_out, self._representative
         others = held.unlabelled(self.probabilities)
         return fit_sets(held.probabilities[some], held.truth[some], others)
