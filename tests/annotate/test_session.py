@@ -216,7 +216,7 @@ def test_labels_are_kept_in_utf_8_whatever_the_tables_are(
     session.close()
     assert opened().answers.labels["ö00"] == "Gebüsch"
     again = label_tables(read_settings(tables.run / "config.toml"), False)
-    assert "Gebüsch" in again.table.dataset.class_names
+    assert "Gebüsch" in again.result.given.class_names
 
 
 def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened) -> None:
