@@ -25,10 +25,10 @@ from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import stream
-from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
+from nodecopy.read.labelled import LabelledNodes
 
 CUSTOMERS, CLASSES, TYPES, TESTED = 600, 4, 8, 400
 

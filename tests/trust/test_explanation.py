@@ -17,9 +17,10 @@ from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
+from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.evidence import Lead
-from nodecopy.trust.explanation import Explanation, Names, Row
+from nodecopy.trust.explanation import Explanation, Row, named_explanation
 from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
@@ -72,7 +73,7 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
     model: Any = clf.model_
-    for part in model.mixture(task.graph, clf.nodes_.features).parts[1:]:
+    for part in model.mixture(task.graph, clf.result_.given.features).parts[1:]:
         assert isinstance(part.fitted, HasEvidence)
         of = EvidenceOf(nodes, 0, 1, part.probabilities)
         each = part.fitted.evidence(part.near, of)
@@ -180,9 +181,10 @@ def test_neighbours_are_named_with_the_kinds_of_their_edges():
         "cites": Graph.from_edges(3, [(0, 1)]),
         "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
     }
-    names = Names(["n", "<i>", "k"], None, (), None, ["a", "b"], kinds)
+    names = NodeNames(3, np.array(["n", "<i>", "k"], object))
+    given = NodeSchema(names, np.array(["a", "b"]), np.array([0, 1, -1]), 1)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
-    why = names.explanation(0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    why = named_explanation(given, kinds, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
     assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 
@@ -191,3 +193,15 @@ def test_labels_of_a_tie_are_finite():
     tie = Explanation("n", "a", "b", 0.5, 0.5, (Row("column", "x", 0.0, 0),))
     assert str(tie).count("\n") == 0
     assert tie.to_frame()["share"].isna().all()
+
+
+def test_the_smallest_of_very_many_neighbours_are_one_row() -> None:
+    leaves = 12_000
+    star = Graph.from_edges(leaves + 1, [(0, leaf) for leaf in range(1, leaves + 1)])
+    classes = np.arange(leaves + 1) % 2
+    y = np.where(np.arange(leaves + 1) < 20, classes, -1)
+    why = NodeCopyClassifier("fast", random_state=0).fit(star, np.eye(2)[classes], y).explain(0)
+    neighbours = [row for row in why.evidence if row.kind == "neighbour"]
+    assert len(neighbours) == 10_001
+    assert "all other neighbours" in [row.name for row in neighbours]
+    assert sum(row.points for row in why.evidence) == pytest.approx(why.lead)

@@ -22,9 +22,7 @@ from nodecopy.classifiers.blocks import AnnotatedBlocks
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
-    ChebNetClassifier,
     FittedNetwork,
-    GATClassifier,
     GCNClassifier,
     NetworkClassifier,
 )
@@ -37,14 +35,12 @@ __all__ = [
     "AnnotatedBlocks",
     "Applicable",
     "ByLabelCount",
-    "ChebNetClassifier",
     "CopiedPlaces",
     "DiffusedStudent",
     "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
     "FittedNetwork",
-    "GATClassifier",
     "GCNClassifier",
     "GivenProbabilities",
     "LabelPropagation",

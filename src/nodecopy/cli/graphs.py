@@ -14,10 +14,12 @@ import typer
 from nodecopy.cli import reading
 from nodecopy.cli.reading import app
 from nodecopy.core.errors import InputError, counted
+from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
-    from nodecopy.run import FitSettings, LabelledGraph
+    from nodecopy.result import Result
+    from nodecopy.run import FitSettings
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -49,19 +51,19 @@ def fit(
     if "coverage" in asked and not settings.holds_out:
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
-    result = label_tables(settings, True)
-    write_folder(result, folder, report_page(result))
-    if line := _answers_line(result, folder):
+    run = label_tables(settings, True)
+    write_folder(run, folder, report_page(run.result, run.source))
+    if line := _answers_line(run.result, folder):
         print(f"note: {line}")
-    print("\n".join(fit_lines(result, folder)))
+    print("\n".join(fit_lines(run.result, folder)))
     if settings.dataset is not None and settings.labels is None:
-        print("\n".join(truth_lines(result)))
+        print("\n".join(truth_lines(run)))
 
 
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
     *("edges", "nodes", "coverage", *reading.READING),
-    without=("label_columns", "label_kind", "repeated_edges", "columns"),
+    without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
@@ -69,8 +71,8 @@ def predict(
     **options: Any,
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
-    from nodecopy.estimator.saved import model_file
     from nodecopy.read.inspection import listed_sentences
+    from nodecopy.result import model_file
     from nodecopy.run.folder import incomplete
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
@@ -79,18 +81,18 @@ def predict(
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:
-        loaded.classifier.assessment()  # or say at once that there are no sets
+        loaded.result.sets(coverage)  # or say at once that there are none
     table, posterior = loaded.predict(settings)
     write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
     file = model_file(model)
     whole = incomplete(file.absolute().parents[1], [f"{file.parent.name}/{file.name}"])
-    notes = [*table.notes, *([whole] if whole else [])]
+    notes = [*map(with_flags, table.notes), *([whole] if whole else [])]
     print("\n".join([*listed_sentences("note", notes), rows]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, *reading.READING)
+@reading.options(*FILES, *reading.READING)
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, and what to beware of."""
     from nodecopy.read.inspection import inspect_dataset, inspection_lines
@@ -101,7 +103,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "method", "random_state", *reading.READING)
+@reading.options(*FILES, "method", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,
@@ -199,7 +201,7 @@ def _what_follows(session: Session) -> str:
     )
 
 
-def _answers_line(result: LabelledGraph, folder: Path) -> str:
+def _answers_line(result: Result, folder: Path) -> str:
     """Say how the labels of a fit differ from the answers in its folder, which stay; "" if not."""
     from nodecopy.annotate.answers import stored_labels
 
@@ -209,8 +211,8 @@ def _answers_line(result: LabelledGraph, folder: Path) -> str:
             f"{folder} is being labelled: its answers stay as they are, and those given since the "
             "labels were read are not in this fit"
         )
-    rows = zip(result.table.ids, result.labels.tolist(), strict=False)
-    fitted = {str(id): result.class_names[label] for id, label in rows if label >= 0}
+    rows = zip(result.given.ids, result.labels.tolist(), strict=False)
+    fitted = {str(id): result.given.class_names[label] for id, label in rows if label >= 0}
     unused = len(stored.keys() - fitted.keys())
     other = sum(fitted.get(id, label) != label for id, label in stored.items())
     new = len(fitted.keys() - stored.keys())

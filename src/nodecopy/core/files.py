@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nodecopy import __version__
-from nodecopy.core.errors import FormatError, InputError
+from nodecopy.core.errors import FormatError, InputError, shown
 
 MANIFEST = "manifest.json"
 _STAGE = ".nodecopy-"
@@ -79,6 +79,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+# A spreadsheet would run a cell that begins so; ' in front makes it text. One that has a ' there
+# already gets another.
+_FORMULA = r"\x27*[=+@-]"
+
+
+def guarded_sql(cell: str) -> str:
+    """Return SQL for a string that no spreadsheet takes for a formula; numbers stay."""
+    formula = f"regexp_matches({cell}, '^{_FORMULA}') AND TRY_CAST({cell} AS DOUBLE) IS NULL"
+    return f"CASE WHEN {formula} THEN chr(39) || {cell} ELSE {cell} END"
+
+
+def unguarded_sql(cell: str) -> str:
+    """Return SQL for the string that `guarded_sql` was given."""
+    return rf"regexp_replace({cell}, '^\x27({_FORMULA})', '\1')"
+
+
 def check_target(
     path: str | os.PathLike[str],
     mark: tuple[str, str],
@@ -94,13 +110,19 @@ def check_target(
         kept: names that a folder may hold before it is first written. So are hidden files.
     """
     folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file; --out needs the name of a folder")
     present = folder.absolute()
-    while not present.exists():
-        present = present.parent
-    if not present.is_dir() or not os.access(present, os.W_OK):
-        raise InputError(f"cannot write {folder}: {present} is not a folder that can be written to")
+    try:
+        if folder.stat() and not folder.is_dir():
+            raise InputError(f"{folder} is a file; --out needs the name of a folder")
+    except FileNotFoundError:
+        present = next(parent for parent in present.parents if parent.exists())
+    except OSError as error:  # a loop of symbolic links, a name that is too long
+        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
+    try:
+        tempfile.TemporaryDirectory(dir=present, prefix=_STAGE).cleanup()
+    except OSError as error:
+        name = shown(str(folder))
+        raise InputError(f"{name} cannot be written: {present}: {error.strerror}") from error
     if not folder.exists():
         return folder
     names = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - set(kept)

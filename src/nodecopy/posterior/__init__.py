@@ -1,17 +1,15 @@
 """The posterior of the labels: equations 6 and 7, and Algorithm 1.
 
-``bgcn`` holds Algorithm 1, ``online`` the authors' one-network schedule, ``averaging`` the Monte
-Carlo average and what it tells about uncertainty.
+``bgcn`` holds Algorithm 1, ``averaging`` the Monte Carlo average and the uncertainty that follows
+from it.
 """
 
 from nodecopy.posterior.averaging import Posterior, average, posterior_of, predicted_by
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
-from nodecopy.posterior.online import OnlineSchedule
 
 __all__ = [
     "BayesianGCN",
     "FittedBayesianGCN",
-    "OnlineSchedule",
     "Posterior",
     "average",
     "posterior_of",

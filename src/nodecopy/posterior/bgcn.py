@@ -19,7 +19,6 @@ from nodecopy.classifiers import (
     check_classifier,
     fit_many,
 )
-from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import NOT_SAVED, savable
@@ -31,11 +30,9 @@ from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import Posterior, average
-from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
 from nodecopy.problem.task import Task
 from nodecopy.weights import (
     MCDropout,
-    PointEstimate,
     TrainedPosterior,
     WeightPosterior,
     WeightSamples,
@@ -54,14 +51,11 @@ class BayesianGCN(Settings):
     Args:
         base: gives ĉ (line 3); None is the network fitted to the observed graph, like the members.
         graph_model: `NodeCopying()` is the paper's; `ObservedGraph()` the ablation without it.
-        weights: p(W | Y, X, G); None is `MCDropout()` for Algorithm 1 and `PointEstimate()` for
-            the online schedule, as its authors do.
+        weights: p(W | Y, X, G); None is `MCDropout()`, the paper's.
         n_zeta: V, draws of ζ.
         n_graphs: N_G, graphs for each ζ.
         n_weights: S, weight draws for each graph.
         network: the architecture fitted to each graph.
-        schedule: None is Algorithm 1; an `OnlineSchedule` trains one network, on a new graph at
-            every epoch: it defines its epochs and ignores V, N_G and the epochs of ``weights``.
         predict_on: the graph that predictions are made on: "observed" (eq. 7), or "sampled", each
             network's own graph.
     """
@@ -73,7 +67,6 @@ class BayesianGCN(Settings):
     n_graphs: Count = 1
     n_weights: Count = 10
     network: Network = field(default_factory=GCN)
-    schedule: OnlineSchedule | None = None
     predict_on: PredictOn = "observed"
 
     def __post_init__(self) -> None:
@@ -85,9 +78,7 @@ class BayesianGCN(Settings):
         super().__post_init__()
 
     def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
-        """Run Algorithm 1, or the online schedule, on a task."""
-        if self.schedule is not None:
-            return self._fit_online(self.schedule, task, seed, progress)
+        """Run Algorithm 1 on a task."""
         before, during = stages(progress, [1, self.n_zeta * self.n_graphs])
         weights, seeds = self.weight_posterior(), self._member_seeds(seed)
 
@@ -98,8 +89,6 @@ class BayesianGCN(Settings):
 
     def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBayesianGCN]:
         """Run Algorithm 1 on tasks that differ in their labels only, all members in one batch."""
-        if self.schedule is not None:
-            return [self.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
         bases = fit_many(self.base_classifier(), tasks, [child_seed(s, "base") for s in seeds])
         sampled = list(map(self._sampled, tasks, bases, seeds))
         members = self.n_zeta * self.n_graphs
@@ -123,21 +112,6 @@ class BayesianGCN(Settings):
     def _member_seeds(self, seed: int) -> list[int]:
         return [child_seed(seed, "member", m) for m in range(self.n_zeta * self.n_graphs)]
 
-    def _fit_online(
-        self, schedule: OnlineSchedule, task: Task, seed: int, progress: Progress | None
-    ) -> FittedBayesianGCN:
-        weights = self.weight_posterior()
-        if not isinstance(weights, TrainedPosterior):
-            raise ModelError(
-                "the online schedule averages the iterates of gradient descent: weights must be "
-                f"PointEstimate() or MCDropout(); got {weights!r}"
-            )
-        base = None if self.base is None else self.base.fit(task, child_seed(seed, "base"))
-        training = OnlineTraining(schedule, self.network, weights.training, task, seed, progress)
-        first, graphs, iterates = training.run(self.graph_model, base)
-        samples = weights.draws_of(iterates, self.n_weights)
-        return self._averaged(task, first, graphs, samples)
-
     def _averaged(
         self,
         task: Task,
@@ -153,9 +127,7 @@ class BayesianGCN(Settings):
 
     def weight_posterior(self) -> WeightPosterior:
         """Return the weight posterior, None resolved."""
-        if self.weights is not None:
-            return self.weights
-        return MCDropout() if self.schedule is None else PointEstimate()
+        return MCDropout() if self.weights is None else self.weights
 
     def base_classifier(self) -> NodeClassifier:
         """Return the base classifier, None resolved."""

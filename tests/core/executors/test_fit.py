@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.core.executors import Executor, opened
-from nodecopy.paper.rows import read_rows
 from nodecopy.paper.runner import reproduce
 from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.store import read_rows
 from nodecopy.posterior import Posterior
 from nodecopy.presets import best, diffusion
 from nodecopy.read.synthetic import planted_partition
@@ -56,7 +56,7 @@ def test_two_workers_give_the_bits_of_one_machine(
         assert_same(there.posterior_, here.posterior_)
         held = [one.held_out_.probabilities for one in (there, here) if one.held_out_ is not None]
         np.testing.assert_array_equal(*held)
-        assert_same(there.posterior_on(GROWN, x), here.posterior_on(GROWN, x))
+        assert_same(there.predict_on(GROWN, x), here.predict_on(GROWN, x))
 
 
 def test_trials_give_the_same_rows_everywhere(
