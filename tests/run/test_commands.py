@@ -212,13 +212,6 @@ def test_a_folder_of_two_fits_is_said_and_what_is_whole_is_used(ran, capsys):
     assert cli.main([*PREDICT, "--out=new.csv"]) == 0
     assert "model/model.safetensors" in capsys.readouterr().out
     assert predicted("new.csv") == predicted("run/predictions.csv")
-    tables = Path("run/model/tables.safetensors").read_bytes()
-    with Path("labels.csv").open("a") as file:
-        file.write("b4,blue\n")
-    assert fit("--method=fast") == 0
-    Path("run/model/tables.safetensors").write_bytes(tables)
-    assert cli.main([*PREDICT, "--out=new.csv"]) == 2
-    assert "another fit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

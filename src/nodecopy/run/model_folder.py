@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nodecopy.core.errors import DatasetError, FormatError
-from nodecopy.core.files import unlike_manifest
+from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator.another_graph import predict_another
 from nodecopy.features.structural import NO_FEATURES
@@ -56,12 +55,8 @@ class ModelFolder:
     @classmethod
     def load(cls, path: str | Path) -> ModelFolder:
         """Read a folder that `save` wrote."""
-        result, file = Result.load(path), model_file(path)
-        pair = [f"{file.parent.name}/{name}" for name in (MODEL_FILE, TABLES_FILE)]
-        # The tables are replaced before the model.
-        if unlike_manifest(file.absolute().parents[1], pair) == pair[1:]:
-            raise FormatError(f"{path}: {TABLES_FILE} is of another fit than {MODEL_FILE}")
-        return cls(result, load(file.with_name(TABLES_FILE), FittedTables))
+        result = Result.load(path)
+        return cls(result, load(model_file(path).with_name(TABLES_FILE), FittedTables))
 
     def predict(self, settings: FitSettings) -> tuple[TableDataset, Posterior]:
         """Apply the model to other tables, e.g. of the same graph with new nodes.
