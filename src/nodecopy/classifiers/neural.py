@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Placement
-from nodecopy.core.progress import Progress
+from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.posterior import Posterior
+from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.problem.task import Task
-from nodecopy.weights import PointEstimate, TrainConfig, WeightSamples
+from nodecopy.weights import PointEstimate, TrainConfig, WeightPosterior, WeightSamples
 
 
 @savable
@@ -35,17 +37,25 @@ class NetworkClassifier:
     network: Network
     training: TrainConfig
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
-        """Train the network and predict every node with dropout off."""
-        seeds = (child_seed(seed, "network"),)
-        weights = PointEstimate(self.training)
-        trained = weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork.of(trained, task, self.training.computing)
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedNetwork]:
+        """Train a network on each task, and predict every node with dropout off."""
+        refuse_start(self, start)
+        weights, fits = PointEstimate(self.training), []
+        reports = stages(progress, [1] * len(tasks))
+        for task, seed, report in zip(tasks, seeds, reports, strict=True):
+            fits += fit_networks(self.network, weights, [task], [seed], report)
+        return fits
 
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedNetwork:
+class FittedNetwork(Fitted):
     """A trained network.
 
     Attributes:
@@ -58,22 +68,36 @@ class FittedNetwork:
     computing: Computing
     probabilities: NDArray[np.float32]
 
-    @classmethod
-    def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
-        """Predict every node of the task."""
-        p = weights.predict_proba(task.graph, task.features, computing=computing)
-        return cls(weights, computing, p[0])
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Apply the trained weights to any graph with the same features."""
+        weights = self.weights.placed(nodes, graph.num_nodes)
+        (p,) = weights.predict_proba(graph, features, computing=self.computing)
+        return Posterior.undivided(p)
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float32]:
-        """Apply the trained weights to any graph with the same features [N', K]."""
-        weights = self.weights.placed(at.nodes, graph.num_nodes)
-        return weights.predict_proba(graph, features, computing=self.computing)[0]
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return the terms of its logits; none of a network with layers."""
+        return self.weights.terms(near, of)
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return the terms of its logits, see `HasEvidence`; none of a network with layers."""
-        return self.weights.evidence(near, of)
+
+def fit_networks(
+    network: Network,
+    weights: WeightPosterior,
+    tasks: Sequence[Task],
+    seeds: Sequence[int],
+    progress: Progress | None = None,
+) -> list[FittedNetwork]:
+    """Fit the weights of a network to every task in one batch, and predict every node."""
+    graphs = [task.graph for task in tasks]
+    named = [child_seed(seed, "network") for seed in seeds]
+    samples = weights.fit(network, tasks, graphs, named, 1, progress)
+    fits = []
+    for m, task in enumerate(tasks):
+        member = samples.take(slice(m, m + 1))
+        (p,) = member.predict_proba(task.graph, task.features, computing=weights.computing)
+        fits.append(FittedNetwork(member, weights.computing, p))
+    return fits
 
 
 @savable

@@ -13,7 +13,7 @@ import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from nodecopy.classifiers import Fitted, NodeClassifier, Placement
+from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.progress import progress_bar
@@ -23,6 +23,7 @@ from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
     method_of,
+    predicted_by,
     torch_defaults,
     with_class_prior,
 )
@@ -31,7 +32,7 @@ from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
 from nodecopy.features.node_types import num_classified
 from nodecopy.features.scaling import Normalise
-from nodecopy.posterior import Posterior, predicted_by
+from nodecopy.posterior import Posterior
 from nodecopy.read.ids import ids_from
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.stack.held_out import HeldOut
@@ -309,8 +310,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit = self._fitted()
         given, features, numbers = read_another(fit.state, fit.names, graph, X, numbers)
         with torch_defaults(), opened(self.executor) as executor:
-            at = Placement(executor=executor)
-            posterior = predicted_by(self.model_, given.graph, features, at)
+            posterior = predicted_by(self.model_, given.graph, features, executor)
         posterior = posterior if numbers is None else posterior.take(numbers)
         return classified(posterior, given.kinds)
 

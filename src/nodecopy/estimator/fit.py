@@ -16,7 +16,7 @@ from nodecopy.estimator.method import torch_defaults
 from nodecopy.estimator.names import NodeNames
 from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.estimator.saved import FittedState
-from nodecopy.posterior import Posterior, posterior_of
+from nodecopy.posterior import Posterior
 from nodecopy.stack.evidence import Leads
 from nodecopy.trust.assessment import Assessment, Validation
 from nodecopy.trust.explanation import Explanation, Names, import_pandas
@@ -36,7 +36,7 @@ class Fit:
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior of every node that classes belong to, read-only."""
-        posterior = classified(posterior_of(self.state.model), self.state.kinds)
+        posterior = classified(self.state.model.posterior, self.state.kinds)
         for array in vars(posterior).values():
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False

@@ -26,7 +26,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
 from nodecopy.nn.propagation import SparseOperator, whole_adjacency
@@ -117,7 +117,7 @@ class Diffusion(Settings):
         """Return the logits Π X W [M, n, K], without dropout."""
         return inputs.times(weights["w"])
 
-    def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+    def terms(self, weights: Weights, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
         delta = (weights["w"][:, of.a] - weights["w"][:, of.b])[:, None].float()
         x = near.x if self.features else Identity(near.graph.num_nodes)
@@ -132,7 +132,7 @@ class Diffusion(Settings):
             each.append(terms)
         return each
 
-    def rows(self, near: Surroundings, nodes: NDArray[np.int64]) -> Tensor:
+    def rows(self, near: Neighbourhood, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X, or of Π where X = I [n, D]."""
         columns = np.zeros((near.graph.num_nodes, len(nodes)), np.float32)
         columns[nodes, np.arange(len(nodes))] = 1.0

@@ -4,7 +4,8 @@
 Carlo average and what it tells about uncertainty.
 """
 
-from nodecopy.posterior.averaging import Posterior, average, posterior_of, predicted_by
+from nodecopy.classifiers import Posterior
+from nodecopy.posterior.averaging import average
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
 from nodecopy.posterior.online import OnlineSchedule
 
@@ -14,6 +15,4 @@ __all__ = [
     "OnlineSchedule",
     "Posterior",
     "average",
-    "posterior_of",
-    "predicted_by",
 ]
