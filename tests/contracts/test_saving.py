@@ -53,7 +53,6 @@ def arguments(name: str) -> tuple[Any, ...]:
     held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
     state = FittedState(np.array(["a", "b", "c"]), 2, Scaling(), None, given)
     needed: dict[str, tuple[Any, ...]] = {
-        "ByLabelCount": (LabelPropagation(), DiffusionClassifier()),
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
         "FittedBlocks": (0.5, p, p, p[None], w),

@@ -43,7 +43,7 @@ from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_kinds
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
-from nodecopy.nn.features import Features
+from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
 from nodecopy.problem.task import Task
@@ -98,7 +98,7 @@ class AnnotatedBlocks(Settings):
         """Run EM for as many tasks at a time as memory allows, each from what was fitted to it."""
         start = started(start, self.base, tasks, seeds, progress)
         adjacency = kind_adjacencies(tasks[0].graph)
-        x = Features(tasks[0].features, torch.device("cpu"))
+        x = kept_features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
         fits = []
@@ -174,7 +174,7 @@ class FittedBlocks(Fitted):
         dtype = torch.float64 if double else torch.float32
         aligned = align_kinds(graph.built, self.kinds)
         adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
-        x = Features(features, torch.device("cpu"))
+        x = kept_features(features, torch.device("cpu"))
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
         old = np.arange(len(self.before)) if nodes is None else nodes

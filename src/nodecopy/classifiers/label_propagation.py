@@ -22,7 +22,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.propagation import adjacency_rows
+from nodecopy.graph.operators import whole_adjacency
 from nodecopy.problem.task import Task
 
 
@@ -68,7 +68,7 @@ class LabelPropagation(Settings):
         import scipy.sparse as sp
 
         n = graph.num_nodes
-        indptr, columns, values = adjacency_rows(graph, np.arange(n))
+        indptr, columns, values = whole_adjacency(graph)
         operator = sp.csr_array((values.astype(np.float64), columns, indptr), shape=(n, n))
         known = np.zeros((n, labels.shape[1]))
         known[nodes[nodes < n]] = labels[nodes < n]

@@ -28,7 +28,7 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
-from nodecopy.nn.features import Features
+from nodecopy.nn.features import kept_features
 from nodecopy.problem.task import Task
 
 # Graphs with more nodes than this are predicted in single precision.
@@ -110,6 +110,6 @@ def _diffused(
 ) -> Tensor:
     """Return Π X W [N, columns of W]."""
     device = torch.device("cpu")
-    x = Features(features, device)
+    x = kept_features(features, device)
     propagator = Propagator(diffusion.coefficients, graph, x, device)
     return propagator.times(torch.as_tensor(weights))

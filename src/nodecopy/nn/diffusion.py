@@ -26,10 +26,11 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
+from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
-from nodecopy.nn.features import Features, Identity
+from nodecopy.nn.features import Features, Identity, kept_features
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
-from nodecopy.nn.propagation import SparseOperator, whole_adjacency
+from nodecopy.nn.propagation import SparseOperator
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
@@ -104,7 +105,7 @@ class Diffusion(Settings):
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(features, device)
+            x = kept_features(features, device)
         by_graph = _Shared(self, x, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)

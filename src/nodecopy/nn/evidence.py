@@ -28,8 +28,8 @@ from torch import Tensor
 
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
-from nodecopy.nn.features import Features
-from nodecopy.nn.propagation import whole_adjacency
+from nodecopy.graph.operators import whole_adjacency
+from nodecopy.nn.features import Features, kept_features
 
 if TYPE_CHECKING:
     from nodecopy.nn.diffusion import Diffusion
@@ -83,7 +83,7 @@ class Neighbourhood:
     @cached_property
     def x(self) -> Features:
         """X with rows of length one."""
-        return Features(self.features, torch.device("cpu"))
+        return kept_features(self.features, torch.device("cpu"))
 
     def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
         """Return what each column of a node adds, given weights of the columns [D]."""

@@ -29,7 +29,7 @@ from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
-from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.matrix import FeatureMatrix, frozen
 from nodecopy.graph import Graph, RowGraph, align_kinds, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
@@ -180,7 +180,7 @@ class StackedClassifier:
             reliability = self.edges.fit(task.graph, task.features, kernel, pairs_seed)
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
-            part = replace(part, features=kernel.apply(part.features))
+            part = replace(part, features=frozen(kernel.apply(part.features)))
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
         graphs = task.graph, reliable, inside
