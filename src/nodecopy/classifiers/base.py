@@ -130,17 +130,9 @@ def check_fits(classifier: NodeClassifier, fits: object, count: int) -> Sequence
     return fits
 
 
-def started(
-    start: Sequence[Fitted] | None,
-    base: NodeClassifier,
-    tasks: Sequence[Task],
-    seeds: Sequence[int],
-    progress: Progress | None = None,
-) -> Sequence[Fitted]:
-    """Return what to start from: what is given, or else the fits of a base classifier."""
-    if start is not None:
-        return start
-    return base.fit(tasks, [child_seed(seed, "base") for seed in seeds], progress=progress)
+def base_seeds(seeds: Sequence[int]) -> list[int]:
+    """Return the seeds of the base classifier that a classifier starts from."""
+    return [child_seed(seed, "base") for seed in seeds]
 
 
 def refuse_start(classifier: NodeClassifier, start: Sequence[Fitted] | None) -> None:

@@ -33,7 +33,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import Fitted, NodeClassifier, started
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
@@ -96,7 +96,7 @@ class AnnotatedBlocks(Settings):
         progress: Progress | None = None,
     ) -> list[FittedBlocks]:
         """Run EM for as many tasks at a time as memory allows, each from what was fitted to it."""
-        start = started(start, self.base, tasks, seeds, progress)
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         adjacency = kind_adjacencies(tasks[0].graph)
         x = kept_features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nodecopy.classifiers.base import Fitted, refuse_start
-from nodecopy.classifiers.neural import FittedNetwork, fit_networks
+from nodecopy.classifiers.neural import FittedNetwork
 from nodecopy.core.progress import Progress
+from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Network
@@ -43,4 +44,10 @@ class DiffusionClassifier:
     ) -> list[FittedNetwork]:
         """Solve for the W of every task in one batch, and predict every node."""
         refuse_start(self, start)
-        return fit_networks(self.network, self.weights, tasks, seeds, progress)
+        graphs, named = [task.graph for task in tasks], [child_seed(s, "network") for s in seeds]
+        samples = self.weights.fit(self.network, tasks, graphs, named, 1, progress)
+        fits = []
+        for m, task in enumerate(tasks):
+            member = samples.take(slice(m, m + 1))
+            fits.append(FittedNetwork.of(member, task, self.weights.computing))
+        return fits

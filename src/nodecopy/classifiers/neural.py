@@ -21,7 +21,7 @@ from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.problem.task import Task
-from nodecopy.weights import PointEstimate, TrainConfig, WeightPosterior, WeightSamples
+from nodecopy.weights import PointEstimate, TrainConfig, WeightSamples
 
 
 @savable
@@ -49,7 +49,9 @@ class NetworkClassifier:
         weights, fits = PointEstimate(self.training), []
         reports = stages(progress, [1] * len(tasks))
         for task, seed, report in zip(tasks, seeds, reports, strict=True):
-            fits += fit_networks(self.network, weights, [task], [seed], report)
+            given = [task], [task.graph], [child_seed(seed, "network")]
+            trained = weights.fit(self.network, *given, 1, report)
+            fits.append(FittedNetwork.of(trained, task, self.training.computing))
         return fits
 
 
@@ -68,6 +70,12 @@ class FittedNetwork(Fitted):
     computing: Computing
     probabilities: NDArray[np.float32]
 
+    @classmethod
+    def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
+        """Predict every node of the task."""
+        (p,) = weights.predict_proba(task.graph, task.features, computing=computing)
+        return cls(weights, computing, p)
+
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:
@@ -79,25 +87,6 @@ class FittedNetwork(Fitted):
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of its logits; none of a network with layers."""
         return self.weights.terms(near, of)
-
-
-def fit_networks(
-    network: Network,
-    weights: WeightPosterior,
-    tasks: Sequence[Task],
-    seeds: Sequence[int],
-    progress: Progress | None = None,
-) -> list[FittedNetwork]:
-    """Fit the weights of a network to every task in one batch, and predict every node."""
-    graphs = [task.graph for task in tasks]
-    named = [child_seed(seed, "network") for seed in seeds]
-    samples = weights.fit(network, tasks, graphs, named, 1, progress)
-    fits = []
-    for m, task in enumerate(tasks):
-        member = samples.take(slice(m, m + 1))
-        (p,) = member.predict_proba(task.graph, task.features, computing=weights.computing)
-        fits.append(FittedNetwork(member, weights.computing, p))
-    return fits
 
 
 @savable

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import Fitted, NodeClassifier, started
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
@@ -68,7 +68,7 @@ class CopiedPlaces(Settings):
         progress: Progress | None = None,
     ) -> list[FittedPlaces]:
         """Average the predictions of other fits; similar nodes are searched once for all tasks."""
-        start = started(start, self.base, tasks, seeds, progress)
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         features = tasks[0].features
         rarity = inverse_document_frequency(features) if sp.issparse(features) else None
         x = comparable(features, rarity)

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import Fitted, NodeClassifier, started
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.blocks import AnnotatedBlocks, FittedBlocks, softmax_
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
@@ -56,7 +56,7 @@ class DiffusedStudent(Settings):
         progress: Progress | None = None,
     ) -> list[FittedStudent]:
         """Diffuse the feature scores of fitted teachers over the graph of their tasks."""
-        start = started(start, self.base, tasks, seeds, progress)
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         weights = [one.feature_weights for one in start if isinstance(one, FittedBlocks)]
         if len(weights) != len(start):
             raise ModelError("DiffusedStudent must start from the fit of AnnotatedBlocks")

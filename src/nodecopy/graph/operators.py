@@ -32,10 +32,12 @@ def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
 
 
 def whole_adjacency(graph: RowGraph) -> OperatorRows:
-    """Return all rows of Â; those of a graph that is not large are computed once."""
+    """Return all rows of Â; a graph that is not large keeps them, a drawn one does not."""
     n = graph.num_nodes
-    if n <= BLOCK:
+    if n <= BLOCK and graph.built is graph:
         return graph.built.normalised
+    if n <= BLOCK:
+        return adjacency_rows(graph, np.arange(n))
     check_index(n)
     parts = []
     for start in range(0, n, BLOCK):

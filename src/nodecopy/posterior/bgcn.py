@@ -17,7 +17,7 @@ from nodecopy.classifiers import (
     Posterior,
     check_classifier,
 )
-from nodecopy.classifiers.base import started
+from nodecopy.classifiers.base import base_seeds
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
@@ -89,7 +89,8 @@ class BayesianGCN(Settings):
             return self._fit_online(self.schedule, tasks, seeds, start, progress)
         members, weights = self.n_zeta * self.n_graphs, self.weight_posterior()
         before, during = stages(progress, [1, members])
-        bases = started(start, self.base_classifier(), tasks, seeds, before)  # line 3: ĉ
+        classifier = self.base_classifier()
+        bases = start or classifier.fit(tasks, base_seeds(seeds), progress=before)  # line 3: ĉ
         sampled = [  # lines 4-7, each graph made when it is asked for
             SampledGraphs(
                 self.graph_model.fit(task, base.probabilities, child_seed(seed, "model")),
@@ -128,8 +129,10 @@ class BayesianGCN(Settings):
                 f"PointEstimate() or MCDropout(); got {weights!r}"
             )
         bases: Sequence[Fitted | None] = [None] * len(tasks)
-        if start is not None or self.base is not None:
-            bases = started(start, self.base_classifier(), tasks, seeds)
+        if start is not None:
+            bases = start
+        elif self.base is not None:
+            bases = self.base.fit(tasks, base_seeds(seeds))
         fits, reports = [], stages(progress, [1] * len(tasks))
         for task, seed, base, report in zip(tasks, seeds, bases, reports, strict=True):
             training = OnlineTraining(schedule, self.network, weights.training, task, seed, report)
