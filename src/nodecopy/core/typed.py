@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import types
 from dataclasses import fields
-from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -51,15 +50,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        hints = _hints(type(self))
+        hints = get_type_hints(type(self), include_extras=True)
         for name in (field.name for field in fields(self)):  # type: ignore[arg-type]
             check_value(name, getattr(self, name), hints[name])
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the annotations of a class, resolved once."""
-    return get_type_hints(kind, include_extras=True)
 
 
 def check_value(name: str, value: object, hint: Any, error: type[InputError] = ModelError) -> None:
