@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
+# Before NumPy is imported. Tiny problems: a second thread costs more than it brings. And workers
+# have one thread each: results are the same to the last bit on as many threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 from nodecopy.core import progress
@@ -26,9 +30,6 @@ settings.load_profile("nodecopy")
 
 # A shell's background job ignores Ctrl-C, and so would the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-# Tiny problems: a second thread costs more than it brings.
-torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -163,9 +163,5 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
     order = {id: n for n, id in enumerate(graph)}
     x = NUMBERS[[IDS.index(id) for id in order], :1]
     np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())
-    numbers = {"red": 0, "blue": 1}
-    nx.set_node_attributes(graph, {id: LABELS.get(id, "red") for id in IDS}, "side")
-    with pytest.warns(UserWarning, match="'side' of the nodes has a value for each class"):
-        fitted(graph, y={id: numbers[label] for id, label in LABELS.items()})
     graph.add_node("zoe", x=1.0)
     assert clf.posterior_on(graph).probabilities.shape == (7, 2)

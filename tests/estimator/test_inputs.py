@@ -138,7 +138,7 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
 
 
 def test_a_column_that_holds_the_labels_is_no_feature() -> None:
-    rows = pd.DataFrame({"x": Y * 0.5, "group": [f"g{y}" if y >= 0 else None for y in Y]})
+    rows = pd.DataFrame({"x": np.arange(90) / 9, "group": [f"g{y}" if y >= 0 else None for y in Y]})
     with pytest.warns(UserWarning, match="hold the labels are left out: group"):
         nodes = LabelledNodes.read(GRAPH, rows, rows["group"], (), "none")
     assert nodes.features.shape == (90, 1)
@@ -147,6 +147,21 @@ def test_a_column_that_holds_the_labels_is_no_feature() -> None:
         nodes = LabelledNodes.read(GRAPH, rows[["group", "code"]], rows["group"], (), "none")
     assert nodes.hubs is not None
     assert any("'code' of the nodes is left out: an id" in str(one.message) for one in caught)
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_mark_of_known_cases_is_no_feature_of_a_frame(texts: bool) -> None:
+    rows = pd.DataFrame({"x": np.arange(90) / 9, "fraud": (Y == 1) * 1})
+    known = np.where(Y >= 0, np.where(Y == 1, "fraud", "ok"), None)
+    if texts:
+        rows["town"] = ["Hof", "Ulm"] * 45
+    with pytest.warns(UserWarning, match="left out: fraud"):
+        clf = small().fit(GRAPH, rows, known)
+    same = small().fit(GRAPH, rows.drop(columns="fraud"), known)
+    np.testing.assert_allclose(clf.predict_proba(), same.predict_proba(), atol=1e-6)
+    np.testing.assert_allclose(
+        clf.posterior_on(GRAPH, rows).probabilities, clf.predict_proba(), atol=1e-5
+    )
 
 
 def test_a_data_must_say_which_labels_may_be_learned_from() -> None:

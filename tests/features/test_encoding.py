@@ -152,6 +152,9 @@ def test_a_polars_frame_is_read_as_a_pandas_one() -> None:
     )
 
 
+TEN = ["ok"] * 5 + ["fraud"] * 5
+
+
 @pytest.mark.parametrize(
     ("column", "labels", "held"),
     [
@@ -161,11 +164,25 @@ def test_a_polars_frame_is_read_as_a_pandas_one() -> None:
         ([True, True, False, None], ["yes", "yes", "no", None], True),
         ([0, 1, -1, -1], [0, 1, None, None], True),
         ([0, 1, 1, 0], [0, 1, None, None], False),  # by chance, perhaps
-        ([1, 2, 3, 1], [1, 2, 3, None], True),
         ([31, 45, 28, 50], ["a", "b", None, None], False),  # a value for each of few labels
         ([31, 45, np.nan, np.nan], ["a", "b", None, None], False),
+        ([0] * 5 + [1] * 5 + [0, 1], [*TEN, None, None], True),
+        ([False] * 5 + [True] * 5 + [False] * 30, TEN + [None] * 30, True),
+        (["n"] * 5 + ["y"] * 5 + ["n", "y"], [*TEN, None, None], True),
+        ([None] * 5 + ["x"] * 5 + [None] * 9, TEN + [None] * 9, True),
+        ([0] * 5 + [1] * 4 + [0, 1], [*TEN, None], False),  # not on all of them
+        ([0] * 3 + [1, 1] + [0, 1] * 9, ["ok"] * 3 + ["fraud"] * 2 + [None] * 18, False),
+        ([0] * 3 + [1, 1] + [0] * 18, ["ok"] * 3 + ["fraud"] * 2 + [None] * 18, True),  # a mark
+        ([*range(10), 3, 4], [*TEN, None, None], False),
     ],
 )
 def test_columns_that_hold_the_labels(column, labels, held):
     columns = columns_of_frame(pd.DataFrame({"x": column}))
-    assert columns.repeating(np.array(labels, object)) == ["x"] * held
+    assert columns.holding(np.array(labels, object)) == ["x"] * held
+
+
+def test_columns_that_agree_with_few_labels_by_chance_are_kept():
+    """Of a thousand independent columns of two values, eight agree with ten labels."""
+    words = np.random.default_rng(0).integers(2, size=(200, 3000))
+    columns = columns_of_frame(pd.DataFrame(words).assign(leak=[0] * 5 + [1] * 5 + [0] * 190))
+    assert columns.holding(np.array([*TEN, *[None] * 190], object)) == ["leak"]

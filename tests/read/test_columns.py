@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import get_args
 
 import numpy as np
@@ -128,6 +129,20 @@ def test_many_different_ids_are_left_out(put):
     table = read_tables(edges, nodes=put("nodes.csv", f"id,x,uuid\n{rows}"), threads=1)
     assert table.encoder.feature_names == ("x",)
     assert "20,000 different values" in table.encoder.made["uuid"]
+
+
+@pytest.mark.parametrize("codes", ["01", ["False", "True"], ["no", "yes"], "uf", ["2.5", "7"]])
+def test_labels_in_another_coding_are_no_feature(read, codes):
+    labels = "".join(f"{n},{'fraud' if n % 3 else 'ok'}\n" for n in range(12))
+    nodes = "".join(f"{n},{n % 5},{codes[n < 12 and n % 3 > 0]}\n" for n in range(40))
+    edges = "".join(f"{n},{n + 1}\n" for n in range(39))
+    table = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}")
+    assert table.encoder.feature_names == ("age",)
+    (note,) = (note for note in table.notes if "holds the labels" in note)
+    option = re.search(r"--\S+ (flag=\w+) keeps it", note)
+    asked = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}", columns=(option[1],))
+    assert "flag" in asked.encoder.kinds
+    assert not any("holds the labels" in note for note in asked.notes)
 
 
 def test_labels_in_a_table_of_nodes_are_no_feature(read, put):

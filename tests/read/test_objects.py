@@ -15,6 +15,7 @@ import torch
 from nodecopy.core.errors import DatasetError, GraphError
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_kinds
+from nodecopy.read.hetero import read_kinds
 from nodecopy.read.objects import read_features, read_graph
 
 KNOT = Graph.from_edges(4, [(0, 1), (1, 2), (2, 0), (2, 3)], [1.5, 2, 0.5, 1])
@@ -213,3 +214,12 @@ def test_kinds_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(GraphError, match=word):
             read_graph(source)
+
+
+def test_a_mark_of_known_cases_is_no_feature_of_a_node_type() -> None:
+    frame = pd.DataFrame({"age": np.arange(20.0), "fraud": [0, 1] * 4 + [0] * 12})
+    edges = {("people", "shops"): np.array([np.arange(20), np.arange(20) % 3])}
+    y = {"people": np.array(["ok", "fraud"] * 4 + [""] * 12)}
+    with pytest.warns(UserWarning, match="left out: fraud"):
+        given, _ = read_kinds(edges, {"people": frame, "shops": None}, y)
+    assert list(given.encoder.encoders["people"].kinds) == ["age"]

@@ -44,7 +44,8 @@ def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
     table, posterior = predict(ModelFolder.load(saved), settings.edges, settings.nodes)
     assert table.ids.tolist() == labelled.table.ids.tolist()
     expected = labelled.posterior.probabilities
-    np.testing.assert_array_equal(posterior.probabilities, expected)
+    # The same up to rounding: sums may depend on where in memory arrays begin.
+    np.testing.assert_allclose(posterior.probabilities, expected, atol=1e-7)
     loaded = NodeCopyClassifier.load(saved)
     assert loaded.classes_.tolist() == ["=red", "blue"]
     np.testing.assert_array_equal(loaded.predict_proba(), expected)

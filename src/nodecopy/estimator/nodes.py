@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.core.errors import DatasetError, ModelError, shown
 from nodecopy.core.machine import one_thread
 from nodecopy.estimator.names import NodeNames
-from nodecopy.features.columns import ONE_TO_ONE, NodeColumns
+from nodecopy.features.columns import NodeColumns, columns_of_numbers
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
 from nodecopy.features.matrix import FeatureMatrix, stored_by_density
@@ -31,6 +31,7 @@ from nodecopy.read.objects import (
     networkx_columns,
     read_features,
     training_labels,
+    warn_of_labels,
 )
 from nodecopy.trust.next_labels import NextLabels, embedding, next_labels, random_nodes
 from nodecopy.trust.novelty import novelty
@@ -99,6 +100,8 @@ class LabelledNodes:
         none = np.full(given.graph.num_nodes, -1, np.int64)
         labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
         columns = networkx_columns(graph) if given.features is None else given.columns
+        if hasattr(X, "columns") and columns is None:
+            columns = columns_of_numbers(given.features, list(map(str, X.columns)))
         if columns is not None:
             given = _with_columns(given, columns, labels)
             for name, why in columns.reasons.items():
@@ -219,15 +222,12 @@ def _kind_to_label(graph: Any, X: Any) -> str | None:
 
 def _with_columns(given: GraphInput, columns: NodeColumns, labels: EncodedLabels) -> GraphInput:
     """Return a graph with columns as features; those that hold the labels are left out."""
-    same = columns.repeating(labels.values())
-    if same:
-        text = f"columns of the nodes that hold the labels are left out: {', '.join(same)}"
-        warnings.warn(f"{text}; an array X is taken as it is", stacklevel=4)
-    columns = columns.without(same)
-    for name in columns.one_to_one(labels.values()):
-        warnings.warn(f"column {name!r} of the nodes {ONE_TO_ONE}", stacklevel=4)
-    if not same and given.encoder is not None:
+    held = columns.holding(labels.values())
+    if held:
+        warn_of_labels(held)
+    elif given.features is not None:
         return given
+    columns = columns.without(held)
     try:
         encoder = ColumnEncoder.fit(columns)
     except DatasetError:  # nothing in them can be used

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from math import exp, lgamma
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -41,7 +42,8 @@ _OBJECTS: dict[Kind, tuple[type, ...]] = {
 _NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
 
 
-ONE_TO_ONE = "has a value for each class among known labels: leave it out if made from classes"
+# Expected number of columns that are left out although they agree with the labels by chance.
+_FALSE_ALARMS = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,42 +87,9 @@ class NodeColumns:
         values = {name: column for name, column in self.values.items() if name not in names}
         return replace(self, kinds=kinds, values=values)
 
-    def repeating(self, labels: Strings) -> list[str]:
-        """Return the columns that hold the label of every node whose label is known.
-
-        Their values are the labels, or stand for them (yes for 1) and are missing elsewhere. A
-        column of two numbers may agree with few labels by chance: it must be missing elsewhere.
-
-        Args:
-            labels: of each node, None where it is unknown [N].
-        """
-        known = ~missing_in(labels)
-        given = list(map(_written, labels[known].tolist()))
-
-        def holds(column: NDArray[Any]) -> bool:
-            values = list(map(_written, column[known].tolist()))
-            if values == given and (column.dtype.kind == "O" or len({*given}) > 2):
-                return True
-            pairs = {*zip(values, given, strict=True)}
-            stand = len(given) > len(pairs) == len({*values}) == len({*given})
-            only = (stand or values == given) and not known.all()
-            return only and np.array_equal(known_labels(column), known)
-
-        return [name for name, column in self.values.items() if given and holds(column)]
-
-    def one_to_one(self, labels: Strings) -> list[str]:
-        """Return the columns of strings that have another value for each class, as far as known."""
-        known = ~missing_in(labels)
-        given = labels[known].tolist()
-
-        def agrees(column: NDArray[Any]) -> bool:
-            pairs = {*zip(column[known].tolist(), given, strict=True)}
-            values, classes = ({*one} for one in zip(*pairs, strict=True))
-            return 1 < len(pairs) == len(values) == len(classes)
-
-        strings = {name: v for name, v in self.values.items() if v.dtype.kind == "O"}
-        enough = len(given) >= len({*given}) + 2  # of fewer labels this is no surprise
-        return [name for name, column in strings.items() if enough and agrees(column)]
+    def holding(self, labels: Strings) -> list[str]:
+        """Return the columns that hold the labels; see `columns_with_labels`."""
+        return columns_with_labels(self.values, labels)
 
     def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
@@ -143,6 +112,71 @@ class NodeColumns:
             kinds[name] = "name"
             reasons.pop(name, None)
         return replace(self, kinds=kinds, reasons=reasons)
+
+
+def columns_with_labels(columns: Mapping[str, NDArray[Any]], labels: Strings) -> list[str]:
+    """Return the columns that hold the label of every node whose label is known.
+
+    In such a column each class has one value, and no other class has it; a missing cell is a value,
+    too. The names do not matter: yes may stand for 1. As a column of two values may agree with few
+    labels by chance, one of these must be true as well:
+
+    - the column is one of strings, and they are the labels;
+    - it has the labels, or repeated values that stand for them, and is missing at all other nodes;
+    - chance is unlikely: a random permutation of its cells would agree with the labels with a
+      probability of at most 0.05, divided by the number of columns that have as many values as
+      there are classes. The cells are those of the labelled nodes, or of all nodes where the others
+      have the same value throughout, as a mark of known cases has.
+
+    Args:
+        columns: their values, by name [N] each.
+        labels: of each node, None where it is unknown [N].
+    """
+    known = ~missing_in(labels)
+    given = list(map(_written, labels[known].tolist()))
+    classes = _codes(np.array(given, object))
+    k = len({*given})
+    if k < 2:
+        return []
+    codes = {name: _codes(values[known]) for name, values in columns.items()}
+    possible = {name: own for name, own in codes.items() if len(np.unique(own)) == k}
+    agreeing = [name for name, own in possible.items() if len(np.unique(own * k + classes)) == k]
+
+    def holds(column: NDArray[Any]) -> bool:
+        same = list(map(_written, column[known].tolist())) == given
+        if same and column.dtype.kind == "O":
+            return True
+        if not known.all() and np.array_equal(known_labels(column), known):
+            return same or len(given) > k
+        constant = len(np.unique(_codes(column[~known]))) == 1
+        chance = _chance_to_agree(_codes(column if constant else column[known]))
+        return chance * len(possible) <= _FALSE_ALARMS
+
+    return [name for name in agreeing if holds(columns[name])]
+
+
+def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each distinct value, missing ones among them [n]."""
+    if values.dtype.kind == "O":
+        place: dict[Any, int] = {}
+        return np.array(
+            [place.setdefault(value, len(place)) for value in values.tolist()], np.int64
+        )
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _chance_to_agree(codes: NDArray[np.int64]) -> float:
+    """Return the probability that a random permutation of values divides nodes in the same way.
+
+    Of n! permutations, Π n_k! keep every value where it is, and Π m_s! exchange values that are
+    equally frequent; n_k nodes have value k, and m_s values have s nodes.
+
+    >>> round(1 / _chance_to_agree(np.repeat([0, 1], 5)))
+    126
+    """
+    counts = Counter(np.bincount(codes).tolist())
+    same = sum(many * lgamma(size + 1) + lgamma(many + 1) for size, many in counts.items())
+    return exp(same - lgamma(len(codes) + 1))
 
 
 def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> NodeColumns:
@@ -220,9 +254,16 @@ def columns_of_matrix(matrix: Any) -> NodeColumns:
     absent = np.zeros(n, bool)
     names = tuple(map(str, range(width)))
     if has_units(matrix) and width <= KernelMap().most_columns:
-        values = {name: matrix[:, at].astype(np.float32) for at, name in enumerate(names)}
-        return NodeColumns(dict.fromkeys(names, "number"), values, absent)
+        return columns_of_numbers(matrix, names)
     return NodeColumns({}, {}, absent, sp.csr_array(matrix, dtype=np.float32), names)
+
+
+def columns_of_numbers(matrix: Any, names: Sequence[str]) -> NodeColumns:
+    """Return the columns of a matrix as numbers, by name [N, D]."""
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+    dense = dense.astype(np.float32, copy=False)
+    values = dict(zip(names, dense.T, strict=True))
+    return NodeColumns(dict.fromkeys(values, "number"), values, np.zeros(len(dense), bool))
 
 
 def placed(cells: NDArray[Any], rows: NDArray[Any], num_rows: int, kind: str) -> NDArray[Any]:

@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, GraphError, ModelError
 from nodecopy.features.columns import NodeColumns, columns_of_frame, columns_of_matrix
+from nodecopy.features.label_values import encode_labels
 from nodecopy.features.node_types import KindEncoder, NodeKinds, graph_of_edge_types, spans
 from nodecopy.graph import Graph
-from nodecopy.read.objects import GraphInput, to_matrix, training_labels
+from nodecopy.read.objects import (
+    GraphInput,
+    aligned_labels,
+    to_matrix,
+    training_labels,
+    warn_of_labels,
+)
 
 _EDGES = "{('customers', 'shops'): edge_index}"
 
@@ -71,6 +78,8 @@ def read_kinds(
     sizes = _sizes(graph, X, columns)
     if first is None:
         first, y = _labelled(data, sizes, y)
+        if hasattr(X.get(first), "columns"):
+            columns[first] = _without_labels(columns[first], y)
     order = [first, *(kind for kind in sizes if kind != first)]
     sizes = {kind: sizes[kind] for kind in order}
     ordered = {kind: columns.get(kind) for kind in order}
@@ -94,6 +103,17 @@ def _columns(kind: str, x: Any, encoder: KindEncoder | None) -> NodeColumns | No
             f"{list(matrix.shape)}"
         )
     return columns_of_matrix(matrix)
+
+
+def _without_labels(columns: NodeColumns | None, y: Any) -> NodeColumns | None:
+    """Leave out the columns of a DataFrame that hold the labels."""
+    if columns is None:
+        return None
+    labels = encode_labels(aligned_labels(y, len(columns.absent), None)).values()
+    held = columns.holding(labels) if len(labels) == len(columns.absent) else []
+    if held:
+        warn_of_labels(held)
+    return columns.without(held)
 
 
 def _sizes(

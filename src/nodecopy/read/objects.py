@@ -8,6 +8,7 @@ attributes.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from types import MappingProxyType
@@ -215,6 +216,12 @@ def training_labels(given: GraphInput) -> NDArray[Any]:
             f"{list(mask.shape)}: of several splits choose one, data.train_mask[:, 0]"
         )
     return np.where(mask.astype(bool), labels, -1)
+
+
+def warn_of_labels(columns: Sequence[str]) -> None:
+    """Warn that columns of a DataFrame or attributes of nodes were left out."""
+    text = f"columns of the nodes that hold the labels are left out: {', '.join(columns)}"
+    warnings.warn(f"{text}; an array X is taken as it is", stacklevel=5)
 
 
 def to_matrix(values: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
-from nodecopy.features.columns import ONE_TO_ONE, NodeColumns
+from nodecopy.features.columns import NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
 from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, num_classified, spans
@@ -201,12 +202,11 @@ def _without_labels(
     others, notes, spanned = {}, [], spans(sizes)
     for kind, own in columns.items():
         of_kind = labels[spanned.get(kind, slice(None))]
-        held = {*own.repeating(of_kind)} - {*settings.column_kinds}
+        held = {*own.holding(of_kind)} - {*settings.column_kinds}
         others[kind] = own.without(held)
-        hint = "left out, as it holds the labels; --columns NAME=KIND keeps it"
-        notes += [f"column {name!r} of the nodes: {hint}" for name in sorted(held)]
-        agreeing = {*others[kind].one_to_one(of_kind)} - {*settings.column_kinds}
-        notes += [f"column {name!r} of the nodes {ONE_TO_ONE}" for name in sorted(agreeing)]
+        for name in sorted(held):
+            keep = f"--columns {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
+            notes.append(f"column {name!r} of the nodes: left out, as it holds the labels; {keep}")
     return others, notes
 
 
