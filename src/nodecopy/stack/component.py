@@ -33,8 +33,6 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 # Kinds of edges that have separate components: those with the most edges.
 _MOST_KINDS = 6
-# Labels per class, on average, beyond which a component is replaced by its `many_labels`.
-_MANY_LABELS = 50
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
 
@@ -73,8 +71,9 @@ class Component:
             fold. None is the labels alone.
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
-        many_labels: fitted in the place of all these where there are more than 50 labels per
-            class, on average; None is the same.
+        many_labels: fitted in the place of all other classifiers where there are more than
+            ``most_labels`` labels per class, on average; None keeps them.
+        most_labels: see there.
         calibrator: of its probabilities, before they are pooled.
         reliable: whether it sees the graph with edges weighted by their reliability
             (`StackedClassifier.edges`), or the observed one.
@@ -89,6 +88,7 @@ class Component:
     start: str | None = None
     in_folds: NodeClassifier | None = None
     many_labels: NodeClassifier | None = None
+    most_labels: int = 50
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
     reliable: bool = False
     per_kind: NodeClassifier | None = None
@@ -239,9 +239,10 @@ def _fit_unit(
     graph = unit.component.view.of((tasks[0].graph, reliable))
     if graph is not tasks[0].graph:
         tasks = tuple(replace(task, graph=graph) for task in tasks)
-    classifier, many = unit.classifier, unit.component.many_labels
-    if many is not None and len(tasks[0].train) > _MANY_LABELS * tasks[0].num_classes:
-        classifier = many
+    classifier, component = unit.classifier, unit.component
+    few = len(tasks[0].train) <= component.most_labels * tasks[0].num_classes
+    if component.many_labels is not None and not few:
+        classifier = component.many_labels
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]
     given = None if start is None else start[unit.which]
     return check_fits(classifier, classifier.fit(tasks, component_seeds, given), len(tasks))
