@@ -106,9 +106,8 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
             component(DiffusedStudent(), name="student", start="blocks", reliable=True),
             component(DiffusedStudent(), name="student, edges as given", start="blocks"),
-            component(
-                RoleClassifier(), name="roles"
-            ),  # last: by chance it misled EM, where labels were few
+            # Last: by chance it misled EM, where labels were few.
+            component(RoleClassifier(), name="roles"),
         ),
         features=KernelMap(),
         edges=EdgeReliability(),

@@ -179,3 +179,31 @@ def test_clear_errors(task: Task) -> None:
         fit_one(GATClassifier(), dataclasses.replace(task, val=np.array([], int)))
     with pytest.raises(ModelError, match="has none"):
         fit_one(FeatureClassifier(object()), task)
+
+
+def test_a_fit_that_breaks_the_contract_is_refused(task: Task) -> None:
+    class Alone:
+        def fit(self, *_: object, **__: object) -> Any:
+            return GivenProbabilities(np.full((90, 3), 1 / 3))
+
+    class TooFew(Alone):
+        def fit(self, *given: object, **more: object) -> Any:
+            return [super().fit(*given, **more)]
+
+    with pytest.raises(ModelError, match="Alone must return a list"):
+        fit_one(Alone(), task)
+    with pytest.raises(ModelError, match="TooFew must return a list.*of 4 tasks"):
+        fit_one(StackedClassifier((Component(TooFew()),), folds=3), task)
+
+
+@pytest.mark.parametrize("name", ["diffusion", "gcn", "label propagation", "roles", "stack"])
+def test_what_is_fitted_to_labels_alone_starts_from_no_other_fit(name: str, task: Task) -> None:
+    start = [GivenProbabilities(np.full((90, 3), 1 / 3))]
+    with pytest.raises(ModelError, match="labels alone"):
+        CLASSIFIERS[name].fit([task], [0], start)
+
+
+def test_a_bayesian_gcn_may_start_from_another_fit(task: Task) -> None:
+    p = np.eye(3)[true_labels(task)]
+    (fitted,) = CLASSIFIERS["diffusion with copying"].fit([task], [0], [GivenProbabilities(p)])
+    np.testing.assert_array_equal(fitted.base_probabilities, p)  # type: ignore[attr-defined]

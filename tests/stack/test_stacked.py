@@ -131,3 +131,14 @@ def test_the_unit_of_edge_weights_plays_no_part(task: Task, unit: float) -> None
     assert fit_one(stack, replace(task, graph=Graph.from_edges(90, pairs, huge))).weight_unit < 2
     weightless = Graph.from_edges(90, pairs, np.zeros(len(pairs)))
     assert fit_one(stack, replace(task, graph=weightless)).weight_unit == 1.0
+
+
+@pytest.mark.parametrize(("most", "expected"), [(4, "SpreadLabels"), (3, "FittedNetwork")])
+def test_where_labels_are_many_another_classifier_is_fitted(
+    task: Task, most: int, expected: str
+) -> None:
+    train = np.concatenate([np.flatnonzero(true_labels(task) == k)[:4] for k in range(3)])
+    twelve = Task.of(task.graph, task.features, true_labels(task), train)
+    component = Component(LabelPropagation(), many_labels=DiffusionClassifier(), most_labels=most)
+    fitted = fit_one(StackedClassifier((component,), folds=0), twelve)
+    assert type(fitted.components[0]).__name__ == expected
