@@ -234,7 +234,7 @@ def test_members_depend_on_themselves_alone(case: Case) -> None:
     assert_same(together, in_parts)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1][0] == seen[-1][1]
-    alone = short(case).fit(NETWORK, TASKS[1], GRAPHS[1:2], [2], 3)
+    alone = short(case).fit(NETWORK, TASKS[1:2], GRAPHS[1:2], [2], 3)
     assert_same(together.take(slice(1, 2)), alone)
     backwards = short(case).fit(NETWORK, TASKS[::-1], GRAPHS[::-1], [4, 2, 1], 3)
     assert_same(together.take(slice(0, 1)), backwards.take(slice(2, 3)))

@@ -9,6 +9,7 @@ import pytest
 
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, RoleClassifier, fit_one
 from nodecopy.core.errors import ModelError
+from nodecopy.core.executors import Serial
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.presets import best, fast
@@ -87,7 +88,7 @@ def test_a_part_of_all_nodes_is_the_whole_graph(task):
     stack = replace(best(n_zeta=2), most_nodes=None)
     fitted = fit_one(stack, task, seed=3)
     graphs = task.graph, fitted.reliability.weighted(task.graph, task.features)
-    every = fitted.extended(np.arange(task.graph.num_nodes), graphs, task.features)
+    every = fitted.extended(np.arange(task.graph.num_nodes), graphs, task.features, Serial())
     np.testing.assert_allclose(every.probabilities, fitted.probabilities, atol=2e-4)
 
 
