@@ -24,8 +24,8 @@ from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
 from nodecopy.paper.figures import BLUE, GREY, VERMILION, Drawing, draw
-from nodecopy.paper.rows import export_rows, read_rows
 from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.store import export_rows, read_rows
 from nodecopy.paper.study import (
     LABELS,
     SPLITS,

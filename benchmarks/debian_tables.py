@@ -222,8 +222,8 @@ def comparison(folder: Path) -> Comparison:
 
 METHODS: dict[str, Method] = {
     DEFAULT: Tables(),
-    "without the text": Tables({"columns": ("description=skip",)}),
-    "without categories": Tables({"columns": ("priority=skip", "maintainer=skip")}),
+    "without the text": Tables({"column_types": ("description=skip",)}),
+    "without categories": Tables({"column_types": ("priority=skip", "maintainer=skip")}),
     "all edges of one kind": Tables({"edge_columns": ("package", "other")}),
     "logistic regression on TF-IDF": on_description,
     "gradient boosting on the columns": on_columns,

@@ -125,7 +125,7 @@ def compare_reading(edges: int = 5_000_000, nodes: int = 1_000_000) -> None:
         kind = "['pays', 'calls', 'lives with'][k + 1] AS kind"
         query = f"SELECT 'u' || s AS source, 'u' || t AS target, {kind} FROM given"
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT csv, HEADER)")
-        works = {way: partial(read_tables, path, edge_kind=way) for way in ("none", "kind")}
+        works = {way: partial(read_tables, path, relation=way) for way in ("none", "kind")}
         times = cpu_times(works, repeats=3)
     ratio = times["kind"] / times["none"]
     print(f"{environment('duckdb')}: {times}, ratio {ratio:.2f} {verdict(ratio, 1.2)}")

@@ -24,8 +24,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from nodecopy import cli
-from nodecopy.paper.rows import export_rows
-from nodecopy.paper.store import Store
+from nodecopy.core.saving import checksum
+from nodecopy.paper.store import Store, export_rows
 from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
 
 CHEAP = ["--method=fast"]
@@ -272,7 +272,7 @@ def model(rng: random.Random, folder: Path) -> Case:
             arrays = arrays | {name: odd_array(rng, arrays[name])}
         # What safetensors does not write cannot come out of such a file either.
         with contextlib.suppress(SafetensorError):
-            write_model(home / "model.safetensors", dumped(settings), arrays)
+            write_model(home / "model.safetensors", settings, arrays)
     words = ["predict", f"--model={home}", f"--edges={folder / 'edges.csv'}"]
     words += [f"--nodes={folder / 'features.csv'}"] if features else []
     return Case([*words, f"--out={folder / 'new.csv'}"], ("new.csv",))
@@ -285,10 +285,13 @@ def read_model(path: Path) -> tuple[Any, dict[str, Any]]:
         return settings, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
-def write_model(path: Path, settings: str, arrays: dict[str, Any]) -> None:
-    """Write a model file, whatever it holds."""
+def write_model(path: Path, settings: Any, arrays: dict[str, Any]) -> None:
+    """Write a model file, whatever it holds, with the checksum of that."""
     held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    path.write_bytes(save(held, metadata={"nodecopy": settings}))
+    if isinstance(settings, dict) and "value" in settings:
+        with contextlib.suppress(RecursionError, ValueError):  # of deep nesting, and of dates
+            settings = settings | {"sha256": checksum(settings["value"], held)}
+    path.write_bytes(save(held, metadata={"nodecopy": dumped(settings)}))
 
 
 def config(rng: random.Random, folder: Path) -> Case:

@@ -24,10 +24,18 @@ import numpy as np
 from benchmarks.markdown import markdown_rows, markdown_table, markdown_text
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
-from nodecopy.paper.agreement import Agreement, compare_with_paper, summary
 from nodecopy.paper.figures import Drawing, figure_1, overview_figure
-from nodecopy.paper.rows import export_rows, read_rows
-from nodecopy.paper.study import DATASET_TITLES, SPLITS, TRIALS, Study, paper_cells
+from nodecopy.paper.store import export_rows, read_rows
+from nodecopy.paper.study import (
+    DATASET_TITLES,
+    SPLITS,
+    TRIALS,
+    Agreement,
+    Study,
+    compare_with_paper,
+    paper_cells,
+    summary,
+)
 from nodecopy.paper.tables import SYMBOLS, TextCell, beside_paper, dataset_tables
 from nodecopy.paper.trial import CellKey, Row, TrialResult
 
@@ -233,7 +241,7 @@ def _legend(agreements: Mapping[CellKey, Agreement]) -> str:
     return (
         f"Means over {TRIALS} trials where a cell does not say otherwise, the paper's in brackets. "
         "✓ no significant difference; ▲ higher, ▼ lower: significant by Welch's t-test after "
-        f"Holm's correction for {len(agreements)} cells. `nodecopy report` adds deviations."
+        f"Holm's correction for {len(agreements)} cells. `nodecopy paper tables` adds deviations."
     )
 
 

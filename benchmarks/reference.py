@@ -46,6 +46,11 @@ def _arguments(value: Any) -> Iterator[str]:
     """Yield a line for each argument that the docstring explains, or one line of all of them."""
     if _is_error(value):
         return
+    if inspect.ismodule(value):
+        functions = inspect.getmembers(value, inspect.isfunction)
+        public = [name for name, one in functions if one.__module__ == value.__name__]
+        yield "- Functions: " + ", ".join(f"`{name}`" for name in public if name[0] != "_")
+        return
     names = {
         name: f"{name}={p.default!r}" if p.default is None or type(p.default) in _SHORT else name
         for name, p in inspect.signature(value).parameters.items()
@@ -95,24 +100,31 @@ def _parameters(function: Any) -> str:
 def _sentence(text: str | None) -> str:
     """Return the first sentence, on one line."""
     words = " ".join((text or "").split("\n\n")[0].split())
-    sentence = re.split(r"(?<!eq)\. |; ", words)[0].rstrip(".:")
+    sentence = re.split(r"(?<!eq)(?<!e\.g)\. |; ", words)[0].rstrip(".:")
     return re.sub(r"``?([^`]+)``?", r"`\1`", sentence) + "."
 
 
 def _commands() -> Iterator[str]:
-    program: Any = typer.main.get_command(app)
     lines = []
-    for name, command in program.commands.items():
+    for name, command in _all_commands(typer.main.get_command(app)):
         words = [p.name.upper() for p in command.params if p.param_type_name == "argument"]
         lines.append(f"- `{' '.join(['nodecopy', name, *words])}`: {_sentence(command.help)}")
     yield "\n".join(lines)
 
 
+def _all_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command with its name, those of a group after the name of the group."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _all_commands(command, f"{before}{name} ")
+        else:
+            yield before + name, command
+
+
 def _options() -> Iterator[str]:
     """Yield every option once, with the commands that take it."""
-    program: Any = typer.main.get_command(app)
     meanings: dict[tuple[str, str], list[str]] = {}
-    for name, command in program.commands.items():
+    for name, command in _all_commands(typer.main.get_command(app)):
         for parameter in command.params:
             if not parameter.hidden and parameter.param_type_name == "option":
                 shown = ", ".join([*parameter.opts, *parameter.secondary_opts])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ def write_csv(path: Path, header: str | Sequence[str], rows: Iterable[Sequence[A
 
 
 def read_csv(path: str | Path) -> list[dict[str, str]]:
-    """Return the rows of a file by the names of their columns."""
+    """Return the rows of a file by the names of their columns, as nodecopy reads them."""
     with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        rows = csv.DictReader(file)
+        return [{k: re.sub("^'(?='*[=+@-])", "", v) for k, v in row.items()} for row in rows]

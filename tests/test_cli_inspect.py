@@ -70,3 +70,18 @@ def test_what_cannot_be_is_one_line_and_exit_code_2(folder, words, expected, cap
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert captured.err.startswith(expected)
+
+
+def test_columns_are_named_once_and_their_types_as_often_as_one_likes(tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("a,b\nb,c\n")
+    (tmp_path / "labels.csv").write_text("id,label,other\na,x,y\nb,y,x\n")
+    command = ["inspect", f"--edges={tmp_path}/edges.csv", f"--labels={tmp_path}/labels.csv"]
+    assert cli.main([*command, "--label-columns=id,label", "--label-columns=id,other"]) == 2
+    assert "--label-columns is given 2 times" in capsys.readouterr().err
+    nodes = [
+        f"--nodes={tmp_path}/labels.csv",
+        "--column-types=label=skip",
+        "--column-types=other=category",
+    ]
+    assert cli.main([*command, "--label-columns=id,label", *nodes]) == 0
+    assert "category" in capsys.readouterr().out

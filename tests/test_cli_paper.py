@@ -1,4 +1,4 @@
-"""The commands around a store: reproduce, status, report, export, merge."""
+"""The commands around a store: nodecopy paper reproduce, status, tables, export, merge."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from nodecopy import cli
-from nodecopy.paper import measure
-from nodecopy.paper.rows import export_rows, read_rows
-from nodecopy.paper.store import Store
+from nodecopy.paper import runner
+from nodecopy.paper.store import Store, export_rows, read_rows
 from tests.paper import fake_trials
 from tests.paper.fabricated import around_paper
 from tests.waiting import LIMIT, wait_until
@@ -26,7 +25,7 @@ labels_per_class = [5]
 methods = ["label-propagation"]
 trials_per_cell = 5
 """
-RUN = ["reproduce", "tiny.toml", "--executor", "serial"]
+RUN = ["paper", "reproduce", "tiny.toml", "--executor", "serial"]
 ROWS = around_paper("cora", "random", 5, "gcn", 4) + around_paper("cora", "random", 5, "copying", 4)
 
 
@@ -59,18 +58,18 @@ def test_reproduce_takes_other_methods_and_another_store() -> None:
 def test_failures_are_listed_and_give_exit_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measure, "run_trial", fake_trials.raises)
+    monkeypatch.setattr(runner, "run_trial", fake_trials.raises)
     assert cli.main(RUN) == 1
     captured = capsys.readouterr()
     line = "failed: cora fixed 5 label-propagation seed 3: ValueError: on purpose"
     assert captured.out == "4 of 5 trials are in runs.sqlite, 4 of them new\n"
     assert line in captured.err
-    assert cli.main(["status", "runs.sqlite"]) == 0
+    assert cli.main(["paper", "status", "runs.sqlite"]) == 0
     assert line in capsys.readouterr().out
 
 
 def test_ctrl_c_ends_a_run_at_once_with_one_line() -> None:
-    words = ["reproduce", "table1", "--methods", "gat", "--workers", "1"]
+    words = ["paper", "reproduce", "table1", "--methods", "gat", "--workers", "1"]
     # Whoever started the tests in the background may have had interrupts ignored.
     run = subprocess.Popen(
         [sys.executable, "-m", "nodecopy", *words],
@@ -89,16 +88,16 @@ def test_ctrl_c_ends_a_run_at_once_with_one_line() -> None:
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["reproduce", "tabel1"], "'tabel1'; did you mean 'table1'"),
+        (["paper", "reproduce", "tabel1"], "'tabel1'; did you mean 'table1'"),
         ([*RUN, "--methods", "gcnn"], "'gcnn'; did you mean 'gcn'"),
-        ([*RUN[:2], "--executor", "sereal"], "got 'sereal'"),
+        ([*RUN[:3], "--executor", "sereal"], "got 'sereal'"),
         ([*RUN, "--store", "tiny.toml"], "tiny.toml cannot be used as a store"),
         ([*RUN, "--trials", "0"], "Invalid value for"),
-        (["status", "absent.sqlite"], "no store absent.sqlite"),
-        (["status", "tiny.toml"], "tiny.toml cannot be used as a store"),
-        (["merge", "absent.sqlite", "--out", "a.sqlite"], "no store absent.sqlite"),
-        (["report", "absent.jsonl.gz"], "absent.jsonl.gz"),
-        (["report", "/"], "is a folder"),
+        (["paper", "status", "absent.sqlite"], "no store absent.sqlite"),
+        (["paper", "status", "tiny.toml"], "tiny.toml cannot be used as a store"),
+        (["paper", "merge", "absent.sqlite", "--out", "a.sqlite"], "no store absent.sqlite"),
+        (["paper", "tables", "absent.jsonl.gz"], "absent.jsonl.gz"),
+        (["paper", "tables", "/"], "is a folder"),
     ],
 )
 def test_wrong_input_is_one_line_and_leaves_no_file(
@@ -116,7 +115,7 @@ def test_wrong_input_is_one_line_and_leaves_no_file(
 def test_status_shows_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(RUN) == 0
     capsys.readouterr()
-    assert cli.main(["status", "runs.sqlite"]) == 0
+    assert cli.main(["paper", "status", "runs.sqlite"]) == 0
     out = capsys.readouterr().out
     assert "cora fixed label-propagation 5: 5 trials, accuracy 61.8 ± 0.0 %" in out
 
@@ -125,11 +124,11 @@ def test_export_and_merge_go_round(capsys: pytest.CaptureFixture[str]) -> None:
     export_rows(ROWS[:5], "a.jsonl")
     with Store.open("b.sqlite") as store:
         store.add(ROWS[3:])
-    assert cli.main(["merge", "a.jsonl", "b.sqlite", "--out", "c.sqlite"]) == 0
-    assert cli.main(["merge", "b.sqlite", "--out", "c.sqlite"]) == 0
-    assert cli.main(["export", "c.sqlite", "--out", "c.jsonl"]) == 0
-    assert cli.main(["export", "c.sqlite"]) == 2
-    assert cli.main(["export", "c.sqlite", "--format", "latex", "--out", "c.tex"]) == 0
+    assert cli.main(["paper", "merge", "a.jsonl", "b.sqlite", "--out", "c.sqlite"]) == 0
+    assert cli.main(["paper", "merge", "b.sqlite", "--out", "c.sqlite"]) == 0
+    assert cli.main(["paper", "export", "c.sqlite", "--out", "c.jsonl"]) == 0
+    assert cli.main(["paper", "export", "c.sqlite"]) == 2
+    assert cli.main(["paper", "export", "c.sqlite", "--format", "latex", "--out", "c.tex"]) == 0
     assert Path("c.tex").read_text().startswith("% Cora, ")
     assert capsys.readouterr().out.splitlines() == [
         "8 new rows, 8 in all: c.sqlite",
@@ -143,7 +142,7 @@ def test_export_and_merge_go_round(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_report_stands_beside_its_rows(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
     export_rows(ROWS, "rows.jsonl.gz")
-    assert cli.main(["report", "rows.jsonl.gz"]) == 0
+    assert cli.main(["paper", "tables", "rows.jsonl.gz"]) == 0
     assert capsys.readouterr().out == "report: rows-report/report.html\n"
     assert "90 cells: 2 without a significant difference" in Path(
         "rows-report/report.html"
@@ -154,10 +153,10 @@ def test_no_rows_and_no_matplotlib_are_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Store.open("runs.sqlite").close()
-    assert cli.main(["report", "runs.sqlite"]) == 2
+    assert cli.main(["paper", "tables", "runs.sqlite"]) == 2
     assert "no trials to report" in capsys.readouterr().err
     export_rows(ROWS, "rows.jsonl")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert cli.main(["report", "rows.jsonl"]) == 2
+    assert cli.main(["paper", "tables", "rows.jsonl"]) == 2
     assert "pip install 'nodecopy[report]'" in capsys.readouterr().err
     assert not Path("rows-report").exists()

@@ -13,8 +13,8 @@ from tests.waiting import LIMIT
 
 
 def test_the_public_names_are_sorted_few_and_all_listed():
-    assert nodecopy.__all__ == sorted({*nodecopy._HOME, "__version__"})
-    assert len(nodecopy.__all__) <= 24
+    assert nodecopy.__all__ == sorted({*nodecopy._HOME, "__version__", "presets"})
+    assert len(nodecopy.__all__) <= 16
     assert set(nodecopy.__all__) <= set(dir(nodecopy))
 
 

@@ -15,7 +15,8 @@ Regol and Coates, 2019): the integrand of its equation 6, one factor per package
     nn                    weights           graph_models       graph_models, classifiers
 
 ``presets`` composes the default from these and ``stack``; ``estimator`` is its public face,
-and ``run``, ``report``, ``annotate``, ``paper`` and ``cli`` are ways to use it.
+and ``run``, ``report``, ``annotate`` and ``cli`` are ways to use it. ``paper``
+reproduces the tables of the paper; nothing else imports it.
 
 The names below are the public ones. Each is imported when it is first used, so that
 ``import nodecopy`` and ``nodecopy --help`` are fast.
@@ -27,67 +28,56 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nodecopy.classifiers import GCNClassifier
+    from nodecopy import presets
     from nodecopy.core.errors import NodecopyError
     from nodecopy.estimator import NodeCopyClassifier
     from nodecopy.graph import Graph
-    from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
+    from nodecopy.graph_models import NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
-    from nodecopy.posterior import BayesianGCN, OnlineSchedule
-    from nodecopy.problem.dataset import NodeDataset, load_dataset
-    from nodecopy.problem.splits import Split, fixed_split, random_split
-    from nodecopy.problem.task import Task
+    from nodecopy.posterior import BayesianGCN
+    from nodecopy.problem.dataset import load_dataset
+    from nodecopy.problem.splits import fixed_split, random_split
     from nodecopy.read.synthetic import planted_partition
     from nodecopy.read.tables import read_tables
-    from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BayesianGCN",
-    "GCNClassifier",
     "Graph",
-    "MCDropout",
-    "MMSBM",
     "NodeCopyClassifier",
     "NodeCopying",
-    "NodeDataset",
     "NodecopyError",
     "ObservedGraph",
-    "OnlineSchedule",
-    "PointEstimate",
-    "Split",
-    "Task",
     "TorchNetwork",
-    "TrainConfig",
     "__version__",
     "fixed_split",
     "load_dataset",
     "planted_partition",
+    "presets",
     "random_split",
     "read_tables",
 ]
 
 _HOMES = {
-    "classifiers": ("GCNClassifier",),
     "core.errors": ("NodecopyError",),
     "estimator": ("NodeCopyClassifier",),
     "graph": ("Graph",),
-    "graph_models": ("MMSBM", "NodeCopying", "ObservedGraph"),
+    "graph_models": ("NodeCopying", "ObservedGraph"),
     "nn.torch_module": ("TorchNetwork",),
-    "problem.dataset": ("NodeDataset", "load_dataset"),
-    "problem.splits": ("Split", "fixed_split", "random_split"),
-    "problem.task": ("Task",),
-    "posterior": ("BayesianGCN", "OnlineSchedule"),
+    "posterior": ("BayesianGCN",),
+    "problem.dataset": ("load_dataset",),
+    "problem.splits": ("fixed_split", "random_split"),
     "read.synthetic": ("planted_partition",),
     "read.tables": ("read_tables",),
-    "weights": ("MCDropout", "PointEstimate", "TrainConfig"),
 }
 _HOME = {name: f"nodecopy.{module}" for module, names in _HOMES.items() for name in names}
 
 if not TYPE_CHECKING:  # a visible __getattr__ would make type checkers accept any name
 
     def __getattr__(name: str) -> object:
+        if name == "presets":
+            return importlib.import_module("nodecopy.presets")
         if name not in _HOME:
             raise AttributeError(f"module 'nodecopy' has no attribute {name!r}")
         value = getattr(importlib.import_module(_HOME[name]), name)

@@ -10,11 +10,10 @@ import pytest
 import torch
 
 from nodecopy.graph import Graph
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.nn.torch_module import TorchNetwork
+from nodecopy.paper.networks import GAT, ChebNet
 from nodecopy.weights import WeightSamples
 from nodecopy.weights.descent import TrainConfig
 from tests.modules import without_dropout

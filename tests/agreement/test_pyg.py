@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
 from nodecopy.nn.torch_module import TorchNetwork
+from nodecopy.paper.networks import GAT, ChebNet
 from nodecopy.weights import WeightSamples
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, train

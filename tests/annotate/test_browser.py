@@ -222,7 +222,7 @@ def hostile(tmp_path: Path) -> FitSettings:
     given = [[ids[0], HOSTILE[1]], [ids[1], HOSTILE[1]], [ids[8], HOSTILE[0]], [ids[9], HOSTILE[0]]]
     write_csv(tmp_path / "labels.csv", "id,label", given)
     files = [str(tmp_path / f"{name}.csv") for name in ("edges", "labels", "features")]
-    return FitSettings(*files, columns=("<i>title</i>=text",), method="fast")
+    return FitSettings(*files, column_types=("<i>title</i>=text",), method="fast")
 
 
 @contextmanager

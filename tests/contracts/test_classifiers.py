@@ -14,13 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
-    ChebNetClassifier,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
     FeatureClassifier,
     Fitted,
-    GATClassifier,
     GCNClassifier,
     GivenProbabilities,
     LabelPropagation,
@@ -34,7 +32,8 @@ from nodecopy.core.progress import Progress
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.torch_module import TorchNetwork
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.paper import GAT, ChebNet, OnlineBayesianGCN
+from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import Component
@@ -46,8 +45,8 @@ from tests.problems import make_task, true_labels
 SHORT = TrainConfig(epochs=60)
 CLASSIFIERS: dict[str, NodeClassifier] = {
     "gcn": GCNClassifier(training=SHORT),
-    "cheb": ChebNetClassifier(training=SHORT),
-    "gat": GATClassifier(training=TrainConfig(epochs=60, learning_rate=0.02, patience=20)),
+    "cheb": NetworkClassifier(ChebNet(), SHORT),
+    "gat": NetworkClassifier(GAT(), TrainConfig(epochs=60, learning_rate=0.02, patience=20)),
     "diffusion": DiffusionClassifier(),
     "diffusion with copying": BayesianGCN(
         n_zeta=3, network=Diffusion(), weights=MaximumPosterior()
@@ -66,16 +65,16 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),
     "bayesian gcn": BayesianGCN(n_zeta=2, n_graphs=2, n_weights=2, weights=MCDropout(SHORT)),
-    "bayesian gcn, online": BayesianGCN(
-        schedule=OnlineSchedule(pretraining=50, epochs=70, collect=10)
-    ),
+    "bayesian gcn, online": OnlineBayesianGCN(pretraining=50, epochs=70, collect=10),
     "own module": NetworkClassifier(TorchNetwork(Sage), SHORT),
     "bayesian, own modules": BayesianGCN(
         n_zeta=2, n_weights=2, network=TorchNetwork(Sage), weights=MCDropout(SHORT)
     ),
-    "online, own module": BayesianGCN(
+    "online, own module": OnlineBayesianGCN(
         network=TorchNetwork(partial(Sage, norm=False), hops=2),
-        schedule=OnlineSchedule(pretraining=50, epochs=62, collect=5),
+        pretraining=50,
+        epochs=62,
+        collect=5,
     ),
 }
 every = pytest.mark.parametrize("name", CLASSIFIERS)
@@ -176,7 +175,7 @@ def test_given_probabilities_are_checked(task: Task) -> None:
 
 def test_clear_errors(task: Task) -> None:
     with pytest.raises(ModelError, match="early stopping needs validation nodes"):
-        fit_one(GATClassifier(), dataclasses.replace(task, val=np.array([], int)))
+        fit_one(CLASSIFIERS["gat"], dataclasses.replace(task, val=np.array([], int)))
     with pytest.raises(ModelError, match="has none"):
         fit_one(FeatureClassifier(object()), task)
 

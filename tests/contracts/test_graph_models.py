@@ -11,13 +11,12 @@ from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.graph_models import (
-    MMSBM,
     GraphModel,
     GraphPosterior,
     NodeCopying,
     ObservedGraph,
-    RefreshableGraphPosterior,
 )
+from nodecopy.paper.mmsbm import MMSBM, MMSBMPosterior
 from nodecopy.problem.task import Task
 from tests.problems import true_labels
 
@@ -85,7 +84,7 @@ def test_fitting_and_drawing_change_nothing(model: GraphModel, task: Task) -> No
     before = task.graph.digest(), task.features.copy(), task.labels.copy(), repr(model), p.copy()
     posterior = model.fit(task, p, 0)
     kept = posterior.graph(0, 0, 0).built
-    if isinstance(posterior, RefreshableGraphPosterior):
+    if isinstance(posterior, MMSBMPosterior):
         one, again = (posterior.refreshed(p, 4).graph(1, 0, 0) for _ in range(2))
         assert one.built == again.built
     assert posterior.graph(0, 0, 0).built == kept

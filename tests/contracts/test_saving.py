@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import nodecopy.paper
 from nodecopy.classifiers import (
     DiffusionClassifier,
     FittedNetwork,
@@ -70,7 +71,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
         "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
-        FittedTables.__name__: (no_nodes, {"columns": ("x=number",)}),
+        FittedTables.__name__: (no_nodes, {"column_types": ("x=number",)}),
         "KindEncoder": ({"shops": None},),
         "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
         "FittedStudent": (Diffusion(), w, p),
@@ -98,9 +99,11 @@ def test_it_comes_back(name: str, tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_reading_a_model_knows_every_class() -> None:
+def test_reading_a_model_knows_every_class_and_the_paper_its_own() -> None:
     code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _KINDS\n"
-    code += "print(json.dumps([*_KINDS]))"
+    code += "known = [*_KINDS]; import nodecopy.paper; print(json.dumps([known, [*_KINDS]]))"
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)
-    assert sorted(json.loads(run.stdout)) == sorted(marked())
+    known, with_paper = map(set, json.loads(run.stdout))
+    assert with_paper == set(marked())
+    assert with_paper - known == set(nodecopy.paper.__all__)

@@ -20,10 +20,10 @@ import torch
 from nodecopy.core.errors import ModelError
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing
 from nodecopy.nn.torch_module import TorchNetwork
+from nodecopy.paper.networks import GAT
 from nodecopy.problem.task import Task
 from nodecopy.weights import (
     SGLD,

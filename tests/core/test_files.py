@@ -224,8 +224,18 @@ def test_which_folders_may_be_written(folder: Path, monkeypatch: pytest.MonkeyPa
         check(other)
     with pytest.raises(InputError, match="is a file"):
         check(other / "config.toml")
-    with pytest.raises(InputError, match="cannot be made"):
+    with pytest.raises(InputError, match="cannot be written"):
         check(other / "config.toml" / "run")
     monkeypatch.setattr(Path, "is_mount", lambda self: True)
     with pytest.raises(InputError, match="mount point"):
         check(folder)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for path in ("/", tmp_path / "loop", tmp_path / ("a" * 240), tmp_path / ("a" * 300), "/proc/x"):
+        with pytest.raises(InputError):
+            check_target(path, ("config.toml", "nodecopy"), "nodecopy fit")
+    new = tmp_path / "new" / "run"
+    assert check_target(new, ("config.toml", "nodecopy"), "nodecopy fit") == new
+    assert not new.parent.exists()

@@ -55,7 +55,7 @@ sys.modules["resource"] = None
 import numpy as np
 from nodecopy import BayesianGCN, NodeCopyClassifier, load_dataset
 from nodecopy import planted_partition
-from nodecopy.paper.measure import run_trial
+from nodecopy.paper.runner import run_trial
 from nodecopy.paper.trial import Trial
 from nodecopy.weights import MCDropout, TrainConfig
 data = planted_partition(60, 2, seed=0)
@@ -73,8 +73,8 @@ assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabyt
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, {1}), ("3", {3})])
 def test_fits_and_trials_compute_on_one_thread_unless_asked_otherwise(monkeypatch, asked, expected):
-    from nodecopy.paper.measure import run_trial
     from nodecopy.paper.methods import METHODS, Method
+    from nodecopy.paper.runner import run_trial
     from nodecopy.paper.trial import Trial
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

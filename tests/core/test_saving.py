@@ -23,13 +23,12 @@ from nodecopy.classifiers import FeatureClassifier, LabelPropagation
 from nodecopy.core import saving
 from nodecopy.core.errors import FormatError, ModelError, NodecopyError
 from nodecopy.core.saving import load, save
-from nodecopy.graph_models import MMSBM, NodeCopying, ObservedGraph
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.graph_models import NodeCopying, ObservedGraph
+from nodecopy.paper import GAT, MMSBM, ChebNet, OnlineBayesianGCN
+from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best, fast
 from nodecopy.stack.component import Component
-from nodecopy.weights import SGLD, Laplace, MCDropout, PointEstimate, TrainConfig
+from nodecopy.weights import SGLD, Laplace, MCDropout, TrainConfig
 from tests.problems import make_task, true_labels
 
 TASK = make_task()
@@ -56,7 +55,7 @@ def fitted(method: Any, y: Any = Y, features: Any = TASK.features) -> NodeCopyCl
         (replace(SMALL, network=ChebNet((4,), 2)), False),
         (replace(SMALL, network=GAT((2,), 2), graph_model=BLOCKS, base=LabelPropagation()), False),
         (replace(SMALL, graph_model=NodeCopying(0.5)), True),
-        (replace(SMALL, weights=PointEstimate(SHORT), schedule=OnlineSchedule(2, 6, 2)), False),
+        (OnlineBayesianGCN(pretraining=2, epochs=6, collect=2), False),
         *(
             (replace(SMALL, base=LabelPropagation(), n_weights=3, weights=weights), dense)
             for weights, dense in (
@@ -135,8 +134,11 @@ def parts_of(path: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def write(path: Path, content: Any, arrays: dict[str, Any]) -> Path:
-    text = content if isinstance(content, str) else json.dumps(content)
+    """Write a file as `save` does, with the checksum of what it holds."""
     held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    if isinstance(content, dict) and "value" in content:
+        content = content | {"sha256": saving.checksum(content["value"], held)}
+    text = content if isinstance(content, str) else json.dumps(content)
     path.write_bytes(serialise(held, metadata={"nodecopy": text}))
     return path
 
@@ -145,6 +147,20 @@ def check_refused(path: Path, word: str) -> None:
     with pytest.raises(FormatError, match=word) as refused:
         NodeCopyClassifier.load(path)
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    clf = fitted(LabelPropagation())
+    clf.save(path)
+    whole, expected = path.read_bytes(), clf.predict_proba()
+    for bit in np.random.default_rng(0).integers(8 * len(whole), size=200).tolist():
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with contextlib.suppress(FormatError):  # but for spaces between the header and the arrays
+            loaded = NodeCopyClassifier.load(path)
+            np.testing.assert_array_equal(loaded.predict_proba(), expected)
 
 
 def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
@@ -226,4 +242,15 @@ def test_a_crafted_file_is_refused_or_holds_a_model(
         tree = replaced(tree, places[place % len(places)], ODD[change % len(ODD)])
     write(path, tree, arrays)
     with contextlib.suppress(NodecopyError):
-        assert isinstance(NodeCopyClassifier.load(path).classes_, np.ndarray)
+        probabilities = NodeCopyClassifier.load(path).predict_proba()
+        assert np.isfinite(probabilities).all()
+        assert np.allclose(probabilities.sum(1), 1, atol=1e-3)
+
+
+def test_a_class_that_is_not_defined_here_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(replace(SMALL, graph_model=BLOCKS)).save(tmp_path / "m")
+    monkeypatch.delitem(saving._KINDS, "MMSBM")
+    with pytest.raises(FormatError, match=r"'MMSBM'.*nodecopy\.paper"):
+        NodeCopyClassifier.load(tmp_path / "m")

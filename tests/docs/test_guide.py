@@ -50,7 +50,7 @@ def test_kinds() -> None:
     page = Page("kinds")
     page.follow()
     accuracy = page.names["accuracy"]
-    assert max(accuracy, key=accuracy.get) == "all kinds"
+    assert max(accuracy, key=accuracy.get) == "all files"
     assert_drawn(page)
 
 
@@ -91,7 +91,7 @@ def test_reproduce(short_training: None) -> None:
     """As pasted, but for the cheapest method, one trial of a cell, in this process."""
     page = Page("reproduce")
     cheap = "--methods gcn --trials 1 --executor serial"
-    page.change({r"^(nodecopy reproduce cell.toml)": rf"\1 {cheap}", "range(3)": "range(1)"})
+    page.change({r"^(nodecopy paper reproduce cell.toml)": rf"\1 {cheap}", "range(3)": "range(1)"})
     page.change({"n_zeta=5": "n_zeta=1", "(3, -1)": "(1, -1)"})
     page.follow()
     assert Path("runs-report/report.html").is_file()

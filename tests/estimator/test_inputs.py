@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 import torch
 
 from nodecopy.classifiers import GCNClassifier
@@ -64,6 +65,56 @@ def test_signs_as_labels_leave_one_class_and_the_reason_is_given() -> None:
         encode_labels(np.array([-1, 1, 1, -1]))
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["b", None, "a"]).astype(str),
+        ["b", "NA", "a"],
+        [1, -100, 0],
+        torch.tensor([1, -100, 0]),
+        np.array([1, -1, 0]).astype(np.uint8),
+    ],
+    ids=str,
+)
+def test_what_may_stand_for_an_unknown_label_is_no_class(labels: Any) -> None:
+    path = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
+    with pytest.raises(DatasetError, match="None|NA|-100|255"):
+        LabelledNodes.read(path, np.eye(3), labels, (), "none")
+
+
+def test_other_negative_and_large_labels_are_classes() -> None:
+    path, none = np.array([[0, 1, 1, 2], [1, 0, 2, 1]]), ()
+    for labels in ([-200, -100, 0], np.array([254, 255, 0], np.uint8), ["Naples", "Nan-jing", "a"]):
+        assert len(LabelledNodes.read(path, np.eye(3), labels, none, "none").labels.classes) == 3
+
+
+def test_classes_cannot_be_changed() -> None:
+    clf = small().fit(GRAPH, X, Y)
+    with pytest.raises(ValueError, match="read-only"):
+        clf.classes_[0] = 5
+
+
+@pytest.mark.parametrize("odd", [{1, 2}, (row for row in X), 3.0, "x.csv", [[1, 2], [3]]], ids=str)
+def test_features_without_rows_are_refused(odd: Any) -> None:
+    with pytest.raises(DatasetError, match="row of numbers per node.*; got an object of type"):
+        small().fit(GRAPH, odd, Y)
+
+
+@pytest.mark.parametrize(
+    "odd", [sp.csr_array(Y[:, None]), {1, 2}, (y for y in Y), 3, "abc", torch.tensor(3)], ids=str
+)
+def test_labels_without_a_length_are_refused(odd: Any) -> None:
+    with pytest.raises(ModelError, match="one label per node.*; got an object of type"):
+        small().fit(GRAPH, X, odd)
+
+
+def test_brain_floats_are_numbers() -> None:
+    rows, labels = torch.tensor(X > 0).bfloat16(), torch.tensor(Y).bfloat16()
+    nodes = LabelledNodes.read(GRAPH, rows, labels, (), "none")
+    np.testing.assert_array_equal(nodes.features.toarray(), X > 0)
+    np.testing.assert_array_equal(nodes.labels.numbers, Y)
+
+
 def test_validation_may_be_a_mask() -> None:
     held = TASK.train[::4]
     stopping = GCNClassifier(training=TrainConfig(epochs=30, patience=3))
@@ -80,6 +131,7 @@ def test_validation_may_be_a_mask() -> None:
         (np.ones(89, bool), r"validation must be a list of node numbers.*, \[90\]; got bool of sh"),
         ([0.5], "validation must be a list of node numbers"),
         ([90], "validation must be numbers from 0 to 89; got 90"),
+        ((Y >= 0).astype(int), "mask as booleans"),
         ([-1], "validation must be numbers from 0 to 89; got -1"),
         ([int(np.flatnonzero(Y < 0)[0])], "needs a label"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodecopy import BayesianGCN, NodeCopyClassifier, TrainConfig
+from nodecopy import BayesianGCN, NodeCopyClassifier
 from nodecopy.classifiers import GCNClassifier, fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.estimator.method import method_of
@@ -17,7 +17,7 @@ from nodecopy.presets import best, fast, paper
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import StackedClassifier
-from nodecopy.weights import MCDropout
+from nodecopy.weights import MCDropout, TrainConfig
 from tests.problems import make_task, true_labels
 
 TASK = make_task()

@@ -62,3 +62,13 @@ def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     loaded = NodeCopyClassifier.load(tmp_path / "model")
     part = loaded.posterior_on(task.graph, units).probabilities
     np.testing.assert_array_equal(part, other.predict_proba())
+
+
+@pytest.mark.parametrize("cell", [2.0, 0.5, -1.0])
+def test_one_odd_node_does_not_change_how_all_features_are_scaled(cell: float) -> None:
+    """An isolated node with a cell of 0.5 among marks moved probabilities by 0.7."""
+    marks = np.random.default_rng(0).integers(2, size=(40, 6)).astype(np.float32)
+    odd = np.vstack([marks, np.full((1, 6), cell, np.float32)])
+    assert scaling_of(odd, "auto").rows
+    numbers = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    assert scaling_of(numbers, "auto").shift is not None

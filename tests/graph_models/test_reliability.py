@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.rng import stream
 from nodecopy.features.kernel_map import KernelMap
+from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
 from nodecopy.graph_models import EdgeReliability
+from nodecopy.graph_models.reliability import FittedReliability
 from nodecopy.read.synthetic import planted_partition
 
 NODES = 300
@@ -69,3 +73,21 @@ def test_weights_are_multiplied_and_numeric_columns_compared_by_their_kernel() -
     assert fitted.coefficients[0] > 0
     plain = fitted.weighted(Graph(graph.indptr, graph.indices), x).weights
     np.testing.assert_allclose(fitted.weighted(graph, x).weights, graph.weights * plain)
+
+
+def test_the_row_of_a_hub_is_not_copied_for_each_of_its_edges() -> None:
+    leaves = 20_000
+    star = Graph.from_edges(leaves + 1, [(0, leaf) for leaf in range(1, leaves + 1)])
+    features, _ = structural_features(star)
+    cosine_alone = FittedReliability(np.array([1.0, 0.0, 0.0]), 1.0, np.ones(4096, np.float32))
+    tracemalloc.start()
+    weights = cosine_alone.weighted(star, features).to_scipy()[0].toarray()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6
+    hub = np.ones(4096)
+    for leaf, row in ((5, [0, 5]), (leaves, [0])):  # the last leaves are no columns themselves
+        own = np.zeros(4096)
+        own[row] = 1
+        cosine = hub @ own / np.sqrt(hub @ hub * (own @ own))
+        assert weights[leaf] == pytest.approx((1 + 1 / (1 + np.exp(-cosine))) / 2)

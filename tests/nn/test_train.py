@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from nodecopy.core.errors import TrainingError
-from nodecopy.nn.cheb import ChebNet
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, chunks_within
+from nodecopy.paper.networks import GAT, ChebNet
 from nodecopy.problem.task import Task
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.objective import CrossEntropy

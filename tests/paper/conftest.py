@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nodecopy.paper.report import write_report
+from nodecopy.paper.tables import write_report
 from nodecopy.paper.trial import Row
 from tests.paper.fabricated import make_cell, small_study
 

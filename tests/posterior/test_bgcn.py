@@ -13,9 +13,9 @@ from nodecopy.classifiers import GCNClassifier, LabelPropagation, fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import child_seed
 from nodecopy.graph_models import NodeCopying, ObservedGraph
-from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.gcn import GCN
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.paper.networks import ChebNet
+from nodecopy.posterior import BayesianGCN
 from nodecopy.problem.task import Task
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig
 from tests.problems import train
@@ -86,7 +86,6 @@ def test_predictions_may_be_made_on_the_sampled_graphs(task: Task) -> None:
 
 def test_the_observed_graph_leaves_a_deep_ensemble(task: Task) -> None:
     assert BayesianGCN().weight_posterior() == MCDropout()
-    assert BayesianGCN(schedule=OnlineSchedule()).weight_posterior() == PointEstimate()
     ensemble = dataclasses.replace(SMALL, graph_model=ObservedGraph(), weights=PointEstimate(SHORT))
     fitted = fit_one(ensemble, task)
     assert all(graph is task.graph for graph in fitted.graphs)

@@ -113,4 +113,4 @@ def test_numbers_that_are_not_plain_are_read_as_meant_or_name_the_option(name, p
     else:
         assert_same("features", read_features(table), EXPECTED[name]["rows"])
         return
-    assert re.search(r"line \d.*--decimal", problem)
+    assert re.search(r"line \d.*`decimal`", problem)

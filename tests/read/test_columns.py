@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.features.columns import Kind
+from nodecopy.features.columns import ColumnType
 from nodecopy.features.structural import NO_FEATURES
-from nodecopy.read.options import COLUMN_KINDS
+from nodecopy.read.options import COLUMN_TYPES
 from nodecopy.read.tables import read_tables
 
 EXPORT = """Artikel;Bezeichnung;Gruppe;Preis;Gewicht;Datum;Lieferbar;Text;EAN
@@ -40,12 +40,12 @@ def test_an_export_in_german_needs_no_option(read):
     assert table.encoder.means["Gewicht"] == pytest.approx(1.0)
     assert table.encoder.made["Datum"] == "date, 1 missing"
     assert {"löffel", "ball", "holz"} <= set(table.encoder.words)
-    assert any("EAN" in note and "--columns" in note for note in table.notes)
+    assert any("EAN" in note and "`column_types`" in note for note in table.notes)
 
 
 def test_kinds_are_settled_by_the_user(read):
     columns = ("Artikel=id", "Gruppe=text", "EAN=name", "Preis=category", "*=skip")
-    table = read(EDGES, nodes=EXPORT, columns=columns)
+    table = read(EDGES, nodes=EXPORT, column_types=columns)
     assert {"spiele", "küche", "x1"} <= set(table.encoder.words)
     assert table.encoder.kinds == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
     assert table.names.tolist() == ["x1", "x2", "x3", "x4"]
@@ -55,14 +55,14 @@ def test_kinds_are_settled_by_the_user(read):
     ("columns", "message"),
     [
         (("Grupe=text",), "unknown column 'Grupe'; did you mean 'Gruppe'?"),
-        (("Gruppe=word",), "got 'Gruppe=word'; kinds are number, category"),
+        (("Gruppe=word",), "got 'Gruppe=word'; types are number, category"),
         (("Gruppe=number",), r"4 cells of 'Gruppe' .* number: 'Küche' \(line 2\).*Gruppe=text"),
         (("Text=date",), r"3 cells of 'Text' that cannot be read as a date"),
     ],
 )
 def test_a_kind_that_does_not_fit_is_said(read, columns, message):
     with pytest.raises(DatasetError, match=message):
-        read(EDGES, nodes=EXPORT, columns=columns)
+        read(EDGES, nodes=EXPORT, column_types=columns)
 
 
 def test_several_files_describe_the_same_nodes(read, put):
@@ -90,7 +90,7 @@ def test_a_grown_table_is_encoded_as_the_first(read):
 
 
 def test_options_and_columns_know_the_same_kinds():
-    assert {*get_args(Kind), "id", "feature", "value"} == set(COLUMN_KINDS)
+    assert {*get_args(ColumnType), "id", "feature", "value"} == set(COLUMN_TYPES)
 
 
 def test_an_id_is_preferred_to_a_name(read):
@@ -139,8 +139,8 @@ def test_labels_in_another_coding_are_no_feature(read, codes):
     table = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}")
     assert table.encoder.feature_names == ("age",)
     (note,) = (note for note in table.notes if "holds the labels" in note)
-    option = re.search(r"--\S+ (flag=\w+) keeps it", note)
-    asked = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}", columns=(option[1],))
+    option = re.search(r"` (flag=\w+) keeps it", note)
+    asked = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}", column_types=(option[1],))
     assert "flag" in asked.encoder.kinds
     assert not any("holds the labels" in note for note in asked.notes)
 
@@ -152,7 +152,7 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
     assert table.encoder.feature_names == ("age",)
     assert any("'team'" in note and "holds the labels" in note for note in table.notes)
     assert any("differ only by case" in note and "'X', 'x'" in note for note in table.notes)
-    asked = read(edges, path, path, columns=("team=category",), **given)
+    asked = read(edges, path, path, column_types=("team=category",), **given)
     assert {"team"} <= set(asked.encoder.kinds)
     alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
     table = read(edges, alone, alone)
@@ -163,7 +163,7 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
 def test_a_column_of_the_model_that_is_missing_is_named(read):
     nodes = "id,about\na,an old house\nb,a new house\nc,an old boat\n"
     model = read(nodes=nodes).encoder
-    for given in ({}, {"columns": ("about=text",)}):  # as a fit was asked to read it
+    for given in ({}, {"column_types": ("about=text",)}):  # as a fit was asked to read it
         with pytest.raises(DatasetError, match="missing: 'about'"):
             read(nodes=nodes.replace("about", "About"), encoder=model, **given)
     model = read(nodes="id,age\na,1\nb,2\nc,3\n").encoder

@@ -23,7 +23,7 @@ from nodecopy.read.tables import read_tables
         ("-0,0\n0,1\n", ["-0", "0", "1"]),
         ("1.0,1\n", ["1", "1.0"]),
         ("New York,Zürich\nZürich,日本\n", ["New York", "Zürich", "日本"]),
-        ("<script>,NULL\nNULL,'; drop table edges\n", ["'; drop table edges", "<script>", "NULL"]),
+        ("<script>,Null\nNull,'; drop table edges\n", ["'; drop table edges", "<script>", "Null"]),
         ('"a, ""b""",c\n', ['a, "b"', "c"]),
         ('"two\nlines",c\n', ["c", "two\nlines"]),
         ("source,target\n b, c\nc ,b\n", ["b", "c"]),
@@ -78,7 +78,7 @@ def assert_notes(table, expected: list[str]) -> None:
     [
         ("a,b\nb,a\nb,c\nc,b\n", []),
         ("a,b\nb,a\nb,c\n", ["1 of 2 edges are listed in one direction"]),
-        ("a,b\na,b\na,b\nb,a\nc,c\n", ["2 repeated rows; --repeated-edges", "1 self-loop"]),
+        ("a,b\na,b\na,b\nb,a\nc,c\n", ["2 repeated rows; `repeated_edges`", "1 self-loop"]),
         ("a,b,1\nb,a,1\nb,c,2\nc,b,2\n", []),
         ("a,a,2\nb,b,3\n", ["dropped 2 self-loops"]),
     ],
@@ -111,9 +111,9 @@ def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
         ("a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n", r"4 weights .*'inf' \(line 4\) and 1 more"),
         ("a,b\n\n,c\nd,\n", r"2 rows without two ids: '', 'c' \(line 3\), 'd', '' \("),
         ("source;target;weight\n;;\na;b;1\n;b;2\n", r"1 row without two ids: '', 'b' \(line 4\)"),
-        ("who,kind,whom,year\na,k,b,2000\n", "'year' .*--edge-columns who,whom,year, for"),
+        ("who,kind,whom,year\na,k,b,2000\n", "'year' .*`edge_columns` who,whom,year, for"),
         ("source,from\na,b\n", "more than one column .*'source'"),
-        ("a,b,c,d\n", "4 columns .*--edge-columns"),
+        ("a,b,c,d\n", "4 columns .*`edge_columns`"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):
@@ -145,17 +145,17 @@ def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
     assert several.dataset.graph == table.dataset.graph
     both = read_tables([put("mixed.csv", content), put("knows.csv", "source,target\na,d\n")])
     assert pairs_of_kinds(both) == expected | {"knows": [("a", "d")]}
-    for one in (read(content, edge_kind="none"), read_tables(files, edge_kind="none")):
+    for one in (read(content, relation="none"), read_tables(files, relation="none")):
         assert one.dataset.graph == replace(table.dataset.graph, kinds={})
 
 
 def test_a_kind_is_any_column_that_is_named_and_weights_stay_with_it(read):
-    table = read("source,target,weight,Art\na,b,2,x\nb,c,3,y\n", edge_kind="Art")
+    table = read("source,target,weight,Art\na,b,2,x\nb,c,3,y\n", relation="Art")
     assert {name: kind.weights.max() for name, kind in table.dataset.graph.kinds.items()} == {
         "x": 2.0,
         "y": 3.0,
     }
-    assert read("a,b,x\nb,c,y\n", edge_kind="3").dataset.graph.kinds.keys() == {"x", "y"}
+    assert read("a,b,x\nb,c,y\n", relation="3").dataset.graph.kinds.keys() == {"x", "y"}
 
 
 def test_directed_edges_keep_their_direction(read):
@@ -168,10 +168,10 @@ def test_directed_edges_keep_their_direction(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("source,target,kind\na,b,x\nb,c,\n", r"1 row without a kind.*line 3.*--edge-kind none"),
+        ("source,target,kind\na,b,x\nb,c,\n", r"1 row without a relation.*line 3.*`relation` none"),
         (
             "source,target,type\n" + "".join(f"a,b,{k}\n" for k in range(300)),
-            r"more than 256 kinds of edges.*--edge-kind none",
+            r"more than 256 relations.*`relation` none",
         ),
     ],
 )
@@ -183,3 +183,30 @@ def test_a_column_that_is_no_kind_is_an_error_that_names_the_option(read, conten
 def test_an_empty_file_of_a_kind_is_named(put):
     with pytest.raises(DatasetError, match="empty.csv has no rows"):
         read_tables([put("pays.csv", PAYS), put("empty.csv", "source,target\n")])
+
+
+@pytest.mark.parametrize(
+    ("edges", "options", "lines"),
+    [
+        ("a,b\n\\N,b\na,NULL\n", {}, "line 3.*line 4"),
+        ("a,b\nzz,b\n", {"na_values": ("zz",)}, "line 3"),
+    ],
+)
+def test_a_missing_id_is_no_node(read, edges, options, lines):
+    with pytest.raises(DatasetError, match=f"without two ids.*{lines}"):
+        read(f"source,target\n{edges}", **options)
+    table = read("source,target\nNA,b\nNull,b\n")  # Namibia and Mr Null
+    assert table.ids.tolist() == ["NA", "Null", "b"]
+    assert any("'NA'" in note for note in table.notes)
+
+
+def test_nodes_that_no_table_has_are_counted(read):
+    rows = "".join(f"{n},{n}\n" for n in range(20))
+    table = read("".join(f"{n},{n + 1}\n" for n in range(29)), nodes=f"id,x\n{rows}")
+    assert any("10 of 30 nodes" in note and "'20'" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("cells", [",", ";", ",,", '"",""'])
+def test_rows_of_commas_are_refused(read, cells):
+    with pytest.raises(DatasetError, match="no rows"):
+        read(f"{cells}\n" * 5)

@@ -22,12 +22,12 @@ FILES = {
 def read(tmp_path: Path):
     """Return a function that reads tables, some of them changed."""
 
-    def of(nodes="shops.csv customers.csv", label_kind=None, encoding="utf-8", **changed):
+    def of(nodes="shops.csv customers.csv", label_type=None, encoding="utf-8", **changed):
         for name, text in {**FILES, **{f"{k}.csv": v for k, v in changed.items()}}.items():
             (tmp_path / name).write_text(text, encoding=encoding)
         files = [tmp_path / name for name in nodes.split()]
         edges, labels = tmp_path / "purchases.csv", tmp_path / "labels.csv"
-        return read_tables(edges, labels, files, threads=1, label_kind=label_kind)
+        return read_tables(edges, labels, files, threads=1, label_type=label_type)
 
     return of
 
@@ -71,14 +71,14 @@ def test_nodes_of_no_table_are_a_kind_where_edges_lead_from_one_to_the_other(rea
 
 def test_classes_belong_to_the_kind_that_is_named(read) -> None:
     both = FILES["labels.csv"] + "x,a\n"
-    with pytest.raises(DatasetError, match=r"customers \(2\).*'x'.*--label-kind"):
+    with pytest.raises(DatasetError, match=r"customers \(2\).*'x'.*`label_type`"):
         read(labels=both)
-    table = read(labels=both, label_kind="customers")
+    table = read(labels=both, label_type="customers")
     assert np.count_nonzero(table.dataset.labels >= 0) == 2
-    assert any("1 label of other kinds" in note for note in table.notes)
-    assert next(iter(read(labels=both + "y,b\n", label_kind="shops").kinds)) == "shops"
+    assert any("1 label of other node types" in note for note in table.notes)
+    assert next(iter(read(labels=both + "y,b\n", label_type="shops").kinds)) == "shops"
     with pytest.raises(DatasetError, match="did you mean 'shops'"):
-        read(label_kind="shop")
+        read(label_type="shop")
 
 
 def test_a_german_export_needs_no_option(read) -> None:

@@ -103,9 +103,9 @@ def test_without_features_a_node_is_described_by_its_neighbours(read):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,f\na,1\n", r"2 nodes .* without a row: 'a', 'b' .line 1.*--nodes FILE"),
+        ("id,f\na,1\n", r"2 nodes .* without a row: 'a', 'b' .line 1.*`nodes` FILE"),
         ("id,f\na,1e39\nb,1\nc,inf\nd,2\n", r"2 cells of 'f' .*'1e39' \(line 2\), 'inf' "),
-        ("id,g\nc,x\na,1\nb,1\n", r"1 cell of 'g' .*: 'x' \(line 2\).*--columns g=text"),
+        ("id,g\nc,x\na,1\nb,1\n", r"1 cell of 'g' .*: 'x' \(line 2\).*`column_types` g=text"),
         ("id,f\na,1\nb,2\nc,3\na,2\n", r"more than once.*'a', '1' \(line 2\), 'a', '2' \("),
         ("id,f\na,1\n,2\n", r"1 row without an id: '' \(line 3\)"),
         ("id,f,f\na,1,2\n", "more than one column can be 'f'"),

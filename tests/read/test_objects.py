@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -13,10 +14,12 @@ import pytest
 import torch
 
 from nodecopy.core.errors import DatasetError, GraphError
+from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.read.hetero import read_kinds
 from nodecopy.read.objects import read_features, read_graph
+from nodecopy.read.tables import read_tables
 
 KNOT = Graph.from_edges(4, [(0, 1), (1, 2), (2, 0), (2, 3)], [1.5, 2, 0.5, 1])
 MATRIX = KNOT.to_scipy()
@@ -189,10 +192,39 @@ def test_an_edge_list_has_kinds_and_names() -> None:
     assert (given.graph.kinds, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
     rows = pd.DataFrame({"x": range(5)}, index=["zoe", "lea", "ann", "bob", "eve"])
     given = read_features(named, rows)  # as of tables, a row without an edge is a node
-    assert given.names == ["ann", "bob", "eve", "lea", "zoe"]
-    assert (given.graph.degrees[3], given.features[:, 0].tolist()) == (0, [2, 3, 4, 1, 0])
-    plain = read_graph(edge_list()[["source", "target"]], 6).graph
+    assert given.names == ["zoe", "lea", "ann", "bob", "eve"]
+    assert (given.graph.degrees[1], given.features[:, 0].tolist()) == (0, [0, 1, 2, 3, 4])
+    plain = read_graph(edge_list()[["source", "target"]].drop_duplicates(), 6).graph
     assert (plain.num_nodes, plain.num_edges, plain.kinds) == (6, 3, {})
+
+
+@pytest.mark.parametrize("ids", [["c", "a", "b"], [7, 3, 5]])
+def test_an_array_beside_an_edge_list_with_names_is_refused(ids: list[Any]) -> None:
+    a, b, c = ids
+    edges = pd.DataFrame({"source": [a, b], "target": [b, c]})
+    y, X = np.array([0, 1, -1]), np.eye(3)
+    for features, labels, word in ((X, y, "X is an array"), (None, y, "y is an array")):
+        with pytest.raises(DatasetError, match=word):
+            LabelledNodes.read(edges, features, labels, (), "none")
+    nodes = LabelledNodes.read(edges, pd.DataFrame(X, index=ids), y, (), "none")
+    assert nodes.names.names is not None
+    assert (nodes.names.names.tolist(), nodes.labels.numbers.tolist()) == (ids, [0, 1, -1])
+    np.testing.assert_array_equal(nodes.graph.degrees, [1, 2, 1])
+
+
+@pytest.mark.parametrize("weight", [False, True])
+@pytest.mark.filterwarnings("ignore:1 row of the edge list")
+def test_an_edge_list_is_read_as_a_table_is(weight: bool, tmp_path: Path) -> None:
+    edges = pd.DataFrame(
+        [("a", "b", 2), ("b", "a", 3), ("b", "c", 1), ("c", "d", 5), ("c", "d", 4), ("d", "d", 1)],
+        columns=["source", "target", "weight"],
+    )[["source", "target", "weight"][: 2 + weight]]
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    pd.DataFrame({"id": ["a", "d"], "label": ["x", "y"]}).to_csv(tmp_path / "y.csv", index=False)
+    tables = read_tables(tmp_path / "edges.csv", tmp_path / "y.csv")
+    assert read_graph(edges).graph == tables.dataset.graph
+    with pytest.warns(UserWarning, match="1 row of the edge list repeat"):
+        read_graph(edges)
 
 
 def test_edge_types_of_pyg_are_kinds_and_their_reverse_is_left_out(pyg: Any) -> None:

@@ -119,12 +119,14 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, cap
     assert {row["label"] for row in rows} == {""}
     assert fit("--labels=run/next_labels.csv") == 2
     assert "run/next_labels.csv would be replaced" in capsys.readouterr().err
-    rows[0]["label"], rows[1]["label"] = "blue", "=red"
+    assert {row["chosen"] for row in rows} == {"suggested"}
+    rows[0]["label"], rows[1]["label"] = "blue", "'=red"
     write_csv(Path("more.csv"), list(rows[0]), [list(row.values()) for row in rows])
     assert fit("--labels=more.csv") == 0
     known = {row["id"]: row["known"] for row in read_csv("run/predictions.csv") if row["known"]}
     assert len(known) == 9
     assert known[rows[1]["id"]] == "=red"
+    assert len(NodeCopyClassifier.load("run/model").fit_.state.suggested) == 2
     Path("other.csv").write_text(f'id,label\n"{rows[1]["id"]}",blue\n', "utf-8")
     assert fit("--labels=more.csv", "--labels=other.csv") == 2
     assert "disagree" in capsys.readouterr().err
@@ -281,7 +283,7 @@ def test_named_columns_go_all_the_way(ran, capsys):
 
     edges = [f"--edges={wider('edges.csv', 'who,whom')}", "--edge-columns=who,whom"]
     labels = wider("labels.csv", '"his, her",kind')
-    features = [f"--nodes={wider('features.csv', 'who,a,b')}", "--columns=who=id,row=skip"]
+    features = [f"--nodes={wider('features.csv', 'who,a,b')}", "--column-types=who=id,row=skip"]
     tables = [*edges, f"--labels={labels}", '--label-columns="his, her", kind', *features]
     assert cli.main(["fit", *tables, "--out=wide"]) == 0
     again = ["predict", "--model=wide", edges[0], features[0], "--out=same.csv"]

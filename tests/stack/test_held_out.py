@@ -9,7 +9,8 @@ import pytest
 
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier, fit_one
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.paper import OnlineBayesianGCN
+from nodecopy.posterior import BayesianGCN
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import Component
 from nodecopy.stack.held_out import HeldOut, make_folds, stratified_folds
@@ -41,7 +42,7 @@ def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
         DiffusionClassifier(),
         BayesianGCN(n_zeta=2, network=Diffusion(), weights=MaximumPosterior()),
         BayesianGCN(n_zeta=2, n_weights=2, weights=MCDropout(TrainConfig(epochs=5))),
-        BayesianGCN(schedule=OnlineSchedule(pretraining=3, epochs=8, collect=2)),
+        OnlineBayesianGCN(pretraining=3, epochs=8, collect=2),
         LabelPropagation(),
     ],
 )

@@ -88,6 +88,17 @@ def test_of_many_features_the_directions_are_those_of_the_nodes():
         np.testing.assert_array_equal(embedding(graph, features, 0, nodes), seen[nodes])
 
 
+def test_very_many_features_are_no_matter_of_their_square():
+    rng = np.random.default_rng(1)
+    graph = Graph.from_edges(300, rng.integers(300, size=(900, 2)))
+    few = rng.standard_normal((300, 30)) * (rng.random((300, 30)) < 0.3)
+    spread = sp.coo_array(few)
+    places = spread.coords[0], spread.coords[1] * 6_007 + 5
+    many = sp.csr_array((spread.data, places), shape=(300, 200_000))
+    seen, expected = embedding(graph, many, 0), embedding(graph, few, 0)
+    assert np.allclose(seen @ seen.T, expected @ expected.T, atol=1e-4)
+
+
 def test_known_and_forbidden_nodes_are_never_chosen_and_there_may_be_too_few():
     allowed = np.zeros(13, bool)
     allowed[[0, 1, 2]] = True

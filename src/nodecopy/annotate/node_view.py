@@ -50,7 +50,7 @@ class NodeRows:
         files = settings.nodes if isinstance(settings.nodes, tuple) else (settings.nodes,)
         for number, file in enumerate(files):
             if file is not None:
-                self._load(f"own{number}", Path(file), settings.column_kinds)
+                self._load(f"own{number}", Path(file), settings.settled_types)
 
     def of(self, node: int) -> tuple[Cells, int]:
         """Return names and values of columns of a node, and how many more it has."""

@@ -69,15 +69,15 @@ class Session:
                     "nodecopy label --edges FILE --out FOLDER to begin a new one"
                 )
             settings = read_settings(self.folder / CONFIG)
-        own, kind = self.folder / LABELS, settings.label_kind
+        own, kind = self.folder / LABELS, settings.label_type
         if kind is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
             kind = next(iter(read_source(settings).kinds), None)
-        bare = replace(settings, labels=None, label_columns=None, label_kind=kind)
+        bare = replace(settings, labels=None, label_columns=None, label_type=kind)
         self.table = table = read_source(bare)
         given, suggested = _given_labels(settings, table, own)
         kind = next(iter(table.kinds), None)
         self.settings = settings = replace(
-            settings, labels=str(own), label_columns=None, label_kind=kind
+            settings, labels=str(own), label_columns=None, label_type=kind
         )
         begin_folder(self.folder, settings)
         self._ids = table.ids[: table.num_classified]

@@ -11,9 +11,7 @@ from nodecopy.classifiers.blocks import AnnotatedBlocks
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.label_propagation import LabelPropagation
 from nodecopy.classifiers.neural import (
-    ChebNetClassifier,
     FittedNetwork,
-    GATClassifier,
     GCNClassifier,
     NetworkClassifier,
 )
@@ -24,14 +22,12 @@ from nodecopy.classifiers.student import DiffusedStudent
 
 __all__ = [
     "AnnotatedBlocks",
-    "ChebNetClassifier",
     "CopiedPlaces",
     "DiffusedStudent",
     "DiffusionClassifier",
     "FeatureClassifier",
     "Fitted",
     "FittedNetwork",
-    "GATClassifier",
     "GCNClassifier",
     "GivenProbabilities",
     "LabelPropagation",

@@ -42,7 +42,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_kinds
-from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
 from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
@@ -214,10 +214,8 @@ class FittedBlocks(Fitted):
             values = values if rows.weights is None else values * rows.weights
             for at, terms in enumerate(each):
                 part = slice(rows.indptr[at], rows.indptr[at + 1])
-                for i, value in zip(
-                    rows.indices[part].tolist(), values[part].tolist(), strict=True
-                ):
-                    terms["neighbour", i] = terms.get(("neighbour", i), 0.0) + value
+                for term, value in terms_of_edges(rows.indices[part], values[part]).items():
+                    terms[term] = terms.get(term, 0.0) + value
         return each
 
     def _swept(self, adjacency: Kinds, q: Tensor, log_features: Tensor) -> Tensor:

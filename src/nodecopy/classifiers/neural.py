@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.problem.task import Task
@@ -96,32 +94,3 @@ class GCNClassifier(NetworkClassifier):
 
     network: Network = field(default_factory=GCN)
     training: TrainConfig = field(default_factory=TrainConfig)
-
-
-@savable
-@dataclass(frozen=True)
-class ChebNetClassifier(NetworkClassifier):
-    """ChebyNet (Defferrard et al. 2016), trained like the GCN."""
-
-    network: Network = field(default_factory=ChebNet)
-    training: TrainConfig = field(default_factory=TrainConfig)
-
-
-@savable
-@dataclass(frozen=True)
-class GATClassifier(NetworkClassifier):
-    """The GAT of Veličković et al. (2018); it stops early, so it needs validation nodes."""
-
-    network: Network = field(default_factory=GAT)
-    training: TrainConfig = field(
-        default_factory=lambda: TrainConfig(
-            epochs=1000, learning_rate=0.005, weight_decay=5e-4, patience=100
-        )
-    )
-
-    @classmethod
-    def for_pubmed(cls) -> GATClassifier:
-        """Return the settings its authors use on PubMed: 8 output heads, stronger penalty."""
-        plain = cls()
-        training = replace(plain.training, learning_rate=0.01, weight_decay=1e-3)
-        return cls(GAT(output_heads=8), training)

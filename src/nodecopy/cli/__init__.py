@@ -16,8 +16,16 @@ import typer
 from nodecopy import __version__
 from nodecopy.cli import graphs, paper, reading  # noqa: F401 - they add commands
 from nodecopy.cli.reading import EXIT_INTERRUPTED, EXIT_OUR_FAULT, EXIT_USER_INPUT, app
-from nodecopy.core.errors import InputError, NodecopyError, RunError, SpecError, TrainingError
+from nodecopy.core.errors import (
+    DatasetError,
+    InputError,
+    NodecopyError,
+    RunError,
+    SpecError,
+    TrainingError,
+)
 from nodecopy.core.machine import prefer_one_thread
+from nodecopy.read.options import with_flags
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -94,7 +102,8 @@ def _fail(code: int, message: str, options: dict[str, bool]) -> int:
 
 def _explain(error: NodecopyError | typer.TyperException) -> str:
     if isinstance(error, NodecopyError):
-        return reading.naming_option(str(error)) if isinstance(error, SpecError) else str(error)
+        text = with_flags(str(error))
+        return reading.naming_option(text) if isinstance(error, (SpecError, DatasetError)) else text
     context = getattr(error, "ctx", None)
     hint = f" (see '{context.command_path} --help')" if context is not None else ""
     return error.format_message() + hint

@@ -14,6 +14,7 @@ import typer
 from nodecopy.cli import reading
 from nodecopy.cli.reading import app
 from nodecopy.core.errors import InputError, counted
+from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
@@ -59,7 +60,7 @@ def fit(
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
     *("edges", "nodes", "coverage", *reading.READING),
-    without=("label_columns", "label_kind", "repeated_edges", "columns"),
+    without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
     model: Annotated[str, typer.Option(help="The folder model that nodecopy fit wrote.")],
@@ -79,11 +80,11 @@ def predict(
     table, posterior = loaded.predict(settings)
     write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
-    print("\n".join([*listed_sentences("note", table.notes), rows]))
+    print("\n".join([*listed_sentences("note", [*map(with_flags, table.notes)]), rows]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, *reading.READING)
+@reading.options(*FILES, *reading.READING)
 def inspect(**options: Any) -> None:
     """Read your tables and show what is in them, and what to beware of."""
     from nodecopy.read.inspection import inspect_dataset, inspection_lines
@@ -94,7 +95,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*reading.FILES, "method", "random_state", *reading.READING)
+@reading.options(*FILES, "method", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,

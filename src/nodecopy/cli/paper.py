@@ -1,4 +1,4 @@
-"""Commands that reproduce the paper: run trials, watch them, join and export them, report."""
+"""The commands of `nodecopy paper`: run its experiments, watch, join, export and show them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ from nodecopy.core.errors import InputError, counted
 if TYPE_CHECKING:
     from nodecopy.paper.store import Store
 
-PANEL = "The paper"
+paper = typer.Typer(help="Run the experiments of the paper, and show them beside its tables.")
+app.add_typer(paper, name="paper", rich_help_panel="The paper")
+
 SHOWN_FAILURES = 10
 Source = Annotated[str, typer.Argument(help="A store, or rows exported as .jsonl or .jsonl.gz.")]
 
 
-@app.command(rich_help_panel=PANEL)
+@paper.callback(invoke_without_command=True)
+def _list_commands(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@paper.command()
 def reproduce(
     experiment: Annotated[
         str,
@@ -53,11 +61,11 @@ def reproduce(
     for failure in ended.failures[:SHOWN_FAILURES]:
         print(f"failed: {failure.headline}", file=sys.stderr)
     if ended.failures:
-        print(f"{len(ended.failures):,} failed: nodecopy status {store}", file=sys.stderr)
+        print(f"{len(ended.failures):,} failed: nodecopy paper status {store}", file=sys.stderr)
         raise typer.Exit(EXIT_OUR_FAULT)
 
 
-@app.command(rich_help_panel=PANEL)
+@paper.command()
 def status(store: Annotated[str, typer.Argument(help="File of the rows.")]) -> None:
     """Show what a store holds so far, also while a run goes on."""
     from nodecopy.paper.store import Store
@@ -69,20 +77,20 @@ def status(store: Annotated[str, typer.Argument(help="File of the rows.")]) -> N
             print(f"failed: {failure.headline}")
 
 
-@app.command(rich_help_panel=PANEL)
-def report(
+@paper.command()
+def tables(
     rows: Source, out: Annotated[str | None, typer.Option(help="Folder of the report.")] = None
 ) -> None:
     """Write tables and figures beside the paper's, as one HTML page."""
-    from nodecopy.paper.report import write_report
-    from nodecopy.paper.rows import read_rows
+    from nodecopy.paper.store import read_rows
+    from nodecopy.paper.tables import write_report
 
     source, held = Path(rows), read_rows(rows)
     folder = out or source.with_name(f"{source.name.partition('.')[0]}-report")
     print(f"report: {write_report(held, folder)}")
 
 
-@app.command(rich_help_panel=PANEL)
+@paper.command()
 def export(
     rows: Source,
     out: Annotated[str | None, typer.Option(help="File to write: .jsonl or .jsonl.gz.")] = None,
@@ -93,7 +101,7 @@ def export(
 ) -> None:
     """Write the rows of a store for other programs, or the rows of a LaTeX table."""
     from nodecopy.core.files import write_whole
-    from nodecopy.paper.rows import export_rows, read_rows
+    from nodecopy.paper.store import export_rows, read_rows
     from nodecopy.paper.study import Study
     from nodecopy.paper.tables import latex_rows
 
@@ -108,14 +116,13 @@ def export(
     print(f"{len(held):,} rows: {out}")
 
 
-@app.command(rich_help_panel=PANEL)
+@paper.command()
 def merge(
     sources: Annotated[list[str], typer.Argument(help="Stores, or rows exported as jsonl.")],
     out: Annotated[str, typer.Option(help="The store to add them to; made if need be.")],
 ) -> None:
     """Join stores, for example of several machines, into one."""
-    from nodecopy.paper.rows import read_rows
-    from nodecopy.paper.store import Store
+    from nodecopy.paper.store import Store, read_rows
 
     rows = [row for source in sources for row in read_rows(source)]
     with Store.open(out) as store:

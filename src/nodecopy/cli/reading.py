@@ -36,9 +36,12 @@ app = typer.Typer(
 PANEL = "A graph"
 _TABLES, _BUILT_IN = "Your own tables", "A built-in dataset"
 _HINTS = get_type_hints(TableOptions)
+# What the command line takes for a type; lists of names may be given again.
+_TYPES = {bool | None: bool, tuple[str, ...] | None: list[str]}
+# Columns that must not be given twice: they go for all files.
+_ONCE = ("edge_columns", "label_columns")
 # Names of options: how tables are read, and what is read.
 READING = tuple(field.name for field in fields(TableOptions))
-FILES = ("edges", "labels", "nodes")
 
 
 class _Option(NamedTuple):
@@ -79,9 +82,7 @@ _OPTIONS = {
     "labels_per_class": _Option(int, "Known labels of each class. (default: 20)", _BUILT_IN),
     "split": _Option(str, "fixed (the public one) or random. (default: fixed)", _BUILT_IN),
     **{
-        field.name: _Option(
-            bool if _HINTS[field.name] == bool | None else str, field.metadata["help"], _TABLES
-        )
+        field.name: _Option(_TYPES.get(_HINTS[field.name], str), field.metadata["help"], _TABLES)
         for field in fields(TableOptions)
     },
 }
@@ -128,10 +129,13 @@ def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given: lists of names as such."""
     asked = {name: value for name, value in given.items() if value not in (None, [])}
     for name, value in asked.items():
-        if isinstance(value, list):
+        if name in _ONCE and len(value) > 1:
+            again = f"{_flag(name)} is given {len(value)} times, and goes for all files"
+            raise InputError(f"{again}: {' and '.join(map(shown, value))}")
+        if name in _HINTS and isinstance(value, list):
+            asked[name] = tuple(column for each in value for column in column_names(each))
+        elif isinstance(value, list):
             asked[name] = tuple(value)
-        elif _HINTS.get(name) == tuple[str, ...] | None:
-            asked[name] = column_names(value)
     return asked
 
 

@@ -160,7 +160,7 @@ class _Remote(ABC):
 
     @abstractmethod
     def _restart(self) -> None:
-        """Make ready for work after workers were lost."""
+        """Make ready for work after workers were lost, or raise RunError where that is vain."""
 
 
 class Processes(_Remote):
@@ -175,6 +175,10 @@ class Processes(_Remote):
         self.workers = workers or available_cores()
 
     def __enter__(self) -> Self:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            sys.exit(1)  # this is a worker that runs the main script; the parent says so
+        if getattr(sys.modules["__main__"], "__file__", "") == "<stdin>":
+            raise _not_started()
         self._folder = tempfile.TemporaryDirectory(prefix="nodecopy-")
         self._pool = self._new_pool()
         return self
@@ -189,7 +193,12 @@ class Processes(_Remote):
 
     def _new_pool(self) -> ProcessPoolExecutor:
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.workers, context, _start_worker)
+        return ProcessPoolExecutor(self.workers, context, _start_worker, (self._started,))
+
+    @property
+    def _started(self) -> Path:
+        """The file by which a worker tells that it started."""
+        return Path(self._folder.name, "started")
 
     def _send(self, value: Any) -> Path:
         path = Path(self._folder.name, f"{len(os.listdir(self._folder.name))}.pickle")
@@ -200,6 +209,8 @@ class Processes(_Remote):
         return self._pool.submit(_call_with_files, function, item, handles)
 
     def _restart(self) -> None:
+        if not self._started.exists():
+            raise _not_started()
         self._pool.shutdown()
         self._pool = self._new_pool()
 
@@ -313,8 +324,18 @@ def _in_order(results: Iterator[tuple[int, Result]]) -> Iterator[Result]:
             following += 1
 
 
-def _start_worker() -> None:
+def _not_started() -> RunError:
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    return RunError(
+        "worker processes do not start: each imports the main script, which must be a file whose "
+        f'calls are below `if __name__ == "__main__":`; it is {shown(script)}; executor=None '
+        "computes in this process"
+    )
+
+
+def _start_worker(started: Path) -> None:
     """Prepare a worker process: Ctrl-C is for the parent to handle, and its end is ours."""
+    started.touch()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     prefer_one_thread()

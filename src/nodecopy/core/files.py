@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from nodecopy.core.errors import FormatError, InputError
+from nodecopy.core.errors import FormatError, InputError, shown
 
 
 def regular_file(path: str | os.PathLike[str], error: type[InputError] = FormatError) -> Path:
@@ -73,6 +73,22 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+# A spreadsheet would run a cell that begins so; ' in front makes it text. One that has a ' there
+# already gets another.
+_FORMULA = r"\x27*[=+@-]"
+
+
+def guarded_sql(cell: str) -> str:
+    """Return SQL for a string that no spreadsheet takes for a formula; numbers stay."""
+    formula = f"regexp_matches({cell}, '^{_FORMULA}') AND TRY_CAST({cell} AS DOUBLE) IS NULL"
+    return f"CASE WHEN {formula} THEN chr(39) || {cell} ELSE {cell} END"
+
+
+def unguarded_sql(cell: str) -> str:
+    """Return SQL for the string that `guarded_sql` was given."""
+    return rf"regexp_replace({cell}, '^\x27({_FORMULA})', '\1')"
+
+
 def check_target(
     path: str | os.PathLike[str],
     mark: tuple[str, str],
@@ -88,14 +104,23 @@ def check_target(
         kept: names that a folder may hold before it is first written. So are hidden files.
     """
     folder = Path(path)
-    above = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise InputError(f"{folder} cannot be made: {above} is not a folder that can be written to")
+    try:
+        if folder.stat() and (not folder.is_dir() or folder.absolute().is_mount()):
+            what = "a mount point" if folder.is_dir() else "a file"  # which cannot be renamed
+            raise InputError(f"{folder} is {what}; --out needs the name of a folder")
+    except FileNotFoundError:
+        pass
+    except OSError as error:  # a loop of symbolic links, a name that is too long
+        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
+    target = Path(os.path.realpath(folder))
+    above = next(parent for parent in target.parents if parent.exists())
+    try:
+        tempfile.TemporaryDirectory(dir=above, prefix=_prefix(target)).cleanup()
+    except OSError as error:
+        name = shown(str(folder))
+        raise InputError(f"{name} cannot be made in {above}: {error.strerror}") from error
     if not folder.exists():
         return folder
-    if not folder.is_dir() or folder.absolute().is_mount():  # a mount point cannot be renamed
-        kind = "a mount point" if folder.is_dir() else "a file"
-        raise InputError(f"{folder} is {kind}; --out needs the name of a folder")
     names = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - set(kept)
     if names and not _contains(folder / mark[0], mark[1]):
         raise InputError(

@@ -2,13 +2,15 @@
 
 What is saved is a tree of plain values, arrays, and dataclasses that are marked with ``@savable``.
 The tree is JSON in the header of the file; arrays are separate entries, named by their place in the
-tree. Reading runs no code but the constructors of marked classes, which check themselves in
-``__post_init__``; a file that is damaged or crafted gives a FormatError of one line.
+tree. A SHA-256 of both is in the header, because safetensors has no checksum. Reading runs no code
+but the constructors of marked classes, which check themselves in ``__post_init__``; a file that is
+damaged or crafted gives a FormatError of one line.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -30,7 +32,7 @@ Arrays = dict[str, NDArray[Any]]
 NOT_SAVED = {"saved": False}
 
 # The one entry of the header: with several, their order would differ from file to file.
-_ENTRY, _VERSION = "nodecopy", 6
+_ENTRY, _VERSION = "nodecopy", 7
 _LARGEST = float(np.finfo(np.float32).max)
 # What a file that holds something else than it should may raise.
 DAMAGE = (
@@ -70,9 +72,19 @@ def save(path: str | os.PathLike[str], value: object) -> None:
     from safetensors.numpy import save as serialise
 
     arrays: Arrays = {}
-    content = {"version": _VERSION, "value": _encode(value, "", arrays)}
+    tree = _encode(value, "", arrays)
+    content = {"version": _VERSION, "sha256": checksum(tree, arrays), "value": tree}
     header = {_ENTRY: json.dumps(content, allow_nan=False)}
     write_whole(Path(path), serialise(arrays, metadata=header))
+
+
+def checksum(tree: Any, arrays: Arrays) -> str:
+    """Return the SHA-256 of a tree of JSON and of its arrays: names, types, shapes and bytes."""
+    digest = hashlib.sha256(json.dumps(tree).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
@@ -99,6 +111,11 @@ def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
             raise FormatError(
                 f"it has version {shown(content['version'])}, this release reads {_VERSION}: fit "
                 "the model again"
+            )
+        if content["sha256"] != checksum(content["value"], arrays):
+            raise FormatError(
+                "it is damaged: its content does not have the SHA-256 it was written with; fit the "
+                "model again or take a copy of the file"
             )
         value = _decode(content["value"], arrays)
         if not isinstance(value, kind):
@@ -162,6 +179,11 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return {key: _decode(item, arrays) for key, item in items.items()}
         case {"type": str(name), "fields": dict(fields)} if name in _KINDS:
             return _build(_KINDS[name], {key: _decode(v, arrays) for key, v in fields.items()})
+        case {"type": str(name)}:
+            raise ModelError(
+                f"it holds {shown(name)}, which is not defined: import its module before loading, "
+                "nodecopy.paper for the methods that only the paper compares with"
+            )
     raise ModelError(f"it holds {shown(value)}, which is not a saved value")
 
 

@@ -105,6 +105,8 @@ def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.
             "names, where nodes have names, or a mask with one entry per node, "
             f"[{num_nodes}]; got {picked.dtype} of shape {list(picked.shape)}"
         )
+    if picked.shape == (num_nodes,) and num_nodes > 2 and picked.max() <= 1:
+        raise ModelError(f"{what} has a 0 or 1 for every node: give a mask as booleans")
     if picked.size and not 0 <= picked.min() <= picked.max() < num_nodes:
         wrong = picked.min() if picked.min() < 0 else picked.max()
         raise ModelError(f"{what} must be numbers from 0 to {num_nodes - 1}; got {wrong}")

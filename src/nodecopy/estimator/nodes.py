@@ -15,7 +15,7 @@ from nodecopy.core.machine import one_thread
 from nodecopy.estimator.names import NodeNames
 from nodecopy.features.columns import NodeColumns, columns_of_numbers
 from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
+from nodecopy.features.label_values import EncodedLabels, check_classes, encode_labels, is_known
 from nodecopy.features.matrix import FeatureMatrix, stored_by_density
 from nodecopy.features.node_types import Encoder, num_classified
 from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
@@ -27,6 +27,7 @@ from nodecopy.read.hetero import has_kinds, read_kinds
 from nodecopy.read.objects import (
     GraphInput,
     aligned_labels,
+    checked_labels,
     names_rows,
     networkx_columns,
     read_features,
@@ -90,7 +91,7 @@ class LabelledNodes:
         labelled: bool = True,
     ) -> LabelledNodes:
         """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
-        y = np.asarray(y) if hasattr(y, "__array__") and not hasattr(y, "__len__") else y
+        y = checked_labels(y)
         if has_kinds(graph, X):
             first = None if labelled else _kind_to_label(graph, X)
             given, y = read_kinds(graph, X, y, first=first)
@@ -244,6 +245,8 @@ def _labels(given: GraphInput, y: Any) -> EncodedLabels:
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
     encoded = encode_labels(labels, given.classes if y is None else None)
+    if y is not None or given.classes is None:
+        check_classes(encoded.classes)
     if np.any(encoded.numbers[first:] >= 0):
         raise ModelError(f"labels must be of {next(iter(given.kinds))!r}, which others are not")
     numbers = np.full(n, -1, np.int64)

@@ -21,7 +21,7 @@ from nodecopy.core.errors import DatasetError, counted
 from nodecopy.features.kernel_map import KernelMap, has_units
 from nodecopy.features.label_values import known_labels
 
-Kind = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
+ColumnType = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
 Strings = NDArray[np.object_]
 
 # A category has at most so many values, each in two rows on average; of values that are sentences
@@ -33,8 +33,8 @@ _DISTINCT, _ONE_WORD = 0.9, 1.5
 _LONGEST_NAME = 100
 # How values are kept, where not as strings, and what arrays and objects of Python are.
 TYPES = {"number": "float32", "boolean": "float32", "date": "datetime64[us]"}
-_ARRAYS: dict[str, Kind] = {"b": "boolean", **dict.fromkeys("iuf", "number"), "M": "date"}
-_OBJECTS: dict[Kind, tuple[type, ...]] = {
+_ARRAYS: dict[str, ColumnType] = {"b": "boolean", **dict.fromkeys("iuf", "number"), "M": "date"}
+_OBJECTS: dict[ColumnType, tuple[type, ...]] = {
     "boolean": (bool, np.bool_),
     "number": (int, float, np.number),
     "date": (date,),
@@ -60,7 +60,7 @@ class NodeColumns:
         reasons: why columns were left out, by name.
     """
 
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ColumnType]
     values: Mapping[str, NDArray[Any]]
     absent: NDArray[np.bool_]
     listed: sp.csr_array | None = None
@@ -91,7 +91,7 @@ class NodeColumns:
         """Return the columns that hold the labels; see `columns_with_labels`."""
         return columns_with_labels(self.values, labels)
 
-    def detected(self, settled: Mapping[str, Kind]) -> NodeColumns:
+    def detected(self, settled: Mapping[str, ColumnType]) -> NodeColumns:
         """Return the columns with a kind for each of strings, as settled or by its values.
 
         The first column that is called a name or title and mostly has different values is the name;
@@ -179,7 +179,7 @@ def _chance_to_agree(codes: NDArray[np.int64]) -> float:
     return exp(same - lgamma(len(codes) + 1))
 
 
-def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> NodeColumns:
+def columns_of_frame(frame: Any, kinds: Mapping[str, ColumnType] | None = None) -> NodeColumns:
     """Return the columns of a pandas or polars DataFrame.
 
     Args:
@@ -201,7 +201,7 @@ def columns_of_frame(frame: Any, kinds: Mapping[str, Kind] | None = None) -> Nod
 
 
 def columns_of_attributes(
-    nodes: Sequence[Mapping[Any, Any]], kinds: Mapping[str, Kind] | None = None
+    nodes: Sequence[Mapping[Any, Any]], kinds: Mapping[str, ColumnType] | None = None
 ) -> NodeColumns | None:
     """Return the attributes of the nodes of a networkx graph as columns; None where they have none.
 
@@ -223,13 +223,13 @@ def columns_of_attributes(
 def _columns(
     columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_], bool]],
     num_rows: int,
-    kinds: Mapping[str, Kind] | None,
+    kinds: Mapping[str, ColumnType] | None,
 ) -> NodeColumns:
     """Return columns given as known cells, where they are, and whether they are categories."""
-    settled: dict[str, Kind] = {}
+    settled: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
     for name, (cells, known, marked) in columns.items():
-        own: Kind = "category" if marked else _array_kind(cells)
+        own: ColumnType = "category" if marked else _array_kind(cells)
         settled[name] = own if kinds is None else kinds.get(name, "skip")
         if settled[name] in ("category", "text", "name"):
             cells = np.array([str(cell) for cell in cells], object)
@@ -291,7 +291,7 @@ def is_plain_frame(frame: Any) -> bool:
     return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
 
 
-def _array_kind(known: NDArray[Any]) -> Kind:
+def _array_kind(known: NDArray[Any]) -> ColumnType:
     """Return the kind of a column by its types; "text" leaves it to a look at the strings."""
     types = {type(value) for value in known.tolist()} or {str}
     fits = (k for k, ones in _OBJECTS.items() if all(issubclass(one, ones) for one in types))
@@ -317,7 +317,7 @@ class _Look(NamedTuple):
         letters = sum(any(map(str.isalpha, value)) for value in known)
         return cls(len(known), len(set(known)), words, length, letters)
 
-    def kind(self) -> tuple[Kind, str]:
+    def kind(self) -> tuple[ColumnType, str]:
         """Return what the column is by its values, and why it is left out if it is."""
         if not self.known:
             return "skip", "it is empty"

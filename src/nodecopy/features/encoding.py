@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
 from nodecopy.core.saving import savable
-from nodecopy.features.columns import MOST_VALUES, Kind, NodeColumns, Strings, missing_in
+from nodecopy.features.columns import MOST_VALUES, ColumnType, NodeColumns, Strings, missing_in
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import Features, stored_by_density
 
@@ -64,7 +64,7 @@ class ColumnEncoder:
         kernel: of the numbers, where there are other blocks.
     """
 
-    kinds: dict[str, Kind]
+    kinds: dict[str, ColumnType]
     made: dict[str, str] = field(default_factory=dict)
     means: dict[str, float] = field(default_factory=dict)
     marked: tuple[str, ...] = ()

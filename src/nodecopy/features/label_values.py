@@ -14,6 +14,8 @@ UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
 _ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
 # As strings: how NumPy and files write -1 and NaN. Spaces around them and case do not matter.
 UNKNOWN_TEXTS = ("", "-1", "-1.0", "nan")
+# Strings that are an unknown label more often than a class.
+_STAND_INS = ("none", "na", "n/a", "<na>", "null", "nat")
 
 
 class EncodedLabels(NamedTuple):
@@ -70,7 +72,35 @@ def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedL
         raise ModelError(
             f"all labels are {str(held[0])!r}; at least two classes are needed{unknown}"
         )
+    held.flags.writeable = False
     return EncodedLabels(numbers, held)
+
+
+def check_classes(classes: NDArray[Any]) -> None:
+    """Refuse a class that nearly always stands for an unknown label.
+
+    That is a string such as "None" and "NA"; -100, PyTorch's ``ignore_index``, unless there are
+    other negative classes; and the largest unsigned integer (255 is -1 as uint8), unless the one
+    before it is a class, too.
+
+    >>> check_classes(np.array([-100, 3, 4]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    nodecopy.core.errors.DatasetError: is the label -100 a class? ...
+    """
+    stand_ins: list[Any] = []
+    if classes.dtype.kind == "U":
+        stand_ins = [text for text in classes.tolist() if text.strip().lower() in _STAND_INS]
+    elif classes.dtype.kind == "u":
+        top = np.iinfo(classes.dtype).max
+        stand_ins = [] if top - 1 in classes else classes[classes == top].tolist()
+    elif classes.dtype.kind in "if" and np.count_nonzero(classes < 0) == 1:
+        stand_ins = classes[classes == -100].tolist()
+    if stand_ins:
+        raise DatasetError(
+            f"is the label {stand_ins[0]!r} a class? Give -1, None, NaN or '' where a label is "
+            "unknown, or the class another name"
+        )
 
 
 def is_known(value: Any) -> bool:

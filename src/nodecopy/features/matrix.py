@@ -30,6 +30,11 @@ def stored_by_density(features: Features) -> Features:
     return features if features.count_nonzero() < least else features.toarray()
 
 
+def few_rows(count: int) -> int:
+    """Return how many of the rows may be odd ones: 1 % of them, and one of twenty or more."""
+    return -(-count // 100) if count >= 20 else 0
+
+
 def checked_features(values: Any, num_nodes: int) -> Features:
     """Return the features as read-only float32, sparse or dense as given."""
     sparse = sp.issparse(values)

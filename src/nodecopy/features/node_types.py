@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, GraphError, listed
+from nodecopy.core.errors import DatasetError, GraphError, counted, listed
 from nodecopy.core.saving import savable
-from nodecopy.features.columns import Kind, NodeColumns
+from nodecopy.features.columns import ColumnType, NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
 from nodecopy.graph import Graph, join_kinds
@@ -104,7 +104,7 @@ class KindEncoder:
         return sp.csr_array(sp.vstack(rows), dtype=np.float32)
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, ColumnType]:
         """Kinds of all columns, by name."""
         return {
             name: kind for own in self.encoders.values() if own for name, kind in own.kinds.items()
@@ -194,16 +194,20 @@ def graph_of_frame(
 ) -> tuple[Graph, Sequence[Hashable] | None]:
     """Return the graph of an edge list, and the names of its nodes; None where they are numbers.
 
+    As of a table, an edge counts once however often and in whichever direction it is listed, with
+    its largest weight.
+
     Args:
         frame: a pandas or polars DataFrame with columns source and target, and perhaps weight and
             kind.
         num_nodes: N, where ids are numbers below it.
-        more: ids of nodes, those without an edge among them.
+        more: ids of nodes, those without an edge among them, which come first in their order;
+            other ids are sorted.
     """
     ends = np.stack([frame[name].to_numpy() for name in (SOURCE, TARGET)], axis=1)
     try:
-        every = np.concatenate([ends.ravel(), np.asarray(more, ends.dtype)])
-        names, numbers = np.unique(every, return_inverse=True)
+        first = np.asarray(list(dict.fromkeys(more)), ends.dtype)
+        names, numbers = np.unique(np.concatenate([first, ends.ravel()]), return_inverse=True)
         missing = ends.dtype.kind == "f" and bool(np.isnan(ends).any())
     except (TypeError, ValueError):
         missing = True
@@ -212,22 +216,25 @@ def graph_of_frame(
             "source and target of an edge list, and the index of X, must be all strings or all "
             "integers"
         )
-    pairs = numbers[: ends.size].reshape(-1, 2)
     if (
         num_nodes is not None
         and names.dtype.kind in "iu"
         and 0 <= names[0] <= names[-1] < num_nodes
     ):
         names, pairs = np.arange(num_nodes), ends
+    else:
+        order = np.concatenate([at := numbers[: len(first)], np.setdiff1d(numbers, at)])
+        names, pairs = names[order], np.argsort(order)[numbers[len(first) :]].reshape(-1, 2)
     n = len(names)
-    weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else np.ones(len(pairs))
+    weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
     ids = None if np.array_equal(names, np.arange(n)) else names.tolist()
     if KIND not in frame.columns:
-        return _summed(n, pairs, weights), ids
+        return _merged(n, pairs, weights), ids
     of_row = np.array([str(kind) for kind in frame[KIND].to_numpy()])
     kinds = {
-        kind: _summed(n, pairs[of_row == kind], weights[of_row == kind])
+        kind: _merged(n, pairs[rows], None if weights is None else weights[rows])
         for kind in np.unique(of_row).tolist()
+        if len(rows := np.flatnonzero(of_row == kind))
     }
     return join_kinds(kinds), ids
 
@@ -240,11 +247,26 @@ def warn_of_unused(names: Iterable[Any], used: tuple[str, str] = (WEIGHT, KIND))
         warnings.warn(text + listed([*map(repr, unused[:3])], len(unused)), stacklevel=6)
 
 
-def _summed(
-    num_nodes: int, pairs: NDArray[Any], weights: NDArray[Any], *, directed: bool = False
-) -> Graph:
-    """Return a graph with the weights of parallel edges added up; without them if all are one."""
+def _summed(num_nodes: int, pairs: NDArray[Any], weights: NDArray[Any], *, directed: bool) -> Graph:
+    """Return a graph with the weights of parallel edges added up."""
     graph = Graph.from_edges(num_nodes, pairs, weights, directed=directed, duplicates="sum")
+    return _without_ones(graph)
+
+
+def _merged(num_nodes: int, pairs: NDArray[Any], weights: NDArray[Any] | None) -> Graph:
+    """Return an undirected graph with the largest weight of each edge; warn of repeated rows."""
+    listed = Graph.from_edges(num_nodes, pairs, weights, directed=True)
+    if repeats := int(np.count_nonzero(pairs[:, 0] != pairs[:, 1])) - listed.num_edges:
+        warnings.warn(
+            f"{counted(repeats, 'row')} of the edge list repeat another one and do not count; to "
+            "add up their weights: edges.groupby(['source', 'target'], as_index=False).sum()",
+            stacklevel=7,
+        )
+    return _without_ones(listed.symmetrise())
+
+
+def _without_ones(graph: Graph) -> Graph:
+    """Return a graph without its weights if all are one."""
     if graph.weights is not None and np.all(graph.weights == 1):
-        return Graph.trusted(graph.indptr, graph.indices, None, directed)
+        return Graph.trusted(graph.indptr, graph.indices, None, graph.directed)
     return graph

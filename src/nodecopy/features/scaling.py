@@ -13,7 +13,7 @@ from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import has_units
-from nodecopy.features.matrix import FeatureMatrix, row_normalised, unit_rows
+from nodecopy.features.matrix import FeatureMatrix, few_rows, row_normalised, unit_rows
 from nodecopy.graph import Graph
 
 Normalise = Literal["auto", "rows", "columns", "none"]
@@ -69,7 +69,7 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         normalise: "rows" divides each row by its sum; "columns" brings each column to mean 0 and
             standard deviation 1 (one that never changes is only shifted); "none" does nothing.
             "auto" is "columns" for dense features, which may be in any units, and "rows" for counts
-            and indicators (sparse, or all 0 or 1), unless some are negative.
+            and indicators (sparse, or 0 and 1), unless some are negative; `few_rows` do not count.
 
     >>> scaling = scaling_of(np.array([[1000.0, 0.1], [3000.0, 0.3]]), "auto")
     >>> scaling.apply(Graph.from_edges(1, []), np.array([[2000.0, 0.3]])).round(3).tolist()
@@ -84,8 +84,8 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         deviation = np.sqrt(squares / max(len(values), 1))
         return Scaling(shift=mean, scale=np.where(deviation > 0, deviation, 1.0))
     if normalise == "auto":
-        stored = features if isinstance(features, np.ndarray) else features.data
-        return Scaling(rows=not bool(np.any(stored < 0)))
+        negative = np.unique((features < 0).nonzero()[0])
+        return Scaling(rows=len(negative) <= few_rows(features.shape[0]))
     return Scaling(rows=normalise == "rows")
 
 

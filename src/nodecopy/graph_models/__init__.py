@@ -6,16 +6,13 @@ Besides, ``reliability``: how much each observed edge is to count.
 from nodecopy.graph_models.base import (
     GraphModel,
     GraphPosterior,
-    RefreshableGraphPosterior,
     SampledGraphs,
 )
 from nodecopy.graph_models.copying import CopiedGraph, CopyingPosterior, NodeCopying
-from nodecopy.graph_models.mmsbm import MMSBM
 from nodecopy.graph_models.observed import ObservedGraph
 from nodecopy.graph_models.reliability import EdgeReliability, FittedReliability
 
 __all__ = [
-    "MMSBM",
     "CopiedGraph",
     "CopyingPosterior",
     "EdgeReliability",
@@ -24,6 +21,5 @@ __all__ = [
     "GraphPosterior",
     "NodeCopying",
     "ObservedGraph",
-    "RefreshableGraphPosterior",
     "SampledGraphs",
 ]

@@ -25,15 +25,6 @@ class GraphPosterior(Protocol):
 
 
 @runtime_checkable
-class RefreshableGraphPosterior(GraphPosterior, Protocol):
-    """A posterior that the online schedule updates at less than the cost of another fit."""
-
-    def refreshed(self, probabilities: NDArray[np.floating], seed: int) -> GraphPosterior:
-        """Return the posterior given newer class probabilities [N, K] of the nodes."""
-        ...
-
-
-@runtime_checkable
 class GraphModel(Protocol):
     """A random graph model: a value that holds settings only."""
 

@@ -36,8 +36,10 @@ from nodecopy.graph import Graph
 Pairs = NDArray[np.int64]
 Similarity = Callable[[Pairs], NDArray[np.float64]]
 
-# Pairs whose features are compared at a time.
-_BLOCK = 100_000
+# Pairs, and entries of their features, that are compared at a time.
+_BLOCK, _ENTRIES = 100_000, 2**24
+# Longer rows of sparse features are not copied for every pair they are in.
+_LONG_ROW = 512
 
 
 @savable
@@ -125,9 +127,17 @@ def similarity_of(
     x: Any = features
     if kernel is not None:
         return lambda pairs: kernel.similarity(x[pairs[:, 0]], x[pairs[:, 1]])
-    if rarity is None or isinstance(features, np.ndarray):
-        return lambda pairs: _cosine(x[pairs[:, 0]], x[pairs[:, 1]])
-    return lambda pairs: _cosine(*(weighted_columns(x[nodes], rarity) for nodes in pairs.T))
+    if rarity is not None and not isinstance(features, np.ndarray):
+        x = weighted_columns(features, rarity)
+    squares = _row_products(x, x)
+    products = _dense_products(x) if isinstance(x, np.ndarray) else _sparse_products(x)
+
+    def cosine(pairs: Pairs) -> NDArray[np.float64]:
+        a, b = pairs.T
+        lengths = np.sqrt(np.maximum(squares[a] * squares[b], 1e-30))
+        return products(pairs) / lengths  # 0 where one is zero
+
+    return cosine
 
 
 def random_pairs(nodes: int, count: int, rng: np.random.Generator) -> Pairs:
@@ -178,13 +188,62 @@ def entry_ends(graph: Graph, entries: NDArray[np.int64]) -> Pairs:
     return np.stack([source, graph.indices[entries].astype(np.int64)], axis=1)
 
 
-def _cosine(a: Any, b: Any) -> NDArray[np.float64]:
-    """Return the cosine between the rows of two matrices [n]; 0 where one is zero."""
-    products, squares_a, squares_b = (_row_products(*two) for two in ((a, b), (a, a), (b, b)))
-    return products / np.sqrt(np.maximum(squares_a * squares_b, 1e-30))
-
-
 def _row_products(a: Any, b: Any) -> NDArray[np.float64]:
     """Return the inner product of each pair of rows [n]."""
     product = a * b if isinstance(a, np.ndarray) else a.multiply(b)
     return np.asarray(product.sum(1), np.float64).ravel()
+
+
+def _dense_products(x: NDArray[np.float32]) -> Similarity:
+    """Return inner products of rows, for pairs [n, 2] -> [n]."""
+    return lambda pairs: _in_parts(
+        pairs, x.shape[1], lambda part: _row_products(x[part[:, 0]], x[part[:, 1]])
+    )
+
+
+def _sparse_products(x: Any) -> Similarity:
+    """Return inner products of rows, for pairs [n, 2] -> [n].
+
+    Of a long row, such as that of a node with 10⁶ neighbours, only what its shorter partner has is
+    looked up: no copy of it is made for each of its edges.
+    """
+    counts = np.diff(x.indptr)
+    long_rows = np.flatnonzero(counts > _LONG_ROW)
+    begins = np.concatenate([[0], np.cumsum(counts[long_rows])])
+    rank = np.full(len(counts), -1)
+    rank[long_rows] = np.arange(len(long_rows))
+    held = x[long_rows]
+    # Sorted, since the columns of a row are.
+    keys = np.repeat(np.arange(len(long_rows)), np.diff(begins)) * x.shape[1] + held.indices
+
+    def looked_up(pairs: Pairs) -> NDArray[np.float64]:
+        first = counts[pairs[:, 0]] <= counts[pairs[:, 1]]
+        short, long = np.where(first, *pairs.T), np.where(first, *pairs.T[::-1])
+        rows = x[short]
+        wanted = np.repeat(rank[long], counts[short]) * x.shape[1] + rows.indices
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        values = rows.data * np.where(keys[at] == wanted, held.data[at], np.float32(0))
+        both = values != 0
+        begin = np.concatenate([[0], np.cumsum(both)])[rows.indptr]
+        parts = values[both], rows.indices[both], begin
+        return np.asarray(sp.csr_array(parts, shape=rows.shape).sum(1), np.float64).ravel()
+
+    def products(pairs: Pairs) -> NDArray[np.float64]:
+        is_long = counts[pairs].max(1, initial=0) > _LONG_ROW
+        result = np.empty(len(pairs))
+        for chosen, product in (
+            (~is_long, lambda part: _row_products(x[part[:, 0]], x[part[:, 1]])),
+            (is_long, looked_up),
+        ):
+            some = pairs[chosen]
+            result[chosen] = _in_parts(some, int(counts[some].min(1).max(initial=0)), product)
+        return result
+
+    return products
+
+
+def _in_parts(pairs: Pairs, width: int, product: Similarity) -> NDArray[np.float64]:
+    """Compute products of rows of some width, so many at a time that they fit into memory."""
+    size = max(_ENTRIES // max(width, 1), 1)
+    parts = [product(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+    return np.concatenate(parts) if parts else np.zeros(0)

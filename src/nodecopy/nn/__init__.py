@@ -2,15 +2,13 @@
 
 Reading order: ``propagation`` (Â and the sparse product), ``batch`` (which rows a loss
 needs, M members side by side), ``dropout`` (counter-based masks), ``network`` (what an
-architecture is), ``layered`` with ``gcn``, ``cheb`` and ``gat``; ``features`` and ``diffusion``, a
-linear network; ``torch_module``, any PyTorch module.
+architecture is), ``layered`` with ``gcn``; ``features`` and ``diffusion``, a linear network;
+``torch_module``, any PyTorch module.
 """
 
-from nodecopy.nn.cheb import ChebNet
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.gat import GAT
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network
 from nodecopy.nn.torch_module import TorchNetwork
 
-__all__ = ["GAT", "GCN", "ChebNet", "Diffusion", "Network", "TorchNetwork"]
+__all__ = ["GCN", "Diffusion", "Network", "TorchNetwork"]

@@ -48,6 +48,8 @@ OF_NODES: tuple[Kind, ...] = ("neighbour", "similar node", "labelled node")
 _RIDGE = 1e-6
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
+# Neighbours that are named, and the number of the term of all others.
+_MOST_EDGES, OTHERS = 10_000, -1
 # By kind, and number of the column or node; 0 where a kind has no numbers.
 Terms = dict[tuple[Kind, int], float]
 
@@ -175,6 +177,16 @@ def first_edges(
         stays = values[others == node].sum() ** np.arange(hops + 1)  # Â_jjʳ
         weights = np.array([stays[: hops - t] @ coefficients[t + 1 :] for t in range(hops)])
         terms = values * (weights @ walked[:, place[entries]]) if hops else values
-        pairs = zip(others.tolist(), terms.tolist(), strict=True)
-        over: Terms = {("neighbour", other): term for other, term in pairs if other != node}
-        yield float(coefficients @ stays), over
+        away = others != node
+        yield float(coefficients @ stays), terms_of_edges(others[away], terms[away])
+
+
+def terms_of_edges(others: NDArray[np.integer], terms: NDArray[np.float64]) -> Terms:
+    """Return what comes over each edge; of very many, over the smallest ones together."""
+    rest: Terms = {}
+    if len(terms) > _MOST_EDGES:
+        order = np.argsort(-np.abs(terms), kind="stable")
+        rest["neighbour", OTHERS] = float(terms[order[_MOST_EDGES:]].sum())
+        others, terms = others[order[:_MOST_EDGES]], terms[order[:_MOST_EDGES]]
+    pairs = zip(others.tolist(), terms.tolist(), strict=True)
+    return {("neighbour", other): term for other, term in pairs} | rest

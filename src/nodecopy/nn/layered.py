@@ -21,7 +21,7 @@ DropoutRate = Annotated[float, Limits(0, 0.99)]
 
 
 class Layered(Settings):
-    """How GCN, ChebNet and GAT read a graph: the receptive field of some nodes, M side by side."""
+    """How networks with layers read a graph: the receptive field of some nodes, M side by side."""
 
     hidden: tuple[Count, ...]
     operator: ClassVar[OperatorKind]

@@ -1,5 +1,17 @@
-"""Reproduce the paper: its methods, trials of them, whole grids of trials, tables and figures.
+"""Reproduce the paper: its methods, its experiments, and our numbers beside the published ones.
 
-`spec` says what to run, `runner` runs it on an executor, `store` keeps the rows, `report` shows
-them beside the published numbers.
+`methods` lists what is compared. Node copying and the GCN are the package's; what only the paper
+compares with is here: the block model (`mmsbm`, `mmsbm_inference`), the authors' `online` schedule,
+ChebyNet and GAT (`networks`), SGC and APPNP (`geometric`).
+
+`spec` defines an experiment, `runner` runs its trials on an executor, `store` keeps the rows,
+`study` compares them with the published numbers, `tables` and `figures` show them. Nothing outside
+imports this package but the command line; to load a model file that holds one of the names below,
+import it first.
 """
+
+from nodecopy.paper.mmsbm import MMSBM
+from nodecopy.paper.networks import GAT, ChebNet
+from nodecopy.paper.online import OnlineBayesianGCN
+
+__all__ = ["GAT", "MMSBM", "ChebNet", "OnlineBayesianGCN"]

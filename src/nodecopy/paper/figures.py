@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nodecopy.core.errors import InputError, missing_extra
-from nodecopy.paper.agreement import Agreement
 from nodecopy.paper.study import (
     DATASET_TITLES,
     LABELS,
     PAPER_METHODS,
     SPLITS,
+    Agreement,
     Study,
     dataset_title,
     method_title,
@@ -85,7 +85,7 @@ def draw(name: str, title: str, description: str, paint: Callable[[Figure], None
 
 
 def figure_1(study: Study, split: str) -> Drawing | None:
-    """Draw the paper's Figure 1 for one kind of split: whom node copying corrects, by degree.
+    """Draw the paper's Figure 1 for one type of split: whom node copying corrects, by degree.
 
     Box: 25-75 %, whiskers 5-95 %, line: median, triangle: mean of the shares over the trials.
     None if no trial has them.

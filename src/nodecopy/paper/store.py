@@ -1,21 +1,27 @@
-"""The store: one SQLite file, one row per trial, one transaction per row.
+"""The rows of trials in files: a store to run into, JSON lines to exchange.
 
-Resuming a run is a SELECT. Any number of runners and readers may use a store at the same time:
-SQLite lets them wait for each other. A killed writer loses what it had not committed.
+The store is one SQLite file, one row per trial, one transaction per row. Resuming a run is a
+SELECT. Any number of runners and readers may use a store at the same time: SQLite lets them wait
+for each other. A killed writer loses what it had not committed.
+
+In JSON lines, a score that is NaN is null.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any, Self
 
 from nodecopy.core.errors import FormatError, InputError, RunError
+from nodecopy.core.files import regular_file, write_whole
 from nodecopy.paper.trial import (
     NUMERICS_VERSION,
     RESULT_COLUMNS,
@@ -27,6 +33,7 @@ from nodecopy.paper.trial import (
     row_from_dict,
 )
 
+_JSON_LINES = (".jsonl", ".jsonl.gz")
 # How long a writer waits for another one, in seconds.
 _TIMEOUT = 60.0
 # Errors of a file that is not ours: it lacks our tables, or there cannot be a file of this name.
@@ -41,7 +48,7 @@ CREATE TABLE IF NOT EXISTS trials (
   method TEXT NOT NULL,
   seed INTEGER NOT NULL,
   result TEXT,   -- JSON, see TrialResult
-  failure TEXT,  -- why there is no result
+  failure TEXT,  -- of a trial without a result
   PRIMARY KEY ({_COLUMNS})
 )
 """
@@ -80,7 +87,7 @@ class Store:
         """
         file = Path(path)
         if not create and not file.is_file():
-            raise InputError(f"no store {file}; `nodecopy reproduce` makes one")
+            raise InputError(f"no store {file}; `nodecopy paper reproduce` makes one")
         with _explained(file):
             # A writer asks for the lock when it begins: it then waits instead of failing later.
             connection = sqlite3.connect(file, timeout=_TIMEOUT, isolation_level="IMMEDIATE")
@@ -150,6 +157,39 @@ class Store:
             return self._connection.execute(query).fetchall()
 
 
+def read_rows(path: str | os.PathLike[str]) -> list[Row]:
+    """Read the rows of a store, or of a file that ends in ``.jsonl`` or ``.jsonl.gz``."""
+    source = regular_file(path)
+    if not source.name.endswith(_JSON_LINES):
+        with Store.open(source, create=False) as store:
+            return store.rows()
+    rows: list[Row] = []
+    try:
+        with (gzip.open if source.suffix == ".gz" else open)(
+            source, "rt", encoding="utf-8"
+        ) as file:
+            for line in file:
+                rows.append(row_from_dict(json.loads(line)))
+    except (ValueError, TypeError, EOFError, RecursionError, OSError, zlib.error) as error:
+        raise FormatError(f"{source}, line {len(rows) + 1}: {error}") from error
+    return rows
+
+
+def export_rows(rows: Sequence[Row], path: str | os.PathLike[str]) -> None:
+    """Write rows to a file, whole or not at all; its ending says the format.
+
+    Raises:
+        InputError: another ending than .jsonl or .jsonl.gz.
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    if not target.name.endswith(_JSON_LINES):
+        raise InputError(f"the file must end in .jsonl or .jsonl.gz; got {target.name}")
+    data = "".join(json.dumps(row_as_dict(row)) + "\n" for row in rows).encode()
+    # Without a time stamp, the same rows give the same file.
+    write_whole(target, gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
+
+
 def _current(row: Row) -> str:
     version = row.result.versions.get("numerics")
     if version != NUMERICS_VERSION:
@@ -169,5 +209,7 @@ def _explained(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", None)  # absent where text is not UTF-8
         lost = isinstance(error, sqlite3.OperationalError) and code not in (None, *_FOREIGN)
-        kind, what = (RunError, "used") if lost else (FormatError, "used as a store of trials")
-        raise kind(f"{path} cannot be {what}: {error}") from error
+        error_type, what = (
+            (RunError, "used") if lost else (FormatError, "used as a store of trials")
+        )
+        raise error_type(f"{path} cannot be {what}: {error}") from error

@@ -1,15 +1,14 @@
 """A trial: one method, one split, one seed; and what it gave.
 
-Only values: reading rows imports neither data nor models. `nodecopy.paper.measure` runs a trial.
+Only values: reading rows imports neither data nor models. `nodecopy.paper.runner` runs a trial.
 """
 
 from __future__ import annotations
 
 import math
-import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from nodecopy.core.errors import FormatError, SplitError, shown, unknown_name
 from nodecopy.core.typed import fits
@@ -48,7 +47,7 @@ class Trial:
     seed: int
 
     def __post_init__(self) -> None:
-        """Check the kind of split."""
+        """Check the split."""
         if self.split not in get_args(SplitKind):
             raise SplitError(unknown_name("split", self.split, get_args(SplitKind)))
 
@@ -108,18 +107,6 @@ class Failure(NamedTuple):
     def headline(self) -> str:
         """The failure in one line."""
         return f"{self.trial}: {self.message.partition(chr(10))[0]}"
-
-
-RunTrial: TypeAlias = Callable[[Trial], TrialResult]
-
-
-def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
-    """Run a trial; an exception is a `Failure`, which does not stop other trials."""
-    try:
-        return Row(trial, run(trial))
-    except Exception as error:  # noqa: BLE001 - any bug in one trial is that trial's failure
-        short = f"{type(error).__name__}: {error}"
-        return Failure(trial, f"{short}\n{''.join(traceback.format_exception(error))}")
 
 
 TRIAL_COLUMNS = tuple(field.name for field in fields(Trial))

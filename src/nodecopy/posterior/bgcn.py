@@ -18,7 +18,6 @@ from nodecopy.classifiers import (
     check_classifier,
 )
 from nodecopy.classifiers.base import base_seeds
-from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import NOT_SAVED, savable
@@ -30,7 +29,6 @@ from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.posterior.averaging import average
-from nodecopy.posterior.online import OnlineSchedule, OnlineTraining
 from nodecopy.problem.task import Task
 from nodecopy.weights import MCDropout, PointEstimate, WeightPosterior, WeightSamples
 
@@ -47,14 +45,11 @@ class BayesianGCN(Settings):
     Args:
         base: gives ĉ (line 3); None is the network fitted to the observed graph, like the members.
         graph_model: `NodeCopying()` is the paper's; `ObservedGraph()` the ablation without it.
-        weights: p(W | Y, X, G); None is `MCDropout()` for Algorithm 1 and `PointEstimate()` for
-            the online schedule, as its authors do.
+        weights: p(W | Y, X, G); None is `MCDropout()`, the paper's.
         n_zeta: V, draws of ζ.
         n_graphs: N_G, graphs for each ζ.
         n_weights: S, weight draws for each graph.
         network: the architecture fitted to each graph.
-        schedule: None is Algorithm 1; an `OnlineSchedule` trains one network, on a new graph at
-            every epoch: it defines its epochs and ignores V, N_G and the epochs of ``weights``.
         predict_on: the graph that predictions are made on: "observed" (eq. 7), or "sampled", each
             network's own graph.
     """
@@ -66,7 +61,6 @@ class BayesianGCN(Settings):
     n_graphs: Count = 1
     n_weights: Count = 10
     network: Network = field(default_factory=GCN)
-    schedule: OnlineSchedule | None = None
     predict_on: PredictOn = "observed"
 
     def __post_init__(self) -> None:
@@ -84,9 +78,7 @@ class BayesianGCN(Settings):
         start: Sequence[Fitted] | None = None,
         progress: Progress | None = None,
     ) -> list[FittedBayesianGCN]:
-        """Run Algorithm 1, or the online schedule, on each task; all members are in one batch."""
-        if self.schedule is not None:
-            return self._fit_online(self.schedule, tasks, seeds, start, progress)
+        """Run Algorithm 1 on each task; all members are in one batch."""
         members, weights = self.n_zeta * self.n_graphs, self.weight_posterior()
         before, during = stages(progress, [1, members])
         classifier = self.base_classifier()
@@ -114,33 +106,6 @@ class BayesianGCN(Settings):
             fits.append(self._averaged(task, base.probabilities, graphs, own))  # line 13
         return fits
 
-    def _fit_online(
-        self,
-        schedule: OnlineSchedule,
-        tasks: Sequence[Task],
-        seeds: Sequence[int],
-        start: Sequence[Fitted] | None,
-        progress: Progress | None,
-    ) -> list[FittedBayesianGCN]:
-        weights = self.weight_posterior()
-        if not isinstance(weights, PointEstimate):
-            raise ModelError(
-                "the online schedule averages the iterates of gradient descent: weights must be "
-                f"PointEstimate() or MCDropout(); got {weights!r}"
-            )
-        bases: Sequence[Fitted | None] = [None] * len(tasks)
-        if start is not None:
-            bases = start
-        elif self.base is not None:
-            bases = self.base.fit(tasks, base_seeds(seeds))
-        fits, reports = [], stages(progress, [1] * len(tasks))
-        for task, seed, base, report in zip(tasks, seeds, bases, reports, strict=True):
-            training = OnlineTraining(schedule, self.network, weights.training, task, seed, report)
-            first, graphs, iterates = training.run(self.graph_model, base)
-            samples = weights.draws_of(iterates, self.n_weights)
-            fits.append(self._averaged(task, first, graphs, samples))
-        return fits
-
     def _averaged(
         self,
         task: Task,
@@ -156,9 +121,7 @@ class BayesianGCN(Settings):
 
     def weight_posterior(self) -> WeightPosterior:
         """Return the weight posterior, None resolved."""
-        if self.weights is not None:
-            return self.weights
-        return MCDropout() if self.schedule is None else PointEstimate()
+        return MCDropout() if self.weights is None else self.weights
 
     def base_classifier(self) -> NodeClassifier:
         """Return the base classifier, None resolved."""

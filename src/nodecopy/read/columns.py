@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from nodecopy.core.errors import DatasetError
+from nodecopy.core.files import unguarded_sql
 from nodecopy.features.columns import plain_name
 from nodecopy.features.label_values import UNKNOWN_TEXTS
 from nodecopy.read.options import TableOptions
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kind:
+class TableRole:
     """A kind of table: its name, and the words that give a column each of its roles.
 
     The first two roles must be there, further ones may.
@@ -55,7 +56,7 @@ class Kind:
 
 
 _ID = "id node nodeid nodename index key"
-EDGES = Kind(
+EDGES = TableRole(
     "edge",
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
@@ -66,8 +67,8 @@ EDGES = Kind(
         "kind": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
 )
-LABELS = Kind("label", {"id": _ID, "label": "label labels class classname category y"})
-NODES = Kind(
+LABELS = TableRole("label", {"id": _ID, "label": "label labels class classname category y"})
+NODES = TableRole(
     "node",
     {
         "id": _ID,
@@ -79,7 +80,7 @@ NODES = Kind(
 
 def assign(
     table: Table,
-    kind: Kind,
+    kind: TableRole,
     chosen: Sequence[str] | None,
     settled: dict[str, int] | None = None,
 ) -> dict[str, int]:
@@ -107,8 +108,8 @@ def assign(
     example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"]
     example = example[: 3 if kind is EDGES else 2]
     hint = (
-        f"accepted: columns {', '.join(roles)}; --{kind.name}-columns "
-        f"{shlex.quote(','.join(example))}, for instance, says which to read, --delimiter what "
+        f"accepted: columns {', '.join(roles)}; `{kind.name}_columns` "
+        f"{shlex.quote(','.join(example))}, for instance, says which to read, `delimiter` what "
         "separates them"
     )
     if not table.header:
@@ -168,7 +169,7 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
     if undecided and not triples:
         raise DatasetError(
             f"{table.path}: three columns of numbers without a header row may be id, feature and "
-            "value, or an id and two numbers: --columns 2=number or --columns 2=feature,3=value"
+            "value, or an id and two numbers: `column_types` 2=number or 2=feature,3=value"
         )
     return id, others, triples
 
@@ -219,9 +220,15 @@ def read_string(cell: str, type: str, options: TableOptions) -> str:
     return f"nullif(trim(CAST({cell} AS VARCHAR), ' \t'), '')"
 
 
+def read_id(cell: str, type: str, options: TableOptions) -> str:
+    """Return SQL for an id: NULL where it is empty or a word for missing."""
+    text = read_string(cell, type, options)
+    return f"CASE WHEN {_is_word(text, options.na_ids)} THEN NULL ELSE {unguarded_sql(text)} END"
+
+
 def read_label(cell: str, type: str, options: TableOptions) -> str:
     """Return SQL for a label: a string, NULL where it is unknown."""
-    return read_text(cell, type, options, UNKNOWN_TEXTS)
+    return unguarded_sql(read_text(cell, type, options, UNKNOWN_TEXTS))
 
 
 def read_text(cell: str, type: str, options: TableOptions, unknown: Iterable[str] = ()) -> str:
@@ -277,8 +284,8 @@ def read_number(cell: str, type: str, options: TableOptions) -> str:
 
 
 NUMBER_HINT = (
-    "; 1.234,5 needs --decimal , and 1,234.5 --decimal .; other words for a missing value: "
-    "--na-values"
+    "; 1.234,5 needs `decimal` , and 1,234.5 `decimal` .; other words for a missing value: "
+    "`na_values`"
 )
 
 

@@ -22,16 +22,17 @@ from nodecopy.read.columns import (
     choose,
     is_number,
     quoted,
+    read_id,
     read_number,
     read_string,
 )
 from nodecopy.read.database import Database
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
 from nodecopy.read.ids import IN_EDGES, number_values
-from nodecopy.read.options import NO_KIND, RepeatedEdges
+from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
 # Most kinds of edges: a column of more is taken for something else.
-MOST_KINDS = 256
+MOST_RELATIONS = 256
 
 
 class EdgeRows(NamedTuple):
@@ -53,7 +54,7 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]
     if several:
-        weighted, of_kinds = "weight" in set().union(*loaded), db.options.edge_kind != NO_KIND
+        weighted, of_kinds = "weight" in set().union(*loaded), db.options.relation != NO_RELATION
         parts = []
         for name, path, place in zip(names, paths, loaded, strict=True):
             weight = ["weight" if "weight" in place else "1.0 AS weight"] if weighted else []
@@ -69,15 +70,16 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
 
 def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
     """Read a table of edges; return the places of its columns."""
-    chosen, kind = db.options.edge_columns, db.options.edge_kind
+    chosen, kind = db.options.edge_columns, db.options.relation
     table = open_table(db, path, EDGES, [*(chosen or ()), *([kind] if kind else [])])
-    settled = {} if kind in (None, NO_KIND) else {"kind": choose(table, [kind])[0]}
+    settled = {} if kind in (None, NO_RELATION) else {"kind": choose(table, [kind])[0]}
     place = assign(table, EDGES, chosen, settled)
-    if kind == NO_KIND:
+    if kind == NO_RELATION:
         place.pop("kind", None)
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     columns = [
-        Column(role, at, number if role == "weight" else read_string) for role, at in place.items()
+        Column(role, at, {"weight": number, "kind": read_string}.get(role, read_id))
+        for role, at in place.items()
     ]
     db.load(name, table, columns)
     return place
@@ -107,10 +109,10 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
         what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
         db.refuse(name, wrong, "weight", what, show=("weight",), hint=NUMBER_HINT)
     if "kind" in place:
-        hint, path = "; --edge-kind none reads all edges as one kind", db.loaded[name][0].path
-        if db.value(f"SELECT count(DISTINCT kind) FROM {name}") > MOST_KINDS:
-            raise DatasetError(f"{path}: more than {MOST_KINDS} kinds of edges{hint}")
-        db.refuse(name, "kind IS NULL", "row", "without a kind", show=("source",), hint=hint)
+        hint, path = "; `relation` none reads all edges as one relation", db.loaded[name][0].path
+        if db.value(f"SELECT count(DISTINCT kind) FROM {name}") > MOST_RELATIONS:
+            raise DatasetError(f"{path}: more than {MOST_RELATIONS} relations{hint}")
+        db.refuse(name, "kind IS NULL", "row", "without a relation", show=("source",), hint=hint)
 
 
 def fetch_edges(db: Database) -> EdgeRows:
@@ -170,7 +172,7 @@ class _Changes(NamedTuple):
 
     def notes(self, repeated: RepeatedEdges) -> list[str]:
         done = "added up" if repeated == "sum" else "dropped"
-        hint = "" if repeated == "sum" else "; --repeated-edges sum adds them up"
+        hint = "" if repeated == "sum" else "; `repeated_edges` sum adds them up"
         notes = {
             f"{self.one_way:,} of {self.edges:,} edges are listed in one direction and count in "
             "both": self.one_way,

@@ -15,15 +15,15 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nodecopy.core.errors import DatasetError, FormatError, shortened
 from nodecopy.core.files import regular_file
-from nodecopy.read.columns import LABELS, NODES, Kind, quoted
+from nodecopy.read.columns import LABELS, NODES, TableRole, quoted
 from nodecopy.read.database import Database
 from nodecopy.read.options import TableOptions
 
@@ -31,6 +31,10 @@ PathLike = str | os.PathLike[str]
 ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
 MAX_LINE = 2_000_000
 _PIECE = 2**20
+# A compressed file may unpack to so many bytes, or to so many times its size.
+_MOST_UNPACKED, _MOST_PACKED = 2**30, 100
+# DuckDB would take a folder named key=value for a column of all tables below it.
+_NO_FOLDERS = "hive_partitioning = false"
 _MARKUP = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{]|<\?xml)')
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
@@ -116,7 +120,7 @@ class TextTable(Table):
             types[place] = "DOUBLE"
         columns = ", ".join(f"c{place}: '{type}'" for place, type in enumerate(types))
         return (
-            f"read_csv({_sql_path(self.text)}, auto_detect = false, header = false, "
+            f"read_csv({_sql_path(self.text)}, {_NO_FOLDERS}, auto_detect = false, header = false, "
             f"skip = {self.skip}, {_dialect(self.delimiter)}, columns = {{{columns}}})"
         )
 
@@ -142,7 +146,7 @@ class TextTable(Table):
 
 
 def open_table(
-    db: Database, path: PathLike, kind: Kind, chosen: Sequence[str] | None = None
+    db: Database, path: PathLike, kind: TableRole, chosen: Sequence[str] | None = None
 ) -> Table:
     """Open a file in the format that its first bytes tell, or as text.
 
@@ -175,7 +179,7 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
 
 def open_parquet(db: Database, path: Path) -> Table:
     """Open a Parquet file."""
-    source = f"read_parquet({_sql_path(path)})"
+    source = f"read_parquet({_sql_path(path)}, {_NO_FOLDERS})"
     schema = db.attempt(f"DESCRIBE SELECT * FROM {source}")
     if schema is None:
         raise FormatError(f"{path} cannot be read as Parquet; is it complete?")
@@ -198,7 +202,7 @@ def _open_text(db: Database, path: Path) -> TextTable:
     if len(types) < 2:
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
-            "comma, tab, semicolon, | or spaces, or another one that --delimiter names"
+            "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
         )
     table = TextTable(path, ("",) * len(types), types, "", header, (), notes, text, delimiter, skip)
     rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
@@ -206,7 +210,9 @@ def _open_text(db: Database, path: Path) -> TextTable:
     return replace(table, first_row=cells)
 
 
-def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Database) -> TextTable:
+def _named(
+    table: TextTable, kind: TableRole, chosen: Sequence[str] | None, db: Database
+) -> TextTable:
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
@@ -219,7 +225,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
         header = sure or (words and _names_columns(db, table, kind))
         if header and not (sure or table.header or db.known_ids):
             guess = f"{table.first_row_text} taken for the names of columns"
-            notes = (*notes, f"{table.path.name}: {guess}; --no-header if they are not")
+            notes = (*notes, f"{table.path.name}: {guess}; `header` says whether they are")
     if not header:
         return replace(table, names=numbers, header=False)
     (line,) = table.where([1]) or ["line 1"]
@@ -228,7 +234,7 @@ def _named(table: TextTable, kind: Kind, chosen: Sequence[str] | None, db: Datab
     return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
-def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
+def _names_columns(db: Database, table: TextTable, kind: TableRole) -> bool:
     """Tell whether a first row of words names the columns: unless one of its ids is one elsewhere.
 
     Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
@@ -238,7 +244,8 @@ def _names_columns(db: Database, table: TextTable, kind: Kind) -> bool:
     if kind is NODES:
         return True
     unnamed = not table.first_row[0].strip()  # the index of a data frame
-    places = range(unnamed, unnamed + (1 if kind is LABELS else 2))[: len(table.first_row)]
+    last = unnamed + (1 if kind is LABELS else 2)
+    places = range(unnamed, min(last, len(table.first_row)))
     some = ", ".join(quoted(table.first_row[place].strip()) for place in places)
     here = " OR ".join(f"trim(c{place}) IN ({some})" for place in places)
     counts = f"SELECT count(*), count(*) FILTER (WHERE {here}) FROM {table.scan()}"
@@ -259,7 +266,7 @@ def _sniffed(db: Database, text: Path, skip: int, first: str) -> tuple[str, tupl
     """
     decimal = f", decimal_separator = {quoted(db.options.decimal or '.')}"
     query = "SELECT Delimiter, Columns, HasHeader FROM "
-    query += f"sniff_csv({_sql_path(text)}, skip = {skip}{decimal}"
+    query += f"sniff_csv({_sql_path(text)}, {_NO_FOLDERS}, skip = {skip}{decimal}"
     rows = db.attempt(f"{query}, {_dialect(db.options.delimiter)})")
     if not rows or (len(rows[0][1]) < 2 and db.options.delimiter is None):
         delimiter = max(",;\t| ", key=lambda mark: mark in first)
@@ -310,15 +317,13 @@ def _plain(path: Path, db: Database) -> tuple[Path, tuple[str, ...]]:
             return path, ()
         for encoding in encodings:
             with suppress(UnicodeError, LookupError):  # LookupError: an unknown encoding
-                with _opened(path) as raw, io.TextIOWrapper(raw, encoding) as lines:
-                    copy = _copied(lines, db.folder)
+                with _opened(path) as raw, io.TextIOWrapper(raw, encoding) as text:
+                    copy = _copied(_pieces(text, path), db.folder)
                 guessed = f"{path.name}: not UTF-8, read as Windows-1252 (cp1252)"
                 return copy, (guessed,) if encoding != encodings[0] else ()
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path} cannot be read: {error}") from error
-    raise FormatError(
-        f"{path} is not text in {' or '.join(encodings)}; --encoding NAME reads another"
-    )
+    raise FormatError(f"{path} is not text in {' or '.join(encodings)}; `encoding` names another")
 
 
 def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
@@ -337,20 +342,40 @@ def _is_plain(path: Path) -> bool:
     """Tell whether DuckDB can read a file as it is."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            pieces = iter(lambda: file.read(_PIECE), "")
-            return not any("\r" in piece or "\0" in piece for piece in pieces)
+            return not any("\r" in piece or "\0" in piece for piece in _pieces(file, path))
     except UnicodeError:
         return False
 
 
-def _copied(lines: Iterable[str], folder: Path) -> Path:
-    """Write lines to a new file in a folder."""
+def _pieces(text: IO[str], path: Path) -> Iterator[str]:
+    """Yield a text in pieces; refuse one that is far larger than its file, or has a huge line.
+
+    DuckDB leaves out a last line that is longer than its buffer, without a word.
+    """
+    most = max(_MOST_UNPACKED, _MOST_PACKED * path.stat().st_size)
+    read, line, number = 0, 0, 1
+    for piece in iter(lambda: text.read(_PIECE), ""):
+        read += len(piece)
+        line += len(piece) if "\n" not in piece else piece.index("\n")
+        if line > MAX_LINE:
+            raise FormatError(f"{path}: line {number} has more than {MAX_LINE:,} characters")
+        if read > most:
+            raise FormatError(
+                f"{path} unpacks to more than {most / 2**30:,.0f} GiB: unpack it first"
+            )
+        if "\n" in piece:
+            line, number = len(piece) - piece.rindex("\n") - 1, number + piece.count("\n")
+        yield piece
+
+
+def _copied(pieces: Iterable[str], folder: Path) -> Path:
+    """Write a text to a new file in a folder."""
     copy = folder / f"{len(os.listdir(folder))}.csv"
     with copy.open("w", encoding="utf-8", newline="\n") as file:
-        for line in lines:
-            if "\0" in line:
+        for piece in pieces:
+            if "\0" in piece:
                 raise UnicodeError("a NUL character")
-            file.write(line)
+            file.write(piece)
     return copy
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted
-from nodecopy.read.columns import LABELS, Column, assign, quoted, read_label
+from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label
 from nodecopy.read.database import SHOWN, Database
 from nodecopy.read.formats import PathLike, open_table, paths_of
 from nodecopy.read.ids import FOLDED, Ids, number_values, set_nodes
@@ -60,7 +60,7 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
         if len(paths) > 1 and named and not set(chosen or ()) & set(table.names):
             chosen = None
         place, name = assign(table, LABELS, chosen), f"labels{number}"
-        columns = [Column("id", place["id"]), Column("label", place["label"], read_label)]
+        columns = [Column("id", place["id"], read_id), Column("label", place["label"], read_label)]
         if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
             columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
         db.load(name, table, columns)

@@ -56,7 +56,7 @@ def assign_kinds(
         return {}, tables, notes
     if apart:
         names.append(NO_TABLE)
-        notes.append(f"{counted(count, 'node')} in no file of nodes: a separate kind")
+        notes.append(f"{counted(count, 'node')} in no file of nodes: a separate node type")
     last = len(names) - 1
     db.run(
         f"CREATE TEMP TABLE found AS FROM of_tables UNION ALL SELECT id, {last} AS g FROM {bare}"
@@ -73,10 +73,10 @@ def assign_kinds(
 
 
 def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
-    if db.options.label_kind is not None and fitted is None:
+    if db.options.label_type is not None and fitted is None:
         raise DatasetError(
-            f"--label-kind {db.options.label_kind}: there is one kind of nodes; --nodes FILE for "
-            "each kind, with different ids"
+            f"`label_type` {db.options.label_type}: there is one node type; `nodes` FILE for "
+            "each, with different ids"
         )
 
 
@@ -114,7 +114,7 @@ def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable]
             if 0 < shared < least and table.titles != other.titles and not table.triples:
                 notes.append(
                     f"{other.table.path.name} and {table.table.path.name} share "
-                    f"{counted(shared, 'id')}, so they describe one kind of nodes; if an id means "
+                    f"{counted(shared, 'id')}, so they describe one node type; if an id means "
                     "another node in each file, make ids differ: customer-7, shop-7"
                 )
         grouped.append(replace(table, kind=kind or _free(_stem(table), [t.kind for t in grouped])))
@@ -136,9 +136,9 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
     Raises:
         DatasetError: several kinds have labels, or the one that was asked for is not there.
     """
-    asked = db.options.label_kind
+    asked = db.options.label_type
     if asked is not None and asked not in names:
-        raise DatasetError(f"--label-kind: {unknown_name('kind of nodes', asked, names)}")
+        raise DatasetError(f"`label_type`: {unknown_name('node type', asked, names)}")
     labels = [name for name in db.loaded if name.startswith("labels")]
     counts: dict[int, int] = {}
     if labels:
@@ -154,8 +154,8 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
             f"ORDER BY id LIMIT {SHOWN}"
         )
         raise DatasetError(
-            f"labels are of several kinds of nodes: {kinds}; of {names[few]} are "
-            f"{', '.join(map(repr, some))}; --label-kind NAME says which kind to predict"
+            f"labels are of several node types: {kinds}; of {names[few]} are "
+            f"{', '.join(map(repr, some))}; `label_type` NAME says which to predict"
         )
     kind = asked or names[next(iter(counts), 0)]
     others = sum(count for g, count in counts.items() if names[g] != kind)
@@ -163,9 +163,11 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
         db.run(
             f"DELETE FROM {name} WHERE id IN (SELECT id FROM found WHERE g <> {names.index(kind)})"
         )
-    notes = [f"{counted(others, 'label')} of other kinds than {kind}: left out"] if others else []
+    notes = (
+        [f"{counted(others, 'label')} of other node types than {kind}: left out"] if others else []
+    )
     if not counts and asked is None:
-        notes.append(f"classes belong to {kind}, the first file; --label-kind NAME for another")
+        notes.append(f"classes belong to {kind}, the first file; `label_type` NAME for another")
     return kind, notes
 
 

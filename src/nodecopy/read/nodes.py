@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
-from nodecopy.features.columns import Kind, NodeColumns, missing_in, placed
-from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places
+from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
+from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
 from nodecopy.read.database import Database
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
 from nodecopy.read.ids import Ids, isolated_nodes, number_values
@@ -79,7 +79,9 @@ class NodeTable:
         db.refuse(self.name, missing, "row", what, show=keys)
         self._drop_repeats(db, ", ".join(keys))
 
-    def columns(self, db: Database, num_nodes: int) -> Iterator[tuple[str, Kind, NDArray[Any]]]:
+    def columns(
+        self, db: Database, num_nodes: int
+    ) -> Iterator[tuple[str, ColumnType, NDArray[Any]]]:
         """Yield name, kind and values of each column; all strings are "text" here."""
         readings = list(self._readings(db))
         for start in range(0, len(readings), _BLOCK):
@@ -97,7 +99,7 @@ class NodeTable:
 
     def refuse(self, db: Database, one: Reading) -> None:
         """Refuse cells that are not of the kind of their column; a number must be a float32."""
-        others = f"; --columns {self.title(one.column)}=text, category or skip"
+        others = f"; `column_types` {self.title(one.column)}=text, category or skip"
         others = f"; the model was fitted to it as a {one.kind}" if self.fitted else others
         db.refuse(
             self.name,
@@ -161,7 +163,7 @@ def open_nodes(
         table = open_table(db, path, NODES, list(kinds))
         titles |= {name.strip() for name in table.names}
         id, places, triples = node_places(table, kinds)
-        keys = [Column("id", id)]
+        keys = [Column("id", id, read_id)]
         if triples:
             keys, places = [*keys, Column("feature", places[0])], places[1:]
         cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
@@ -171,9 +173,9 @@ def open_nodes(
             cells = [column for column in cells if source.asked(column) != "skip"]
         tables.append(replace(source, cells=cells))
         tables[-1].load(db)
-    unknown = [name for name in db.options.column_kinds if name not in titles and name != "*"]
+    unknown = [name for name in db.options.settled_types if name not in titles and name != "*"]
     if unknown and not fitted:  # a model says itself which column it needs
-        raise DatasetError(f"--columns: {unknown_name('column', unknown[0], titles)}")
+        raise DatasetError(f"`column_types`: {unknown_name('column', unknown[0], titles)}")
     db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
     return tables
 
@@ -189,7 +191,7 @@ def read_nodes(
         ids: of all nodes.
         nodes: those of the kind; all by default.
     """
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
     settled: dict[str, Any] = {}
     for table in (table for table in tables if not table.triples):
@@ -197,7 +199,7 @@ def read_nodes(
             if kinds.setdefault(name, kind) != kind:
                 raise DatasetError(
                     f"{table.table.path}: column {name!r} is a {kind} here and a {kinds[name]} in "
-                    f"another file; --columns {name}=text, category or skip"
+                    f"another file; `column_types` {name}=text, category or skip"
                 )
             values[name] = _merged(table, name, ids, values.get(name), column)
         asked = {table.title(column): table.asked(column) for column in table.cells}
@@ -272,6 +274,6 @@ def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -
         without = f"source NOT IN ({rows}) OR target NOT IN ({rows})"
         raise DatasetError(
             f"{path}: {counted(count, 'node')} of {edges} without a row: "
-            f"{db.places('edges', without, ('source', 'target'))}; --nodes FILE adds a table"
+            f"{db.places('edges', without, ('source', 'target'))}; `nodes` FILE adds a table"
         )
     return absent

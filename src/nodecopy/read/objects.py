@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -62,7 +62,8 @@ class GraphInput(NamedTuple):
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
     made of columns, and ``columns`` are those of a DataFrame; ``kinds`` are how many nodes each
-    kind has, in their order, where there are several.
+    kind has, in their order, where there are several. ``sorted_names`` says that the names come
+    from an edge list alone, so that no array has a row for each node in an order that both know.
     """
 
     graph: Graph
@@ -75,6 +76,7 @@ class GraphInput(NamedTuple):
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = MappingProxyType({})
     columns: NodeColumns | None = None
+    sorted_names: bool = False
 
 
 def read_graph(
@@ -89,8 +91,9 @@ def read_graph(
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and kind. Other ids than numbers below N name the nodes, in their order; the index of X adds
-      nodes without an edge.
+      and kind. An edge counts once, with its largest weight, in whichever direction it is listed,
+      as in a table. Other ids than numbers below N name the nodes; these have the order of the
+      index of X, which adds nodes without an edge, or are sorted.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up; "kind" is its kind.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
@@ -134,7 +137,7 @@ def read_graph(
     if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
         warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
         graph, own = graph_of_frame(source, num_nodes, names)
-        return GraphInput(graph, names=own)
+        return GraphInput(graph, names=own, sorted_names=own is not None and not names)
     return GraphInput(_from_array(source, num_nodes))
 
 
@@ -166,9 +169,16 @@ def read_features(
         encoder: of the columns of a DataFrame; None fits one, unless all are finite numbers.
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
-    rows = num_nodes if X is None else (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+    if X is not None and not hasattr(X, "columns"):
+        X = _rows_of_numbers(X)
     named = list(X.index) if _has_index(X) and not _are_positions(X.index) else []
-    given = read_graph(graph, rows, named)
+    given = read_graph(graph, num_nodes if X is None else X.shape[0], named)
+    if given.sorted_names and not hasattr(X, "columns") and (X is not None or num_nodes):
+        what = "y" if X is None else "X"
+        raise DatasetError(
+            f"the nodes of the edge list are {_listed(given.names or ())}, and {what} is an array: "
+            f"which row is whose? Give {what} as a pandas object whose index has these names"
+        )
     if X is not None:
         given = given._replace(features=X, checked=False, encoder=None)
         if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
@@ -224,6 +234,34 @@ def warn_of_labels(columns: Sequence[str]) -> None:
     warnings.warn(f"{text}; an array X is taken as it is", stacklevel=5)
 
 
+def checked_labels(y: Any) -> Any:
+    """Return labels that have a length, or refuse what is no list of one label per node."""
+    if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
+        y = to_matrix(y)
+    sizes = not sp.issparse(y) and hasattr(y, "__len__") and getattr(y, "ndim", 1) > 0
+    if y is None or (sizes and not isinstance(y, (str, bytes, Set))):
+        return y
+    raise ModelError(
+        f"y must be a list or array of one label per node, {UNKNOWN_LABELS}, or a mapping "
+        f"{{node: label}}; got an object of type {type(y).__name__}"
+    )
+
+
+def _rows_of_numbers(X: Any) -> Any:
+    """Return features as a matrix, or refuse what has no row for each node."""
+    try:
+        matrix = to_matrix(X)
+    except (TypeError, ValueError):  # rows of several lengths
+        matrix = None
+    if matrix is None or matrix.ndim != 2:
+        raise DatasetError(
+            "X must be an array, a sparse matrix, a tensor or a DataFrame with a row of numbers "
+            f"per node, [N, D]; got an object of type {type(X).__name__}"
+            + ("" if matrix is None else f" and shape {list(matrix.shape)}")
+        )
+    return matrix
+
+
 def to_matrix(values: Any) -> Any:
     """Return a SciPy matrix of anything sparse, and a NumPy array of anything else.
 
@@ -231,6 +269,8 @@ def to_matrix(values: Any) -> Any:
     """
     if sp.issparse(values):
         return values
+    if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
+        values = values.float()  # which NumPy does not have
     if hasattr(values, "layout") and "sparse" in str(values.layout):
         coo = values.detach().cpu().to_sparse_coo().coalesce()
         entries = coo.values().numpy(), tuple(coo.indices().numpy())

@@ -6,27 +6,32 @@ line takes it from here (`nodecopy.cli.reading`), and so do the settings of a ru
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_type_hints
 
 from nodecopy.core.errors import DatasetError, shown
 
+# Files, which messages name as they name options.
+FILES = ("edges", "labels", "nodes")
 RepeatedEdges = Literal["largest", "sum"]
 
 # Words for a missing value: those of pandas, of spreadsheets and of R, and two in German.
 NA_WORDS = (
     *("", "na", "n/a", "n.a.", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na"),
     *("#n/a n/a", "1.#ind", "1.#qnan", "-1.#ind", "-1.#qnan", "nat", "?", ".", "-", "--"),
-    *("k.a.", "k. a.", "missing"),
+    *("k.a.", "k. a.", "missing", r"\n"),
 )
+# Marks of a missing id that programs write: hardly ever names, as NA, Nan and Null may be.
+NA_IDS = ("", r"\N", "NULL", "null", "NaN", "nan", "None", "<NA>", "#N/A")
 # What a column of a table of nodes may be. The last three are of its id, and of the feature and its
 # value where a row is (id, feature, value).
-COLUMN_KINDS = (
+COLUMN_TYPES = (
     *("number", "category", "text", "date", "boolean", "name", "skip"),
     *("id", "feature", "value"),
 )
-# What edge_kind is where all edges are of one kind.
-NO_KIND = "none"
+# What relation is where all edges are of one.
+NO_RELATION = "none"
 # How many columns or characters an option may name.
 _LENGTHS = {"edge_columns": (2, 3), "label_columns": (2,), "delimiter": (1,)}
 
@@ -44,16 +49,16 @@ class TableOptions:
 
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
-        edge_kind: column of the kind of each edge, "none" for one kind; None is a column named
+        relation: column of the relation of each edge, "none" for one; None is a column named
             kind, type or relation, if there is one, and the name of the file where there are
             several files of edges.
         directed: whether the direction of an edge tells something: who cites is then distinguished
             from who is cited.
         label_columns: columns of the id and of the label.
-        label_kind: kind of nodes that classes belong to, the name of its first file; None is the
+        label_type: node type that classes belong to, the name of its first file; None is the
             one that has labels.
-        columns: kinds of columns of the nodes, such as ``"age=number"``; others are detected. See
-            `COLUMN_KINDS`; ``"*=skip"`` leaves out all others.
+        column_types: types of columns of the nodes, such as ``"age=number"``; others are
+            detected. See `COLUMN_TYPES`; ``"*=skip"`` leaves out all others.
         header: whether the first row names the columns; None detects it.
         delimiter: character between cells; None detects it.
         encoding: of text files, as Python calls it; None detects UTF-8, UTF-16 and Windows-1252.
@@ -65,16 +70,16 @@ class TableOptions:
     """
 
     edge_columns: tuple[str, ...] | None = _option("Columns of --edges: id,id or id,id,weight.")
-    edge_kind: str | None = _option(
-        "Column of --edges with the kind of each edge, or none. (default: detect)"
+    relation: str | None = _option(
+        "Column of --edges with the relation of each edge, or none. (default: detect)"
     )
     directed: bool | None = _option("The direction of edges tells something. (default: no)")
     label_columns: tuple[str, ...] | None = _option("Columns of the labels: id,label.")
-    label_kind: str | None = _option(
-        "Kind of nodes to predict, of several --nodes files. (default: the one with labels)"
+    label_type: str | None = _option(
+        "Node type to predict, of several --nodes files. (default: the one with labels)"
     )
-    columns: tuple[str, ...] | None = _option(
-        "Kinds of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
+    column_types: tuple[str, ...] | None = _option(
+        "Types of columns of --nodes: age=number,city=category,x=skip. (default: detect)"
     )
     header: bool | None = _option("The first row names the columns, or not. (default: detect)")
     delimiter: str | None = _option("Character between cells. (default: detect)")
@@ -105,16 +110,18 @@ class TableOptions:
             if value is not None and lengths and len(value) not in lengths:
                 accepted = f"of length {' or '.join(map(str, lengths))}"
                 raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
-        for column, kind in self.column_kinds.items():
-            if not column or kind not in COLUMN_KINDS:
+        for column, kind in self.settled_types.items():
+            if not column or kind not in COLUMN_TYPES:
                 given = shown(f"{column}={kind}".lstrip("="))
-                kinds = ", ".join(COLUMN_KINDS)
-                raise DatasetError(f"columns must be NAME=KIND; got {given}; kinds are {kinds}")
+                types = ", ".join(COLUMN_TYPES)
+                raise DatasetError(
+                    f"column_types must be NAME=TYPE; got {given}; types are {types}"
+                )
 
     @property
-    def column_kinds(self) -> dict[str, str]:
-        """The kind of each column that was named."""
-        pairs = (one.rpartition("=") for one in self.columns or ())
+    def settled_types(self) -> dict[str, str]:
+        """The type of each column that was named."""
+        pairs = (one.rpartition("=") for one in self.column_types or ())
         return {column.strip(): kind.strip() for column, _, kind in pairs}
 
     @property
@@ -123,3 +130,20 @@ class TableOptions:
         if self.na_values is None:
             return NA_WORDS
         return ("", *(word.strip().lower() for word in self.na_values))
+
+    @property
+    def na_ids(self) -> tuple[str, ...]:
+        """Words for a missing id, as they are written."""
+        return (
+            NA_IDS if self.na_values is None else ("", *(word.strip() for word in self.na_values))
+        )
+
+
+def with_flags(message: str) -> str:
+    """Return a message with the options that it names as the command line writes them.
+
+    >>> with_flags("`label_type` NAME says which node type to predict")
+    '--label-type NAME says which node type to predict'
+    """
+    names = (*FILES, *(option.name for option in fields(TableOptions)))
+    return re.sub(f"`({'|'.join(names)})`", lambda name: f"--{name[1].replace('_', '-')}", message)

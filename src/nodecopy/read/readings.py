@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from nodecopy.features.columns import Kind
+from nodecopy.features.columns import ColumnType
 from nodecopy.read.columns import (
     DATE_FORMS,
     Column,
@@ -43,7 +43,7 @@ class Reading:
     """
 
     column: Column
-    kind: Kind
+    kind: ColumnType
     sql: str
     mark: DecimalMark | None = None
 

@@ -17,6 +17,7 @@ from nodecopy.features.matrix import Features
 from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, num_classified, spans
 from nodecopy.features.structural import NO_FEATURES, structural_features
 from nodecopy.problem.dataset import NodeDataset
+from nodecopy.read.columns import quoted
 from nodecopy.read.database import SHOWN, Database
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, paths_of
@@ -24,7 +25,7 @@ from nodecopy.read.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.labels import Labelling, load_labels, number_labels
 from nodecopy.read.node_types import assign_kinds, with_kind
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
-from nodecopy.read.options import TableOptions
+from nodecopy.read.options import NA_WORDS, TableOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +118,9 @@ def read_tables(
     """
     settings = TableOptions(**options)
     if settings.label_columns is not None and not labels:
-        raise DatasetError("--label-columns is given, but no file of labels (--labels)")
-    if settings.columns is not None and not nodes:
-        raise DatasetError("--columns is given, but no file of nodes (--nodes)")
+        raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
+    if settings.column_types is not None and not nodes:
+        raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
     fitted = encoder is not None
     if encoder is not None and kinds is None:
         kinds = tuple(getattr(encoder, "encoders", ()))
@@ -141,7 +142,7 @@ def read_tables(
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
         notes += [note for table in tables.values() for note in table.notes]
-        notes += [*of_kinds, *_node_notes(db, sources, ids)]
+        notes += [*of_kinds, *_node_notes(db, sources, ids, of_types=bool(sizes))]
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
@@ -172,7 +173,7 @@ def _load_nodes(
     kinds: Sequence[str],
 ) -> list[NodeTable]:
     """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
-    of_columns: dict[str, Any] = dict(db.options.column_kinds)
+    of_columns: dict[str, Any] = dict(db.options.settled_types)
     if encoder is not None:
         of_columns |= encoder.kinds | {"*": "skip"}
     of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
@@ -202,10 +203,10 @@ def _without_labels(
     others, notes, spanned = {}, [], spans(sizes)
     for kind, own in columns.items():
         of_kind = labels[spanned.get(kind, slice(None))]
-        held = {*own.holding(of_kind)} - {*settings.column_kinds}
+        held = {*own.holding(of_kind)} - {*settings.settled_types}
         others[kind] = own.without(held)
         for name in sorted(held):
-            keep = f"--columns {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
+            keep = f"`column_types` {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
             notes.append(f"column {name!r} of the nodes: left out, as it holds the labels; {keep}")
     return others, notes
 
@@ -240,13 +241,25 @@ def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.o
     return np.concatenate(list((no_names | known).values()))
 
 
-def _node_notes(db: Database, sources: Sequence[NodeTable], ids: Ids) -> list[str]:
-    """Return notes on nodes that are in no edge, and on ids that differ very little."""
+def _node_notes(
+    db: Database, sources: Sequence[NodeTable], ids: Ids, *, of_types: bool
+) -> list[str]:
+    """Return notes on ids that are only in edges or only in tables, or that differ very little."""
     notes, alike = [], same_but_case(db)
+    if sources and not of_types:
+        described = " UNION ALL ".join(f"SELECT id FROM {source.name}" for source in sources)
+        bare = db.column(f"SELECT id FROM nodes ANTI JOIN ({described}) USING (id) ORDER BY i")
+        what = f"{len(bare):,} of {counted(len(ids), 'node')} in no file of nodes, without columns"
+        notes += [f"{what}: {_first(bare)}"] if bare else []
     isolated = [str(ids[node]) for node in isolated_nodes(db)] if sources else []
     if isolated:
         what = f"{counted(len(isolated), 'id')} in no edge, kept as isolated nodes"
         notes.append(f"{sources[0].table.path.name}: {what}: {_first(isolated)}")
+    words = ", ".join(map(quoted, NA_WORDS))
+    if db.options.na_values is None:
+        missing = db.column(f"SELECT id FROM nodes WHERE lower(id) IN ({words}) ORDER BY i")
+        hint = "`na_values` names the words for a missing id"
+        notes += [f"taken for ids of nodes: {_first(missing)}; {hint}"] if missing else []
     if alike:
         what = "ids that differ only by case or Unicode form are different nodes"
         notes.append(f"{what}: {_first(alike)}")
@@ -270,7 +283,7 @@ def _column_notes(
         titles = set(own.listed_names).union(*(source.titles for source in of_kind))
         what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
         if not fitted:
-            what = "which --columns NAME=KIND settles"
+            what = "which `column_types` NAME=TYPE settles"
             names = {name for name, text in made.made.items() if text.startswith("left out")}
         if names:
             files = ", ".join(source.table.path.name for source in of_kind)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import OF_NODES
+from nodecopy.nn.evidence import OF_NODES, OTHERS
 from nodecopy.read.tables import TableDataset
 from nodecopy.run import LabelledGraph
 from nodecopy.trust.explanation import LABELS, Explanation, Row
@@ -144,7 +144,7 @@ def evidence_block(why: Explanation, label: int, against: int, table: TableDatas
 
 
 def _name(row: Row, table: TableDataset) -> str:
-    if row.kind in OF_NODES:
+    if row.kind in OF_NODES and row.number != OTHERS:
         row = row._replace(name=table.shown(row.number))
     return row.title
 

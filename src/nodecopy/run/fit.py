@@ -17,6 +17,7 @@ from nodecopy.problem.dataset import NodeDataset, load_dataset
 from nodecopy.problem.splits import Split, chosen_split
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.read.labels import read_label_table
+from nodecopy.read.options import with_flags
 from nodecopy.read.tables import TableDataset, read_tables
 from nodecopy.run.predictions import Predictions
 from nodecopy.run.settings import FitSettings
@@ -211,7 +212,8 @@ def read_source(settings: FitSettings) -> TableDataset:
     if settings.dataset is not None:
         return _built_in_table(settings)
     assert settings.edges is not None  # or the settings would have been refused
-    return read_tables(settings.edges, settings.labels, settings.nodes, **settings.reading)
+    table = read_tables(settings.edges, settings.labels, settings.nodes, **settings.reading)
+    return replace(table, notes=tuple(map(with_flags, table.notes)))
 
 
 def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import RunError
 from nodecopy.core.files import check_target, replacing_folder, write_whole
 from nodecopy.graph.shared import shared_neighbours
+from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.run.fit import LabelledGraph
 from nodecopy.run.model_folder import ModelFolder
 from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED, Columns, write_table
@@ -86,6 +87,7 @@ def _tables(result: LabelledGraph) -> dict[str, Columns]:
 def _next_labels(result: LabelledGraph) -> Columns:
     """Return the nodes most worth labelling, the best first, with a column to fill in.
 
+    They are marked as suggested: the estimated accuracy must not rest on them.
     `nodecopy fit` takes the file beside the other labels: ``--labels labels.csv --labels …``.
     """
     nodes, p = result.next_labels.nodes, result.posterior.probabilities
@@ -96,6 +98,7 @@ def _next_labels(result: LabelledGraph) -> Columns:
         CONFIDENCE: p[nodes].max(1),
         "gain": result.next_labels.gain,
         "label": np.full(len(nodes), "", object),
+        CHOSEN: np.full(len(nodes), SUGGESTED, object),
     }
 
 

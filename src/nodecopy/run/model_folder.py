@@ -80,7 +80,7 @@ class ModelFolder:
             raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
         reading = fitted.reading | _given(settings)
         if settings.nodes is None:
-            reading.pop("columns", None)
+            reading.pop("column_types", None)
         table = read_tables(
             settings.edges,
             nodes=settings.nodes,
@@ -133,5 +133,5 @@ def _given(settings: FitSettings) -> dict[str, Any]:
     return {
         key: value
         for key, value in settings.reading.items()
-        if value != getattr(default, key) and key not in ("label_columns", "label_kind")
+        if value != getattr(default, key) and key not in ("label_columns", "label_type")
     }

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import InputError, RunError
-from nodecopy.core.files import replacing
+from nodecopy.core.files import guarded_sql, replacing
 from nodecopy.core.machine import usable_memory
 from nodecopy.posterior import Posterior
 from nodecopy.read.tables import TableDataset
@@ -128,7 +128,9 @@ def _may_be_replaced(target: Path) -> bool:
     if not target.is_file() or target.stat().st_size == 0:
         return target.is_file()
     read = (
-        "read_csv(?, header = true, all_varchar = true)" if _is_csv(target) else "read_parquet(?)"
+        "read_csv(?, header = true, all_varchar = true, hive_partitioning = false)"
+        if _is_csv(target)
+        else "read_parquet(?, hive_partitioning = false)"
     )
     try:
         with duckdb.connect() as connection:
@@ -172,7 +174,7 @@ def write_table(blocks: Iterable[Columns], *files: Path) -> None:
     """Write columns by name to files, as CSV or Parquet according to their suffix.
 
     Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
-    in Parquet.
+    in Parquet. In CSV, a string that a spreadsheet would take for a formula has a ' in front.
 
     Args:
         blocks: one or more, all with the same columns of integers, floats or strings.
@@ -196,8 +198,9 @@ def write_table(blocks: Iterable[Columns], *files: Path) -> None:
             rows.unregister("block")
             kinds = {name: column.dtype.kind for name, column in block.items()}
         for file in files:
+            written = {"f": _text, "O": guarded_sql} if _is_csv(file) else {}
             cells = [
-                f"{_text(f'c{i}') if kind == 'f' and _is_csv(file) else f'c{i}'} AS {_quoted(name)}"
+                f"{written.get(kind, str)(f'c{i}')} AS {_quoted(name)}"
                 for i, (name, kind) in enumerate(kinds.items())
             ]
             target = "'" + str(file).replace("'", "''") + "'"

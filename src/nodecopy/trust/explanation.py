@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nodecopy.core.errors import InputError
 from nodecopy.features.node_types import Encoder
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import OF_NODES, Kind, Terms
+from nodecopy.nn.evidence import OF_NODES, OTHERS, Kind, Terms
 from nodecopy.stack.evidence import TOGETHER, Lead
 
 # Rows of a kind that are named in a summary.
@@ -65,9 +65,10 @@ class Explanation:
 
     The points of all rows of `evidence` add up to the lead, ``probability - next_probability``.
     What a neighbour adds is all that reaches the node over that edge, from behind the neighbour,
-    too. Exact, but for the row "not explained": components that are not linear, and the averaging
-    of members. Numeric columns that go through a kernel are divided approximately: each has what
-    its mean in its place would take away, and the row "numbers together" what is left.
+    too; beyond 10,000 neighbours, the smallest are one row, "all other neighbours". Exact, but for
+    the row "not explained": components that are not linear, and the averaging of members. Numeric
+    columns that go through a kernel are divided approximately: each has what its mean in its place
+    would take away, and the row "numbers together" what is left.
 
     Attributes:
         node: name or number.
@@ -191,13 +192,15 @@ class Names:
 
     def _over(self, node: int, row: Row) -> str:
         """Return the kinds of edges that join a node and its neighbour, in either direction."""
-        if row.kind != "neighbour":
+        if row.kind != "neighbour" or row.number == OTHERS:
             return ""
         pairs = (node, row.number), (row.number, node)
         of_kinds = self.kinds.items()
         return ", ".join(k for k, g in of_kinds if any(v in g.neighbours(u) for u, v in pairs))
 
     def _node(self, number: int) -> Hashable:
+        if number == OTHERS:
+            return "all other neighbours"
         return number if self.nodes is None or number >= len(self.nodes) else self.nodes[number]
 
     def _column(self, number: int, names: Sequence[str]) -> str:

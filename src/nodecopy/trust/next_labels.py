@@ -22,6 +22,8 @@ _LEAST = np.float32(1e-6)
 _COVERED = 0.02  # share of the nodes that one of the first labels covers
 # So many columns of all nodes are held at a time.
 _COLUMNS = 16
+# Of more features, the leading directions are computed from products of rows.
+_MANY_COLUMNS = 2**14
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
 
@@ -137,7 +139,7 @@ def embedding(
     That is P²X, less its mean if centred, with P a step of a random walk on the graph with
     self-loops. Of more than 64 features, 64 directions are kept: the leading ones of PX at a sample
     of nodes (Halko, Martinsson and Tropp 2011, "Finding structure with randomness"). Few columns of
-    all nodes are held at a time, in single precision.
+    all nodes are held at a time, in single precision; memory is O(64 D), never O(D²).
     """
     X = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
     largest = max(float(X.max()), -float(X.min()))
@@ -151,8 +153,9 @@ def embedding(
     scale = (1 / (graph.strengths() + 1)).astype(np.float32)[:, None]
     share = (walk.T @ scale + scale) / graph.num_nodes  # the mean of P X is shareᵀ X
     rows, last = (slice(None), walk) if nodes is None else (nodes, walk[nodes])
-    directions = np.eye(X.shape[1], dtype=np.float32)
-    if X.shape[1] > _DIRECTIONS:
+    if X.shape[1] <= _DIRECTIONS:
+        directions = np.eye(X.shape[1], dtype=np.float32)
+    else:
         rng = stream(seed, "acquisition", "directions")
         some = rng.permutation(graph.num_nodes)[:_MAX_CANDIDATES]
         directions = _leading((walk[some] @ X + X[some]) * scale[some], rng)
@@ -171,7 +174,18 @@ def embedding(
 
 
 def _leading(near: Any, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return the leading right singular vectors of a matrix [D, 64]."""
+    """Return the leading right singular vectors of a matrix of few rows [D, 64].
+
+    Of very many columns they come from the products of its rows, which are fewer.
+    """
+    if near.shape[1] > _MANY_COLUMNS:
+        products: Any = near @ near.T
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
+        squares, left = np.linalg.eigh(products.astype(np.float64))
+        held = np.flatnonzero(squares > 1e-9 * squares[-1])[-_DIRECTIONS:]
+        scaled = left[:, held] / np.sqrt(squares[held])
+        return np.asarray(near.T @ scaled.astype(np.float32))
     from sklearn.utils.extmath import randomized_svd
 
     state = np.random.RandomState(rng.integers(2**32, dtype=np.uint32))

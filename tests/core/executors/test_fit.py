@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 from nodecopy import NodeCopyClassifier, cli
 from nodecopy.core.executors import Executor, opened
-from nodecopy.paper.rows import read_rows
 from nodecopy.paper.runner import reproduce
 from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.store import read_rows
 from nodecopy.posterior import Posterior
 from nodecopy.presets import best, diffusion
 from nodecopy.read.synthetic import planted_partition

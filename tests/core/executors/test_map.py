@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from nodecopy.core.errors import InputError, ModelError, RunError, TrainingError
 from nodecopy.core.executors import Executor, Serial, check_executor, opened
 from tests.core.executors import fake_parts
 from tests.core.executors.fake_parts import Counted
+from tests.waiting import LIMIT
 
 BASES = [0, 1, 2, 3, 4]
 CUBES = [0, 1, 8, 27, 64]
@@ -54,6 +56,22 @@ def test_shared_objects_are_sent_once_to_each_worker(remote: Executor, tmp_path:
         assert list(remote.map(fake_parts.power, BASES * 2, cube)) == CUBES * 2
     # Of 30 calls; a worker may be sent a copy by another one as well.
     assert 1 <= len(os.listdir(tmp_path)) <= 4
+
+
+def test_a_script_without_a_main_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from nodecopy.core.executors import opened\n"
+        "with opened('processes', 1) as executor: print(list(executor.map(pow, [2], 3)))\n"
+    )
+    with script.open() as standard_input:
+        for words, given in (([str(script)], None), (["-"], standard_input)):
+            command = [sys.executable, *words]
+            run = subprocess.run(
+                command, stdin=given, capture_output=True, text=True, timeout=LIMIT
+            )
+            assert "__main__" in run.stderr.splitlines()[-1]
+            assert "memory" not in run.stderr
 
 
 def test_the_call_of_a_killed_worker_is_computed_again(remote: Executor, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -14,12 +14,11 @@ from nodecopy.core.rng import child_seed
 from nodecopy.graph import Graph
 from nodecopy.graph_models import CopyingPosterior, ObservedGraph
 from nodecopy.nn.gcn import GCN
-from nodecopy.posterior import BayesianGCN, OnlineSchedule
+from nodecopy.paper import OnlineBayesianGCN
 from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from tests.problems import make_task, train
 
-SCHEDULE = OnlineSchedule(pretraining=10, epochs=24, collect=5)
 MEMBER = child_seed(1, "member", 0)
 
 
@@ -29,16 +28,15 @@ class Recorder:
 
     fits: list[np.ndarray] = field(default_factory=list)
     draws: list[tuple[int, int]] = field(default_factory=list)
-    refreshes: list[np.ndarray] = field(default_factory=list)
 
     def fit(self, task: Task, probabilities: np.ndarray, seed: int) -> RecordingPosterior:
         self.fits.append(probabilities)
-        return RecordingPosterior(self, task.graph, 0)
+        return RecordingPosterior(self, task.graph, len(self.fits) - 1)
 
 
 @dataclass(frozen=True)
 class RecordingPosterior:
-    """Knows how often it was refreshed; every draw notes (epoch, that number)."""
+    """Knows how often the model was fitted before; every draw notes (epoch, that number)."""
 
     recorder: Recorder
     observed: Graph
@@ -48,13 +46,9 @@ class RecordingPosterior:
         self.recorder.draws.append((v, self.generation))
         return self.observed
 
-    def refreshed(self, probabilities: np.ndarray, seed: int) -> RecordingPosterior:
-        self.recorder.refreshes.append(probabilities)
-        return replace(self, generation=self.generation + 1)
 
-
-def online(schedule: OnlineSchedule = SCHEDULE, **settings: object) -> BayesianGCN:
-    return BayesianGCN(schedule=schedule, **settings)
+def online(**settings: object) -> OnlineBayesianGCN:
+    return OnlineBayesianGCN(**{"pretraining": 10, "epochs": 24, "collect": 5, **settings})
 
 
 def trained(task: Task, epochs: int) -> WeightSamples:
@@ -64,11 +58,11 @@ def trained(task: Task, epochs: int) -> WeightSamples:
 
 def test_the_authors_number_of_epochs() -> None:
     for per_class, epochs in [(5, 400), (6, 350), (10, 350), (11, 300)]:
-        assert OnlineSchedule().epochs_for(make_task(per_class=per_class)) == epochs
-    assert OnlineSchedule(epochs=270).epochs_for(make_task()) == 270
-    assert OnlineSchedule(pretraining=390, collect=30).epochs_for(make_task()) == 420
+        assert OnlineBayesianGCN().epochs_for(make_task(per_class=per_class)) == epochs
+    assert OnlineBayesianGCN(epochs=270).epochs_for(make_task()) == 270
+    assert OnlineBayesianGCN(pretraining=390, collect=30).epochs_for(make_task()) == 420
     with pytest.raises(ModelError, match="at least 260; got 259"):
-        OnlineSchedule(epochs=259)
+        OnlineBayesianGCN(epochs=259)
 
 
 def test_collected_networks_are_consecutive_iterates(task: Task) -> None:
@@ -101,25 +95,24 @@ def test_averages_refresh_the_model_once_collection_has_begun(task: Task) -> Non
     assert [generations[epoch] for epoch in range(10, 24)] == [0] * 10 + [1, 2, 3, 4]
     iterates = [trained(task, e).predict_proba(task.graph, task.features)[0] for e in range(20, 24)]
     for seen, expected in enumerate(np.cumsum(iterates, axis=0)):
-        np.testing.assert_allclose(model.refreshes[seen], expected / (seen + 1), atol=1e-6)
+        np.testing.assert_allclose(model.fits[1 + seen], expected / (seen + 1), atol=1e-6)
 
 
 def test_networks_refresh_the_model_every_twenty_epochs(task: Task) -> None:
     model = Recorder()
-    schedule = OnlineSchedule(pretraining=10, epochs=60, collect=5, refresh="network")
-    fit_one(online(schedule, graph_model=model), task, seed=1)
+    fit_one(online(epochs=60, refresh="network", graph_model=model), task, seed=1)
     generations = [generation for _, generation in model.draws]
     assert generations == [0] * 21 + [1] * 20 + [2] * 9
     for seen, epochs in enumerate((31, 51)):
         expected = trained(task, epochs).predict_proba(task.graph, task.features)[0]
-        np.testing.assert_allclose(model.refreshes[seen], expected, atol=1e-5)
+        np.testing.assert_allclose(model.fits[1 + seen], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("pretraining", [0, 10])
 def test_without_a_base_the_pretrained_network_is_it(task: Task, pretraining: int) -> None:
     model = Recorder()
-    schedule = OnlineSchedule(pretraining, epochs=13, collect=3)
-    fitted = fit_one(online(schedule, graph_model=model), task, seed=1)
+    schedule = {"pretraining": pretraining, "epochs": 13, "collect": 3}
+    fitted = fit_one(online(**schedule, graph_model=model), task, seed=1)
     expected = trained(task, pretraining).predict_proba(task.graph, task.features)[0]
     np.testing.assert_allclose(model.fits[0], expected, atol=1e-6)
     assert fitted.base_probabilities is model.fits[0]

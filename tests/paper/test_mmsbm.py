@@ -10,9 +10,9 @@ import pytest
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
-from nodecopy.graph_models import mmsbm_inference
-from nodecopy.graph_models.mmsbm import MMSBM, MMSBMPosterior, block_draw
-from nodecopy.graph_models.mmsbm_inference import (
+from nodecopy.paper import mmsbm_inference
+from nodecopy.paper.mmsbm import MMSBM, MMSBMPosterior, block_draw
+from nodecopy.paper.mmsbm_inference import (
     WARM,
     BlockParameters,
     MAPInference,

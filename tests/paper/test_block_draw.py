@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from nodecopy.graph import Graph
-from nodecopy.graph_models.mmsbm import block_draw
+from nodecopy.paper.mmsbm import block_draw
 
 COMMUNITIES = np.array([0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 1, 4])  # nobody in 3, one each in 2 and 4
 STRENGTHS = np.array([0.3, 0.8, 0.5, 0.5, 0.9])

@@ -25,7 +25,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Probability, Settings
 from nodecopy.graph import Graph
 from nodecopy.graph_models.copying import ClassSets, class_sets
-from nodecopy.graph_models.mmsbm_inference import (
+from nodecopy.paper.mmsbm_inference import (
     COLD,
     WARM,
     BlockParameters,

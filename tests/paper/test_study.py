@@ -8,8 +8,17 @@ import pytest
 import scipy.stats
 
 from nodecopy.core.errors import InputError
-from nodecopy.paper.agreement import Verdict, compare_with_paper, holm, summary, welch_p
-from nodecopy.paper.study import LABELS, Study, Summary, paper_cells
+from nodecopy.paper.study import (
+    LABELS,
+    Study,
+    Summary,
+    Verdict,
+    compare_with_paper,
+    holm,
+    paper_cells,
+    summary,
+    welch_p,
+)
 from nodecopy.paper.trial import CellKey
 from tests.paper.fabricated import around_paper, make_cell, small_study
 
