@@ -5,7 +5,7 @@
 
 The default is fitted to 20 labels per class, and 40 nodes without a label are explained, no two of
 them neighbours. From each, 1, 3, 5 or 10 pieces of evidence are removed: edges, or own
-words. The fitted model then predicts the changed graph (`posterior_on`), without fitting again. All
+words. The fitted model then predicts the changed graph (`predict_on`), without fitting again. All
 40 nodes are changed in one graph. Drops are those of the probability of the class that was
 predicted, in points. The row "time" has the median CPU milliseconds of `explain` for one node.
 """
@@ -58,7 +58,7 @@ def explained(problem: Problem) -> Explained:
         if len(chosen) < NODES and node not in taken:
             chosen.append(node)
             taken.update(task.graph.neighbours(node).tolist())
-    return Explained(classifier, chosen, classifier.fit_.explanations(chosen))
+    return Explained(classifier, chosen, classifier.result_.explanations(chosen))
 
 
 def top(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
@@ -115,7 +115,7 @@ def measure(problem: Problem, way: str, trial: int) -> Row:
     drops, changed = [], []
     for count in REMOVED:
         removed = dict(zip(fit.nodes, (some[:count] for some in pieces), strict=True))
-        p = fit.classifier.posterior_on(*without(task.graph, x, removed)).probabilities[fit.nodes]
+        p = fit.classifier.predict_on(*without(task.graph, x, removed)).probabilities[fit.nodes]
         at = np.arange(len(p)), predicted
         drops.append(round(100 * float(np.mean(before[at] - p[at])), 2))
         changed.append(round(100 * float(np.mean(p.argmax(1) != predicted)), 1))

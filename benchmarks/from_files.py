@@ -49,7 +49,7 @@ def main() -> None:
 def measure(folder: Path, chosen: argparse.Namespace) -> None:
     """Do the whole job, phase by phase, in a process of its own."""
     from nodecopy.report import report_page
-    from nodecopy.run import FitSettings, fit, write_folder
+    from nodecopy.run import FitSettings, Run, fit, write_folder
 
     spent: dict[str, tuple[float, float, float]] = {}
 
@@ -62,11 +62,11 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     files = [str(folder / f"{name}.{chosen.files}") for name in ("edges", "labels", "features")]
     settings = FitSettings(*files, method=chosen.method)
     table = timed("read the files", lambda: fit.read_source(settings))
-    fitted = timed("fit", lambda: settings.classifier(progress=False).fit(table))
-    found = timed(
-        "analyse: next labels, suspects", lambda: fit.analyse_fit(settings, table, fitted)
-    )
-    timed("write everything", lambda: write_folder(found, folder / "run", report_page(found)))
+    run: Run = timed("fit", lambda: fit.label_table(settings, table, progress=False))
+    lists = run.result.lists
+    timed("analyse: next labels, suspects", lambda: (lists.next_labels, lists.suspect_edges))
+    page = timed("report", lambda: report_page(run.result, run.source))
+    timed("write everything", lambda: write_folder(run, folder / "run", page))
     print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak GiB':>10}{'/ fit':>8}")
     cpu, wall, _ = np.sum(list(spent.values()), axis=0).tolist()
     spent["all"] = cpu, wall, peak_gibibytes()

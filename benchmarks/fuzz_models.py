@@ -69,7 +69,7 @@ def _asked(path: Path, expected: np.ndarray | None) -> tuple[str, str]:
         p = clf.predict_proba()
         for answer in (clf.predict, clf.predict_set, clf.estimated_accuracy, clf.suspect_labels):
             answer()
-        there = clf.posterior_on(DATA.graph, DATA.features).probabilities
+        there = clf.predict_on(DATA.graph, DATA.features).probabilities
         if not all(np.isfinite(one).all() and np.allclose(one.sum(1), 1) for one in (p, there)):
             return "answer", "probabilities that do not add up to one"
         if expected is not None and not np.array_equal(p, expected):

@@ -24,10 +24,10 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities, fit_one
 from nodecopy.core.rng import stream
-from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
+from nodecopy.read.labelled import LabelledNodes
 
 CUSTOMERS, CLASSES, TYPES, TESTED = 600, 4, 8, 400
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
+
 from nodecopy import NodeCopyClassifier
 from nodecopy.annotate import Session
-from nodecopy.annotate.refit import Fit
-from nodecopy.trust.assessment import SuspectLabel
+from nodecopy.trust.label_errors import SuspectLabels
 from tests.annotate.conftest import CLASSES, Tables
 from tests.csv_files import read_csv
 from tests.waiting import wait_until
@@ -54,8 +55,13 @@ def test_a_suspect_label_is_asked_about_again_as_a_fifth_question(
     given = CLASSES.index(session.answers.labels[doubted])
     fit = session._fit
     assert fit is not None
-    suspect = SuspectLabel(doubted, given, (given + 1) % 3, 0.9)
-    session._publish(Fit(fit.labels, fit.suggestions, suspects=(suspect,)))
+    assert fit.result is not None
+    node, known = fit.result.given.names.numbers([doubted]), np.array([given])
+    # A cached property may be set beforehand.
+    vars(fit.result)["suspect_labels"] = SuspectLabels(
+        node, known, (known + 1) % 3, np.array([0.9]), 0.1
+    )
+    session._publish(fit)
     state = session.state()
     assert (state["next"][0], state["why"][0]) == (doubted, "again")
     session.label(doubted, CLASSES[given], CLASSES[given])  # the same answer confirms it

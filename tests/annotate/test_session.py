@@ -14,7 +14,7 @@ from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report import report_page
-from nodecopy.run import LabelledGraph, label_tables, read_settings, write_folder
+from nodecopy.run import Run, label_tables, read_settings, write_folder
 from tests.annotate.conftest import CLASSES, Tables
 from tests.waiting import LIMIT, wait_until
 
@@ -39,8 +39,8 @@ def answer(session: Session, tables: Tables, count: int) -> list[str]:
     return asked
 
 
-def write_run(result: LabelledGraph, tables: Tables) -> None:
-    write_folder(result, tables.run, report_page(result))
+def write_run(run: Run, tables: Tables) -> None:
+    write_folder(run, tables.run, report_page(run.result, run.source))
 
 
 def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: Opened) -> None:
@@ -216,7 +216,7 @@ def test_labels_are_kept_in_utf_8_whatever_the_tables_are(
     session.close()
     assert opened().answers.labels["ö00"] == "Gebüsch"
     again = label_tables(read_settings(tables.run / "config.toml"), False)
-    assert "Gebüsch" in again.table.dataset.class_names
+    assert "Gebüsch" in again.result.given.class_names
 
 
 def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened) -> None:

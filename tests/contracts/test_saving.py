@@ -22,11 +22,10 @@ from nodecopy.classifiers import (
     LabelPropagation,
 )
 from nodecopy.core import saving
-from nodecopy.estimator.saved import FittedState
-from nodecopy.features.scaling import Scaling
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
 from nodecopy.posterior import Posterior
+from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.run.model_folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
@@ -52,7 +51,8 @@ def arguments(name: str) -> tuple[Any, ...]:
     one = Temperature(0.5)
     given = GivenProbabilities(p)
     held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
-    state = FittedState(np.array(["a", "b", "c"]), 2, Scaling(), None, given)
+    names = NodeNames(3, None, {"ids": np.array([7, 8, 9])})
+    schema = NodeSchema(names, np.array([1.5, 2.0, 3.0]), np.array([0, 1, -1]), 2)
     needed: dict[str, tuple[Any, ...]] = {
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
@@ -71,16 +71,17 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
         "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
-        FittedTables.__name__: (no_nodes, {"column_types": ("x=number",)}),
+        FittedTables.__name__: ({"column_types": ("x=number",)},),
         "KindEncoder": ({"shops": None},),
-        "FittedState": (np.array([1.5, 2.0, 3.0]), 2, Scaling(), None, given),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
         "HeldOut": (np.array([7]), np.array([2]), p[None, :1], np.array([0])),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
-        "SavedClassifier": (state, {"method": LabelPropagation(), "folds": None}),
+        "NodeNames": (3,),
+        "NodeSchema": (names, np.array(["a", "b", "c"]), np.array([0, 1, -1]), 2),
+        "Result": (schema, given, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),
         "Temperature": (0.5,),

@@ -72,7 +72,7 @@ def test_a_loaded_model_is_the_same_bit_for_bit(method: Any, dense: bool, tmp_pa
     loaded = NodeCopyClassifier.load(tmp_path / "m")
     assert repr(loaded) == repr(clf)
     np.testing.assert_array_equal(loaded.predict_proba(), clf.predict_proba())
-    there, here = (one.posterior_on(TASK.graph, features) for one in (loaded, clf))
+    there, here = (one.predict_on(TASK.graph, features) for one in (loaded, clf))
     np.testing.assert_array_equal(there.probabilities, here.probabilities)
     np.testing.assert_array_equal(there.entropy, here.entropy)
     again = loaded.fit(TASK.graph, features, Y)

@@ -64,7 +64,7 @@ def test_columns_with_units_are_compared_on_one_scale() -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((90, 4)) * [1, 1e6, 1e-3, 10] + 5
     clf = NodeCopyClassifier("fast", random_state=0).fit(TASK.graph, features, KNOWN)
-    scaled = clf.nodes_.scaling.apply(TASK.graph, features)
+    scaled = clf.result_.given.scaling.apply(TASK.graph, features)
     rule = next_labels(TASK.graph, scaled, None, TASK.train, 6)
     assert clf.suggest(6).tolist() == rule.nodes.tolist()
 

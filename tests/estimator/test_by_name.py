@@ -46,7 +46,7 @@ def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
         same = fitted(bare.dataset.graph, None, [LABELS.get(id) for id in IDS])
     np.testing.assert_array_equal(clf.predict_proba(), same.predict_proba())
     assert any(row.name == "link to joe" for row in clf.explain("joe").evidence)
-    np.testing.assert_allclose(clf.posterior_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
+    np.testing.assert_allclose(clf.predict_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
     described = fitted(bare, NUMBERS)
     np.testing.assert_array_equal(described.predict_proba(), fitted(table).predict_proba())
 
@@ -76,7 +76,7 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     clf = fitted(table)
     frame = clf.to_frame()
     assert frame.index.tolist() == IDS
-    columns = "known predicted confidence set_90 none_of_these entropy p_blue p_red"
+    columns = "known predicted confidence set_90 novelty entropy mutual_information p_blue p_red"
     assert frame.columns.tolist() == columns.split()
     assert frame.loc[list(LABELS), "known"].tolist() == list(LABELS.values())
     assert frame["known"].isna().sum() == len(IDS) - len(LABELS)
@@ -84,7 +84,7 @@ def test_results_come_back_by_id(table, tmp_path: Path):
     np.testing.assert_array_equal(frame[["p_blue", "p_red"]], clf.predict_proba())
     clf.save(tmp_path / "model.nodecopy")
     loaded = NodeCopyClassifier.load(tmp_path / "model.nodecopy")
-    pd.testing.assert_frame_equal(loaded.to_frame(), frame.drop(columns=["known", "none_of_these"]))
+    pd.testing.assert_frame_equal(loaded.to_frame(), frame.drop(columns="novelty"))
     assert loaded.predict(["tim", "ann"]).tolist() == ["blue", "red"]
 
 
@@ -122,14 +122,14 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
             clf.predict_set(0.9)  # type: ignore[arg-type]
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
-        assert clf.predict([0]).tolist() == clf.predict([clf.fit_.names.names[0]]).tolist()
+        assert clf.predict([0]).tolist() == clf.predict([clf.result_.given.names.names[0]]).tolist()
         with pytest.raises(ModelError, match="no node is called 'anne'; did you mean 'ann'"):
             clf.predict(["anne"])
         clf.save(tmp_path / "model")
         assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
         assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
         clf.add_labels({"joe": "blue"}, suggested=["joe"])
-        assert clf.fit_.names.named(clf.nodes_.suggested).tolist() == ["joe"]
+        assert clf.result_.given.names.named(clf.result_.given.suggested).tolist() == ["joe"]
 
 
 def test_names_are_suggested_before_any_label(table):
@@ -159,9 +159,9 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
     with pytest.warns(UserWarning, match="hold the labels are left out: side"):
         clf = fitted(graph, y=LABELS)
-    assert list(clf.fit_.state.encoder.kinds) == ["x"]
+    assert list(clf.result_.given.encoder.kinds) == ["x"]
     order = {id: n for n, id in enumerate(graph)}
     x = NUMBERS[[IDS.index(id) for id in order], :1]
     np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())
     graph.add_node("zoe", x=1.0)
-    assert clf.posterior_on(graph).probabilities.shape == (7, 2)
+    assert clf.predict_on(graph).probabilities.shape == (7, 2)

@@ -119,7 +119,7 @@ def test_the_memory_there_is_decides_how_much_is_computed_at_a_time(
     monkeypatch.setattr("nodecopy.nn.network.usable_memory", lambda: 4000)
     bounded = NodeCopyClassifier(method, folds=2, random_state=0).fit(TASK.graph, columns, Y)
     np.testing.assert_allclose(bounded.predict_proba(), free.predict_proba(), atol=1e-4)
-    there = bounded.posterior_on(TASK.graph, columns).probabilities
+    there = bounded.predict_on(TASK.graph, columns).probabilities
     np.testing.assert_allclose(there, free.predict_proba(), atol=1e-4)
 
 
@@ -133,7 +133,7 @@ def test_what_is_set_for_torch_does_not_matter(method: Any) -> None:
     torch.set_default_dtype(torch.float64)
     try:
         np.testing.assert_array_equal(clf.fit(TASK.graph, X, Y).predict_proba(), expected)
-        there = clf.posterior_on(TASK.graph, X).probabilities
+        there = clf.predict_on(TASK.graph, X).probabilities
         np.testing.assert_allclose(there, expected, atol=1e-6)
         assert torch.get_default_dtype() == torch.float64
     finally:
@@ -166,7 +166,7 @@ def test_a_fit_is_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_graphs_in_place_of_nodes_are_refused_in_one_line(fitted: NodeCopyClassifier) -> None:
     for graph in (DATA, TASK.graph, networkx_graph(TASK.graph)):
-        with pytest.raises(ModelError, match=r"numbers of nodes .*posterior_on"):
+        with pytest.raises(ModelError, match=r"numbers of nodes .*predict_on"):
             fitted.predict(graph)
 
 
@@ -178,18 +178,18 @@ def test_another_graph_with_names_is_matched_by_name(tmp_path: Path) -> None:
     mixed = nx.Graph()
     mixed.add_nodes_from(["new", *(names[node] for node in order)])
     mixed.add_edges_from(graph.edges)
-    there = clf.posterior_on(mixed, np.concatenate([np.ones((1, 24)), X[order]])).probabilities
+    there = clf.predict_on(mixed, np.concatenate([np.ones((1, 24)), X[order]])).probabilities
     expected = clf.predict_proba()[order]  # which of equally similar nodes count may differ
     np.testing.assert_allclose(there[1:], expected, atol=5e-3)
     with pytest.warns(UserWarning, match="no features given"):
         bare = NodeCopyClassifier("fast", random_state=0).fit(graph, None, Y)
     mixed.remove_node("new")
     np.testing.assert_allclose(
-        bare.posterior_on(mixed).probabilities, bare.predict_proba()[order], atol=1e-5
+        bare.predict_on(mixed).probabilities, bare.predict_proba()[order], atol=1e-5
     )
     (tmp_path / "model").mkdir()
     clf.save(tmp_path / "model" / "model.safetensors")  # as in the folder of a run
-    loaded = NodeCopyClassifier.load(tmp_path).posterior_on(mixed, X[order]).probabilities
+    loaded = NodeCopyClassifier.load(tmp_path).predict_on(mixed, X[order]).probabilities
     np.testing.assert_allclose(loaded, expected, atol=5e-3)
 
 
@@ -245,12 +245,12 @@ def test_wrong_nodes_are_refused(fitted: NodeCopyClassifier) -> None:
 def test_new_nodes(fitted: NodeCopyClassifier) -> None:
     grown = Graph.from_edges(92, [*TASK.graph.edges().tolist(), [90, 0], [90, 3], [91, 90]])
     features = np.concatenate([X, X[:2]])
-    posterior = fitted.posterior_on(grown, features)
+    posterior = fitted.predict_on(grown, features)
     assert posterior.probabilities.shape == (92, 3)
     far = np.setdiff1d(np.arange(90), k_hop(grown, [90, 91], 3))
     np.testing.assert_allclose(posterior.probabilities[far], fitted.predict_proba(far), atol=1e-5)
     with pytest.raises(ModelError, match="X has 23 features.*expecting 24"):
-        fitted.posterior_on(grown, features[:, :23])
+        fitted.predict_on(grown, features[:, :23])
 
 
 def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> None:
@@ -262,11 +262,11 @@ def test_without_features_nodes_are_described_by_their_ties(tmp_path: Path) -> N
     fitted.save(tmp_path / "model.safetensors")
     loaded = NodeCopyClassifier.load(tmp_path)
     grown = Graph.from_edges(91, [*TASK.graph.edges(), (0, 90)])
-    expected = same.posterior_on(grown, ties_to(grown, hubs))
+    expected = same.predict_on(grown, ties_to(grown, hubs))
     for model in (fitted, loaded):
-        result = model.posterior_on(grown)
+        result = model.predict_on(grown)
         np.testing.assert_array_equal(result.probabilities, expected.probabilities)
-    part = fitted.posterior_on(TASK.graph.induced(np.arange(60)))
+    part = fitted.predict_on(TASK.graph.induced(np.arange(60)))
     assert part.probabilities.shape == (60, 3)
     with pytest.raises(ModelError, match="X is missing: the model was fitted to features"):
-        same.posterior_on(grown)
+        same.predict_on(grown)

@@ -46,15 +46,15 @@ def test_kinds_are_matched_by_name_and_may_be_missing(
     other_order = dict(reversed(KINDS.items()))
     of_kinds.save(tmp_path / "model")
     for model in (of_kinds, NodeCopyClassifier.load(tmp_path / "model")):
-        again = model.posterior_on(other_order, X).probabilities
+        again = model.predict_on(other_order, X).probabilities
         np.testing.assert_allclose(again, of_kinds.predict_proba(), atol=1e-6)
-    fewer = of_kinds.posterior_on({"agrees": TASK.graph}, X).probabilities
+    fewer = of_kinds.predict_on({"agrees": TASK.graph}, X).probabilities
     assert np.all(np.isfinite(fewer))
     for graph, word in ((KINDS | {"new": TASK.graph}, "'new'"), (TASK.graph, "without a name")):
         with pytest.raises(GraphError, match=word):
-            of_kinds.posterior_on(graph, X)
+            of_kinds.predict_on(graph, X)
     with pytest.raises(GraphError, match="one kind without a name"):
-        fitted(TASK.graph, "fast").posterior_on(KINDS, X)
+        fitted(TASK.graph, "fast").predict_on(KINDS, X)
 
 
 def test_direction_tells_classes_that_cite_each_other_in_turn() -> None:

@@ -15,8 +15,8 @@ import torch
 from nodecopy.classifiers import GCNClassifier
 from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.features.label_values import encode_labels
+from nodecopy.read.labelled import LabelledNodes
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
 
@@ -94,14 +94,14 @@ def test_classes_cannot_be_changed() -> None:
         clf.classes_[0] = 5
 
 
-@pytest.mark.parametrize("odd", [{1, 2}, (row for row in X), 3.0, "x.csv", [[1, 2], [3]]], ids=str)
+@pytest.mark.parametrize("odd", [{1, 2}, (row for row in X), 3.0, "x.csv", [[1, 2], [3]]])
 def test_features_without_rows_are_refused(odd: Any) -> None:
     with pytest.raises(DatasetError, match="row of numbers per node.*; got an object of type"):
         small().fit(GRAPH, odd, Y)
 
 
 @pytest.mark.parametrize(
-    "odd", [sp.csr_array(Y[:, None]), {1, 2}, (y for y in Y), 3, "abc", torch.tensor(3)], ids=str
+    "odd", [sp.csr_array(Y[:, None]), {1, 2}, (y for y in Y), 3, "abc", torch.tensor(3)]
 )
 def test_labels_without_a_length_are_refused(odd: Any) -> None:
     with pytest.raises(ModelError, match="one label per node.*; got an object of type"):
@@ -159,7 +159,7 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
     for graph, features, labels in cases:
         nodes = LabelledNodes.read(graph, features, labels, (), "none")
         np.testing.assert_array_equal(nodes.features.toarray(), X)  # mostly zero
-        np.testing.assert_array_equal(nodes.labels.numbers, Y)
+        np.testing.assert_array_equal(nodes.labels, Y)
 
 
 def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
@@ -212,7 +212,7 @@ def test_a_mark_of_known_cases_is_no_feature_of_a_frame(texts: bool) -> None:
     same = small().fit(GRAPH, rows.drop(columns="fraud"), known)
     np.testing.assert_allclose(clf.predict_proba(), same.predict_proba(), atol=1e-6)
     np.testing.assert_allclose(
-        clf.posterior_on(GRAPH, rows).probabilities, clf.predict_proba(), atol=1e-5
+        clf.predict_on(GRAPH, rows).probabilities, clf.predict_proba(), atol=1e-5
     )
 
 

@@ -36,7 +36,7 @@ def by_kind() -> NodeCopyClassifier:
 
 def test_only_the_kind_with_labels_is_predicted() -> None:
     clf = by_kind()
-    assert clf.fit_.state.kinds == {"customers": CUSTOMERS, "shops": SHOPS}
+    assert clf.result_.given.kinds == {"customers": CUSTOMERS, "shops": SHOPS}
     assert clf.predict_proba().shape == (CUSTOMERS, 2)
     assert (clf.predict() == TRUTH).mean() > 0.95
     assert clf.predict_set().shape == clf.predict_proba().shape
@@ -70,9 +70,7 @@ def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
         np.testing.assert_allclose(clf.predict_proba(), expected, atol=1e-6)
     of_frames.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
-    np.testing.assert_allclose(
-        loaded.posterior_on(graph, frames).probabilities, expected, atol=1e-4
-    )
+    np.testing.assert_allclose(loaded.predict_on(graph, frames).probabilities, expected, atol=1e-4)
 
 
 def test_a_graph_that_has_grown_keeps_its_nodes_in_their_kinds() -> None:
@@ -81,7 +79,7 @@ def test_a_graph_that_has_grown_keeps_its_nodes_in_their_kinds() -> None:
         "customers": np.vstack([AGES, AGES[:1]]),
         "shops": np.vstack([KIND_OF_SHOP, KIND_OF_SHOP[:1]]),
     }
-    there = clf.posterior_on({("customers", "shops"): more}, features).probabilities
+    there = clf.predict_on({("customers", "shops"): more}, features).probabilities
     assert len(there) == CUSTOMERS + 1
     np.testing.assert_allclose(there[1:CUSTOMERS], clf.predict_proba()[1:], atol=0.05)
     assert there[-1].argmax() == 0
@@ -107,8 +105,8 @@ def test_relations_of_a_hetero_graph_are_kinds_of_edges() -> None:
         ("customers", "knows", "customers"): np.array([[0, 1], [2, 3]]),
     }
     clf = fitted(edges, {"customers": AGES, "shops": None}, {"customers": Y})
-    graph = clf.nodes_.graph
+    graph = clf.result_.given.graph
     assert list(graph.kinds) == ["customers buys shops", "customers knows customers"]
     assert graph.num_edges == BOUGHT.shape[1] + 2
-    there = clf.posterior_on(edges, {"customers": AGES, "shops": None}).probabilities
+    there = clf.predict_on(edges, {"customers": AGES, "shops": None}).probabilities
     np.testing.assert_allclose(there, clf.predict_proba(), atol=1e-4)

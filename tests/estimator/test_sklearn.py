@@ -22,7 +22,7 @@ class OnRows(NodeCopyClassifier):
         return super().fit(edgeless(X), X, y)
 
     def predict_proba(self, X: Any) -> np.ndarray:  # type: ignore[override]
-        p: np.ndarray = self.posterior_on(edgeless(X), X).probabilities
+        p: np.ndarray = self.predict_on(edgeless(X), X).probabilities
         return p
 
     def predict(self, X: Any) -> np.ndarray:  # type: ignore[override]

@@ -127,7 +127,7 @@ def test_a_classifier_takes_mixed_columns_and_remembers_them(tmp_path: Path):
     assert np.mean(clf.predict() == truth) > 0.9
     clf.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
-    same = loaded.posterior_on(data.graph, frame).probabilities
+    same = loaded.predict_on(data.graph, frame).probabilities
     np.testing.assert_allclose(same, clf.predict_proba(), atol=1e-6)
     more = {node: truth[node] for node in range(20, 40)}
     every = NodeCopyClassifier("fast", random_state=0)

@@ -60,7 +60,7 @@ def test_units_do_not_matter_and_the_scale_is_saved(tmp_path):
     np.testing.assert_allclose(one.predict_proba(), other.predict_proba(), atol=1e-3)
     other.save(tmp_path / "model")
     loaded = NodeCopyClassifier.load(tmp_path / "model")
-    part = loaded.posterior_on(task.graph, units).probabilities
+    part = loaded.predict_on(task.graph, units).probabilities
     np.testing.assert_array_equal(part, other.predict_proba())
 
 

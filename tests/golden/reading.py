@@ -71,9 +71,10 @@ def _trust(classifier: NodeCopyClassifier) -> dict[str, Any]:
     """Return what the user is told about how far to trust a fit."""
     estimate = classifier.estimated_accuracy()
     novelty = classifier.novelty()
+    sets = classifier.result_.prediction_sets
     return {
         "accuracy": [estimate.accuracy, estimate.low, estimate.high],
-        "set thresholds": [classifier.assessment().sets.threshold(c) for c in (0.5, 0.8, 0.9)],
+        "set thresholds": [sets.threshold(c) for c in (0.5, 0.8, 0.9)],
         "set sizes": [
             classifier.predict_set(_some(len(novelty)), coverage=c).sum(1) for c in (0.3, 0.9)
         ],

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from nodecopy.core.errors import DatasetError, GraphError
-from nodecopy.estimator.nodes import LabelledNodes
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.read.hetero import read_kinds
+from nodecopy.read.labelled import LabelledNodes
 from nodecopy.read.objects import read_features, read_graph
 from nodecopy.read.tables import read_tables
 

@@ -10,18 +10,12 @@ from typing import Any
 import numpy as np
 
 from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.fit import Fit
-from nodecopy.estimator.names import NodeNames
-from nodecopy.estimator.saved import FittedState
-from nodecopy.features.scaling import Scaling
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
-from nodecopy.problem.dataset import NodeDataset
-from nodecopy.read.inspection import inspect_dataset
-from nodecopy.read.tables import TableDataset
-from nodecopy.run import FitSettings, LabelledGraph
-from nodecopy.run.fit import analyse_fit, read_source
-from nodecopy.trust.assessment import Validation
+from nodecopy.read.labelled import LabelledNodes, NodeNames
+from nodecopy.read.tables import read_tables
+from nodecopy.result import Lists, Result
+from nodecopy.trust.accuracy import HeldOutPredictions
 from nodecopy.trust.next_labels import NextLabels
 from nodecopy.trust.suspect_edges import SuspectEdges
 from tests.csv_files import write_csv
@@ -42,7 +36,7 @@ HOSTILE_IDS = (
 HOSTILE_CLASSES = ("</script>" + SCRIPT, "عربي", ("name " * 60).strip())
 
 
-def fit_awkward_tables(folder: Path) -> LabelledGraph:
+def fit_awkward_tables(folder: Path) -> Result:
     """Fit three classes of 20 nodes each, then an isolated one; every name tries to break out."""
     ids = [*HOSTILE_IDS, *(f"v{i}" for i in range(61 - len(HOSTILE_IDS)))]
     kind = np.arange(60) % 3
@@ -59,10 +53,8 @@ def fit_awkward_tables(folder: Path) -> LabelledGraph:
     names = ["id", *(f"f{d}" for d in range(6))]
     write_csv(folder / "features.csv", names, [[i, *x] for i, x in zip(ids, features, strict=True)])
     files = [str(folder / f"{name}.csv") for name in ("edges", "labels", "features")]
-    settings = FitSettings(*files, method="paper", calibrate=True, folds=2)
     quick = NodeCopyClassifier(short_gcn(10, 2, 2), calibrate=True, folds=2, random_state=0)
-    table = read_source(settings)
-    return analyse_fit(settings, table, quick.fit(table))
+    return quick.fit(read_tables(*files)).result_
 
 
 def make_result(
@@ -71,46 +63,55 @@ def make_result(
     *,
     ids: Sequence[str] | None = None,
     edges: Iterable[tuple[int, int]] | None = None,
-    validation: Validation | None = None,
+    held_out: HeldOutPredictions | None = None,
+    per_class: int = 2,
     suggestions: int = 5,
     suspects: int = 4,
-) -> LabelledGraph:
+) -> Result:
     """Make up a fit: a ring of nodes, the first of which are labelled, and random predictions."""
     rng = np.random.default_rng(1)
     ring = [(i, (i + 1) % num_nodes) for i in range(num_nodes)] if edges is None else list(edges)
     graph = Graph.from_edges(num_nodes, np.array(ring).reshape(-1, 2))
-    labels = np.where(np.arange(num_nodes) < 2 * num_classes, np.arange(num_nodes), -1)
+    labels = np.where(np.arange(num_nodes) < per_class * num_classes, np.arange(num_nodes), -1)
     labels = np.where(labels >= 0, labels % num_classes, -1)
-    names = tuple(f"class {k}" for k in range(num_classes))
-    dataset = NodeDataset("edges", graph, np.ones((num_nodes, 1)), labels, names)
-    given = [f"n{i}" for i in range(num_nodes)] if ids is None else ids
-    table = TableDataset(dataset, np.array(given, object), ())
-    classifier, posterior = NodeCopyClassifier(), _posterior(num_nodes, num_classes, rng)
-    p = posterior.probabilities
-    model: Any = SimpleNamespace(probabilities=p, posterior=posterior, predict=Posterior)
-    state = FittedState(np.array(names), 1, Scaling(), None, model)
-    seen: Any = SimpleNamespace(
+    names = np.array([f"n{i}" for i in range(num_nodes)] if ids is None else ids, object)
+    given = LabelledNodes(
+        NodeNames(num_nodes, names),
+        np.array([f"class {k}" for k in range(num_classes)]),
+        labels,
+        1,
         graph=graph,
-        features=dataset.features,
-        novelty=lambda posterior: np.linspace(0, 1, num_nodes),
+        features=np.ones((num_nodes, 1), np.float32),
+        compared=np.ones((num_nodes, 1), np.float32),
+        validation=np.zeros(0, np.int64),
     )
-    classifier.fit_ = Fit(state, NodeNames(None, num_nodes), seen)
-    return LabelledGraph(
-        FitSettings("edges.csv", "labels.csv", calibrate=validation is not None),
-        table,
-        inspect_dataset(dataset),
-        classifier,
-        validation,
-        NextLabels(np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)),
-        SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
+    posterior = _posterior(num_nodes, num_classes, rng)
+    model: Any = SimpleNamespace(
+        probabilities=posterior.probabilities,
+        posterior=posterior,
+        predict=Posterior,
+        held_out=held_out,
+        held_out_probabilities=None if held_out is None else held_out.probabilities,
     )
+    result = Result(given, model, {"method": "best", "random_state": 0})
+    vars(result)["lists"] = Lists(result)
+    vars(result.lists).update(  # cached properties that are not computed again
+        next_labels=NextLabels(
+            np.arange(num_nodes)[::-1][:suggestions].copy(), np.ones(suggestions)
+        ),
+        suspect_edges=SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
+        novelty=np.linspace(0, 1, num_nodes),
+        baselines=(),
+    )
+    return result
 
 
-def contradicted(labels: int, wrong: int, k: int = 3) -> Validation:
+def contradicted(labels: int, wrong: int, k: int = 3) -> HeldOutPredictions:
     """Held-out predictions of the first nodes: right and sure, but for the last few."""
     truth = np.arange(labels) % k
     predicted = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
-    return Validation(np.arange(labels), truth, 0.97 * np.eye(k)[predicted] + 0.03 / k, 5)
+    p, folds = 0.97 * np.eye(k)[predicted] + 0.03 / k, np.arange(labels) % 5
+    return HeldOutPredictions(np.arange(labels), truth, p, folds)
 
 
 def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:

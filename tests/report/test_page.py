@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nodecopy.report.page import report_page
-from nodecopy.run import LabelledGraph
+from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_CLASSES, HOSTILE_IDS, make_result
 
 
@@ -22,7 +22,7 @@ def scripts(page: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def page(result: LabelledGraph) -> str:
+def page(result: Result) -> str:
     return report_page(result)
 
 

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from nodecopy.report.page import report_page
-from nodecopy.run import LabelledGraph
+from nodecopy.result import Result
 from nodecopy.trust.baselines import Baseline
 from tests.browser import NEEDED, ROWS, Page, browser
 from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
@@ -31,10 +31,10 @@ def driver() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, LabelledGraph], Path]:
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Result], Path]:
     folder = tmp_path_factory.mktemp("pages")
 
-    def write(name: str, result: LabelledGraph) -> Path:
+    def write(name: str, result: Result) -> Path:
         path = folder / f"{name}.html"
         if not path.exists():
             path.write_text(report_page(result), encoding="utf-8")
@@ -44,7 +44,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Labelled
 
 
 @pytest.fixture
-def page(driver: Any, written: Any, result: LabelledGraph) -> Iterator[Page]:
+def page(driver: Any, written: Any, result: Result) -> Iterator[Page]:
     """The page of a small fit with awkward names; a word on the console fails the test."""
     shown = Page(driver, written("awkward", result))
     shown.errors()
@@ -55,7 +55,7 @@ def page(driver: Any, written: Any, result: LabelledGraph) -> Iterator[Page]:
 
 def test_everything_is_drawn_nothing_is_fetched_and_no_other_script_runs(page, result):
     page.open()
-    edges = str(result.table.dataset.graph.num_edges)
+    edges = str(result.given.graph.num_edges)
     assert [fact.text for fact in page.all("#facts .value")][:3] == ["61", edges, "24"]
     assert len(page.all(".chart svg")) == 4
     assert all(chart.size["height"] > 100 for chart in page.all(".chart svg"))
@@ -88,7 +88,7 @@ def test_search_filters_and_sorting(page, result):
     page.one("#query").send_keys(" no such node")
     assert "No node matches" in page.one(".grid").text
     page.one("#query").send_keys(Keys.CONTROL + "a", Keys.DELETE)
-    labels, predicted = result.table.dataset.labels, result.posterior.probabilities.argmax(1)
+    labels, predicted = result.given.labels, result.probabilities.argmax(1)
     for value, chosen in {
         "unlabelled": labels < 0,
         "differs": (labels >= 0) & (labels != predicted),
@@ -98,7 +98,7 @@ def test_search_filters_and_sorting(page, result):
         assert page.one("#matches").text == f"{chosen.sum()} of 61 nodes"
     first = predicted[labels >= 0][0]
     Select(page.one("#class-filter")).select_by_value(str(first))
-    assert set(page.column(1)) == {result.class_names[first]}
+    assert set(page.column(1)) == {result.given.class_names[first]}
     page.open()
     for order in ("ascending", "descending"):
         page.sort("Degree")
@@ -186,7 +186,7 @@ def test_20_000_rows_are_few_elements_and_many_classes_are_listed_on_demand(driv
 
 
 def test_what_held_out_labels_tell_is_shown(driver, written):
-    made = make_result(60, validation=contradicted(6, 2))
+    made = make_result(60, held_out=contradicted(6, 2))
     baselines = (Baseline("label propagation", np.array([True] * 5 + [False])),)
     result = replace(made, baselines=baselines)
     page = Page(driver, written("held-out", result))
@@ -206,14 +206,14 @@ def test_what_held_out_labels_tell_is_shown(driver, written):
     assert rows[0].startswith("nodecopy 66.7%")
     assert rows[1].startswith("label propagation 83.3%")
     assert rows[1].endswith("+16.7 ± 33.3")  # two standard errors, and one is 1 / 6
-    suspects = result.suspect_labels
+    suspects = result.lists.suspect_labels
     _, second = page.all("#suspect-label-list tbody tr")
     second.find_element("css selector", "button").click()
     assert page.until(page.title) == f"n{suspects.nodes[1]}"
     panel = page.one("#panel").text.replace("\n", " ")
     assert f"wrong with a probability of {100 * suspects.probability[1]:.1f}%" in panel
     shown = [page.run("arguments[0].textContent", item) for item in page.all("#panel .set li")]
-    order = np.argsort(-result.posterior.probabilities[suspects.nodes[1]], kind="stable")
+    order = np.argsort(-result.probabilities[suspects.nodes[1]], kind="stable")
     assert shown == [f"class {k}" for k in order if result.sets[suspects.nodes[1], k]]
     lefts = "[...document.querySelector(arguments[0]).children].map(e => e.offsetLeft)"
     head, row = page.run(lefts, ".row.head"), page.run(lefts, ROWS)
@@ -240,7 +240,7 @@ def test_names_are_shown_in_place_of_ids_and_searched(driver, written):
     result = make_result(60)
     names = ["Ελένη", "عائشة", "👩‍👩‍👧 family", "long name " * 30, SCRIPT, ""]
     padded = np.array([*names, *(f"person {i}" for i in range(54))], object)
-    named = replace(result, table=replace(result.table, names=padded))
+    named = replace(result, given=replace(result.given, titles=padded))
     page = Page(driver, written("named", named))
     page.errors()
     page.open("#node=n0")
@@ -267,6 +267,6 @@ def test_rows_can_be_downloaded_as_they_are_filtered(page, result):
     text = page.driver.execute_async_script("window.saved.then(arguments[0])")
     head, *rows = csv.reader(io.StringIO(text, newline=""))
     assert head[:4] == ["id", "known", "predicted", "confidence"]
-    known = result.table.dataset.labels >= 0
-    assert {row[0] for row in rows} == set(map(str, result.table.ids[known]))
+    known = result.given.labels >= 0
+    assert {row[0] for row in rows} == set(map(str, result.given.ids[known]))
     assert all(sum(map(float, row[4:])) == pytest.approx(1, abs=0.001) for row in rows)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import choose_nodes
-from nodecopy.run import LabelledGraph
+from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
 
@@ -21,26 +21,26 @@ def unpacked(text: str, kind: str) -> NDArray[Any]:
     return np.frombuffer(base64.b64decode(text), kind)
 
 
-def node_of(result: LabelledGraph, data: dict[str, Any]) -> NDArray[np.int64]:
+def node_of(result: Result, data: dict[str, Any]) -> NDArray[np.int64]:
     """Return the node of the graph at each place of the page."""
-    where = {str(node_id): node for node, node_id in enumerate(result.table.ids)}
+    where = {str(node_id): node for node, node_id in enumerate(result.given.ids)}
     return np.array([where[node_id] for node_id in data["nodes"]["ids"]])
 
 
 @pytest.fixture(scope="module")
-def data(result: LabelledGraph) -> dict[str, Any]:
-    return page_data(result)
+def data(result: Result) -> dict[str, Any]:
+    return page_data(result, "tables")
 
 
 def test_columns_and_links_are_those_of_the_result(result, data):
-    nodes, columns, graph = node_of(result, data), data["nodes"], result.table.dataset.graph
+    nodes, columns, graph = node_of(result, data), data["nodes"], result.given.graph
     assert set(HOSTILE_IDS) <= set(columns["ids"])
     assert len(nodes) == 61
     posterior = result.posterior.take(nodes)
     p = unpacked(columns["probabilities"], "<u2").reshape(len(nodes), -1) / 10_000
     assert np.abs(p - posterior.probabilities).max() <= 0.00005 + 1e-12
     assert np.array_equal(unpacked(columns["predicted"], "<i2"), posterior.probabilities.argmax(1))
-    assert np.array_equal(unpacked(columns["known"], "<i2"), result.table.dataset.labels[nodes])
+    assert np.array_equal(unpacked(columns["known"], "<i2"), result.given.labels[nodes])
     for name, part in {
         "entropy": posterior.entropy,
         "fromGraph": posterior.graph_information,
@@ -49,7 +49,7 @@ def test_columns_and_links_are_those_of_the_result(result, data):
     }.items():
         assert np.allclose(unpacked(columns[name], "<f4"), part)
     assert np.array_equal(unpacked(columns["degree"], "<i4"), graph.degrees[nodes])
-    sets = result.classifier.predict_set()
+    sets = result.sets()
     bits = unpacked(columns["sets"], "u1").reshape(len(nodes), -1)
     assert np.array_equal(np.unpackbits(bits, axis=1, count=3, bitorder="little"), sets[nodes])
     offsets, targets = (unpacked(data["links"][key], "<i4") for key in ("offsets", "targets"))
@@ -62,36 +62,36 @@ def test_evidence_is_that_of_the_explanations(result, data):
     nodes = node_of(result, data)
     assert len(data["evidence"]) == len(nodes)
     for place, block in data["evidence"].items():
-        why = result.explanations[nodes[int(place)]]
-        assert result.class_names[block["label"]] == why.label
+        why = result.lists.explanations[nodes[int(place)]]
+        assert result.given.class_names[block["label"]] == why.label
         assert sum(points for _, points, _ in block["groups"]) == pytest.approx(
             100 * why.lead, abs=0.1
         )
 
 
 def test_counts_and_lists_are_those_of_the_result(result, data):
-    labels, p = result.table.dataset.labels, result.posterior.probabilities
-    assert data["classes"]["names"] == list(result.class_names)
+    labels, p = result.given.labels, result.probabilities
+    assert data["classes"]["names"] == list(result.given.class_names)
     assert data["classes"]["known"] == np.bincount(labels[labels >= 0]).tolist() == [8, 8, 8]
     assert data["classes"]["predicted"] == np.bincount(p.argmax(1), minlength=3).tolist()
     assert np.allclose(data["classes"]["expected"], p.sum(0), atol=0.05)
     assert sum(data["confidence"]["counts"]) == sum(data["sets"]["counts"]) == 61 - 24
     nodes = node_of(result, data)
-    assert nodes[data["next"]["nodes"]].tolist() == result.next_labels.nodes.tolist()
-    assert np.allclose(data["next"]["gain"], result.next_labels.gain, atol=0.0001)
-    estimate = result.classifier.estimated_accuracy()
+    assert nodes[data["next"]["nodes"]].tolist() == result.lists.next_labels.nodes.tolist()
+    assert np.allclose(data["next"]["gain"], result.lists.next_labels.gain, atol=0.0001)
+    estimate = result.accuracy
     assert f"About {estimate.accuracy:.0%} of the predictions" in data["summary"][1]
     assert f"{estimate.low:.0%}–{estimate.high:.0%}" in data["facts"][3]["remark"]
     made = make_result(30, ids=[f"n{30 - i}" for i in range(30)])
-    suspects = page_data(made)["suspects"]
-    ends = node_of(made, page_data(made))[np.array(suspects["nodes"])]
-    assert ends.tolist() == made.suspect_edges.nodes.tolist()
-    wrong = np.minimum(1, 0.01 * made.suspect_edges.surprise).sum()  # the rule of the column
+    suspects = page_data(made, "tables")["suspects"]
+    ends = node_of(made, page_data(made, "tables"))[np.array(suspects["nodes"])]
+    assert ends.tolist() == made.lists.suspect_edges.nodes.tolist()
+    wrong = np.minimum(1, 0.01 * made.lists.suspect_edges.surprise).sum()  # the rule of the column
     assert f"about {wrong:.0f} of these" in suspects["sentence"]
 
 
 def test_without_validation_the_page_says_why():
-    data = page_data(make_result(20))
+    data = page_data(make_result(20), "")
     assert data["nodes"]["sets"] is None
     assert data["suspectLabels"]["nodes"] == []
     for section in ("reliability", "baselines", "confusion", "sets"):
@@ -99,21 +99,21 @@ def test_without_validation_the_page_says_why():
         assert "no label was held out" in data[section]["sentence"]
     assert data["suspectLabels"]["sentence"].startswith("Known labels were not checked: no label")
     assert "no label was held out, since the model is not calibrated" in data["summary"][1]
-    asked = make_result(20)
-    impossible = replace(asked, settings=replace(asked.settings, calibrate=True))
-    assert "that takes a class with two labels" in page_data(impossible)["summary"][1]
+    impossible = page_data(make_result(20, per_class=1), "")
+    assert "that takes a class with two labels" in impossible["summary"][1]
 
 
 def test_suspect_labels_are_listed_in_the_order_of_the_file():
-    result = make_result(40, validation=contradicted(6, 2))
-    data = page_data(result)
+    result = make_result(40, held_out=contradicted(6, 2))
+    data = page_data(result, "tables")
     suspects = data["suspectLabels"]
-    assert node_of(result, data)[suspects["nodes"]].tolist() == result.suspect_labels.nodes.tolist()
-    assert sorted(result.suspect_labels.nodes.tolist()) == [4, 5]
-    assert suspects["suggested"] == [2, 0]
-    assert np.allclose(suspects["probability"], result.suspect_labels.probability, atol=0.0001)
+    expected = result.suspect_labels
+    assert node_of(result, data)[suspects["nodes"]].tolist() == expected.nodes.tolist()
+    assert sorted(expected.nodes.tolist()) == [4, 5]
+    assert suspects["predicted"] == [2, 0]
+    assert np.allclose(suspects["probability"], expected.probability, atol=0.0001)
     assert "2 known labels" in suspects["sentence"]
-    none = page_data(make_result(40, validation=contradicted(6, 0)))["suspectLabels"]
+    none = page_data(make_result(40, held_out=contradicted(6, 0)), "")["suspectLabels"]
     assert none["nodes"] == []
 
 
@@ -121,23 +121,23 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     result = make_result(400, 4)
     chosen = set(choose_nodes(result, 60).tolist())
     assert len(chosen) == 60
-    p = result.posterior.probabilities.max(1)
-    needed = {*range(8), *result.next_labels.nodes, *result.suspect_edges.nodes.ravel()}
+    p = result.probabilities.max(1)
+    needed = {*range(8), *result.lists.next_labels.nodes, *result.lists.suspect_edges.nodes.ravel()}
     assert needed <= chosen
     others = np.setdiff1d(np.arange(400), list(needed))
     doubtful = others[np.argsort(p[others], kind="stable")][: 60 - len(needed)]
     assert len(doubtful) > 20
     assert set(doubtful.tolist()) == chosen - needed
-    data = page_data(result, max_nodes=60)
+    data = page_data(result, "", max_nodes=60)
     assert "60 of 400 nodes" in data["leftOut"]
     assert sum(data["classes"]["predicted"]) == 400
     assert unpacked(data["nodes"]["degree"], "<i4").tolist() == [2] * 60
     assert len(unpacked(data["links"]["targets"], "<i4")) < 120
-    assert page_data(result)["leftOut"] is None
+    assert page_data(result, "tables")["leftOut"] is None
 
 
 def test_kinds_of_edges_are_ordered_by_what_they_tell_about_the_classes(result):
-    classes = result.posterior.probabilities.argmax(1)
+    classes = result.probabilities.argmax(1)
     alike = [np.flatnonzero(classes == k) for k in np.unique(classes)]
     agrees = np.concatenate([np.stack([group, np.roll(group, 1)], 1) for group in alike])
     pairs = np.random.default_rng(0).integers(len(classes), size=(4000, 2))
@@ -145,9 +145,9 @@ def test_kinds_of_edges_are_ordered_by_what_they_tell_about_the_classes(result):
         "noise": Graph.from_edges(len(classes), pairs),
         "cites": Graph.from_edges(len(classes), agrees, directed=True),
     }
-    dataset = replace(result.table.dataset, graph=join_kinds(kinds))
-    shown = page_data(replace(result, table=replace(result.table, dataset=dataset)))["kinds"]
+    given = replace(result.given, graph=join_kinds(kinds))
+    shown = page_data(replace(result, given=given), "")["kinds"]
     assert [text.split(":")[0] for text in shown] == ["cites", "noise"]
     assert "directed" in shown[0]
     assert "tells 97% of" in shown[0]
-    assert page_data(result)["kinds"] == []
+    assert page_data(result, "tables")["kinds"] == []

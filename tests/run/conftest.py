@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodecopy.run import FitSettings, LabelledGraph, label_tables
+from nodecopy.run import FitSettings, Run, label_tables
 from tests.csv_files import write_csv
 
 IDS = ["<script>alert(1)</script>", "-7", "a b", "Zoë", "x,y", '"quoted"', "007", "7", "=1+1", "ß"]
@@ -42,7 +42,7 @@ def settings(own_folder: Path) -> FitSettings:
 
 
 @pytest.fixture(scope="session")
-def labelled(settings: FitSettings) -> LabelledGraph:
+def labelled(settings: FitSettings) -> Run:
     return label_tables(settings, progress=False)
 
 

@@ -55,7 +55,7 @@ def fit(*options: str) -> int:
 
 def predicted(file: str) -> list[dict[str, str]]:
     """Return the rows of predictions without the column that only a fit knows."""
-    return [{k: v for k, v in row.items() if k != "none_of_these"} for row in read_csv(file)]
+    return [{k: v for k, v in row.items() if k != "novelty"} for row in read_csv(file)]
 
 
 def hidden(folder: Path) -> list[str]:
@@ -74,8 +74,8 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
     for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):
         assert row["predicted"] == label
         assert [float(row["p_=red"]), float(row["p_blue"])] == pytest.approx(p, abs=1e-6)
-        assert 0 <= float(row["disagreement"]) <= float(row["entropy"]) + 1e-5
-        assert 0 <= float(row["none_of_these"]) <= 1
+        assert 0 <= float(row["mutual_information"]) <= float(row["entropy"]) + 1e-5
+        assert 0 <= float(row["novelty"]) <= 1
     assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
     table = read_tables("edges.csv", "labels.csv", "features.csv")
     names = np.array([*table.dataset.class_names, ""])
@@ -85,9 +85,9 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
 
 
 def test_nodes_of_no_known_class_are_left_empty(here):
-    assert fit("--method=fast", "--abstain=0") == 0
+    assert fit("--method=fast", "--max-novelty=0") == 0
     assert {row["predicted"] for row in read_csv("run/predictions.csv")} == {""}
-    assert fit("--method=fast", "--abstain=2") == 2
+    assert fit("--method=fast", "--max-novelty=2") == 2
 
 
 def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
@@ -103,10 +103,10 @@ def test_sets_accuracy_and_suspect_labels_are_those_of_the_model(here, capsys):
         assert set(names) == set(clf.classes_[held])
     suspects = read_csv("run/suspect_labels.csv")
     assert [tuple(row.values()) for row in suspects] == [
-        (s.node, s.given, s.suggested, f"{s.probability:.6f}") for s in clf.suspect_labels()
+        (s.node, s.known, s.predicted, f"{s.probability:.6f}") for s in clf.suspect_labels()
     ]
     assert suspects[0]["id"] == "b4"
-    estimate, right = clf.estimated_accuracy(), clf.assessment().validation.right
+    estimate, right = clf.estimated_accuracy(), clf.held_out_.right
     assert f"accuracy of nodecopy {right.mean():.0%}, label propagation " in out
     assert f"from {estimate.num_labels} known labels" in out
     mean = sets[[row["known"] == "" for row in predictions]].sum(1).mean()

@@ -48,10 +48,10 @@ def test_only_customers_are_predicted_suggested_and_counted(shop: Path, capsys) 
     rows = read_csv("run/predictions.csv")
     assert [row["id"][0] for row in rows] == ["c"] * CUSTOMERS
     assert {row["id"][0] for row in read_csv("run/next_labels.csv")} == {"c"}
-    with pytest.raises(ModelError, match="another kind"):
+    with pytest.raises(ModelError, match="another type"):
         NodeCopyClassifier.load("run").predict(["s0"])
     for row in read_csv("run/suspect_edges.csv"):
-        ends = {row["source"]: row["source_label"], row["target"]: row["target_label"]}
+        ends = {row["source"]: row["source_predicted"], row["target"]: row["target_predicted"]}
         assert all(bool(label) == id.startswith("c") for id, label in ends.items())
 
 

@@ -42,8 +42,8 @@ def predict(folder: ModelFolder, edges: str, features: str | None = None):
 
 def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
     table, posterior = predict(ModelFolder.load(saved), settings.edges, settings.nodes)
-    assert table.ids.tolist() == labelled.table.ids.tolist()
-    expected = labelled.posterior.probabilities
+    assert table.ids.tolist() == labelled.result.given.ids.tolist()
+    expected = labelled.result.probabilities
     # The same up to rounding: sums may depend on where in memory arrays begin.
     np.testing.assert_allclose(posterior.probabilities, expected, atol=1e-7)
     loaded = NodeCopyClassifier.load(saved)
@@ -76,11 +76,11 @@ def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_pat
     ModelFolder.of(fitted).save(tmp_path)
     folder = ModelFolder.load(tmp_path)
     _, again = predict(folder, settings.edges, features)
-    np.testing.assert_array_equal(again.probabilities, fitted.posterior.probabilities)
+    np.testing.assert_array_equal(again.probabilities, fitted.result.probabilities)
     other = [head, *((id, "1000" if n else "", y) for n, (id, _, y) in enumerate(rows))]
     table, _ = predict(folder, settings.edges, rows_file("other.csv", other))
     first = np.asarray(table.dataset.features)[[str(id) == rows[0][0] for id in table.ids], 0]
-    assert first == np.float32(fitted.table.encoder.means["first"])
+    assert first == np.float32(fitted.result.given.encoder.means["first"])
     # Where nothing is missing, the column that marks missing values is zero.
     table, _ = predict(folder, settings.edges, settings.nodes)
     assert np.asarray(table.dataset.features)[:, 2].tolist() == [0] * 20
@@ -103,7 +103,7 @@ def test_a_missing_sparse_feature_is_zero(settings, rows_file):
 
 def test_without_features_links_to_nodes_are_matched_by_id(structural, settings, rows_file):
     _, same = predict(structural, settings.edges)
-    expected = structural.classifier.posterior_.probabilities
+    expected = structural.result.probabilities
     np.testing.assert_array_equal(same.probabilities, expected)
     fewer = rows_file("fewer.csv", [row for row in read(settings.edges) if "ß" not in row])
     predict(structural, fewer)
@@ -124,23 +124,24 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
     saved, structural, settings, labelled, rows_file, described
 ):
     folder, features = ModelFolder.load(saved) if described else structural, None
-    before = folder.classifier.posterior_.probabilities
+    before = folder.result.probabilities
     if described:
         new = [(id, "1", "-1") for id in ("!0", "~~", "m0")]
         features = rows_file("more.csv", [*read(settings.nodes), *new])
     edges = [*read(settings.edges), ("!0", "~~"), ("~~", "m0")]
     table, posterior = predict(folder, rows_file("more_edges.csv", edges), features)
     place = {str(id): n for n, id in enumerate(table.ids)}
-    old = [place[str(id)] for id in labelled.table.ids]
+    old = [place[str(id)] for id in labelled.result.given.ids]
     assert old != list(range(len(old)))
     np.testing.assert_allclose(posterior.probabilities[old], before, atol=1e-6)
     assert f"3 of {len(table.ids)} nodes are new" in table.notes
 
 
 def test_a_damaged_folder_is_refused(saved):
-    tables = ModelFolder.load(saved).tables
-    save(saved / TABLES_FILE, replace(tables, labels=tables.labels[1:]))
-    with pytest.raises(FormatError, match="does not belong"):
+    result = ModelFolder.load(saved).result
+    fewer = replace(result.given, labels=result.given.labels[1:])
+    save(saved / MODEL_FILE, replace(result, given=fewer))
+    with pytest.raises(FormatError, match="do not belong"):
         ModelFolder.load(saved)
 
 

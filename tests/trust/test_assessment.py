@@ -13,8 +13,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import ModelError
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.trust.accuracy import estimate_accuracy
-from nodecopy.trust.assessment import class_share_warnings
+from nodecopy.trust.accuracy import class_share_warnings, estimate_accuracy
 from tests.problems import short_gcn
 
 N = 300
@@ -68,13 +67,13 @@ def test_the_estimated_accuracy_has_an_interval_around_it(clf):
 def test_a_wrong_label_is_the_most_suspect_and_rows_make_a_table(clf):
     rows = clf.suspect_labels()
     assert rows[0].node == WRONG
-    assert rows[0].given == NAMES[(FULL.labels[WRONG] + 1) % 3]
-    assert rows[0].suggested == NAMES[FULL.labels[WRONG]]
+    assert rows[0].known == NAMES[(FULL.labels[WRONG] + 1) % 3]
+    assert rows[0].predicted == NAMES[FULL.labels[WRONG]]
     assert rows[0].probability > 0.3
     assert [row.probability for row in rows] == sorted((r.probability for r in rows), reverse=True)
     table = pd.DataFrame(rows)
-    assert list(table) == ["node", "given", "suggested", "probability"]
-    assert all(row.given != row.suggested for row in rows)
+    assert list(table) == ["node", "known", "predicted", "probability"]
+    assert all(row.known != row.predicted for row in rows)
 
 
 def test_probabilities_add_up_to_shares_that_are_known(tmp_path: Path):
@@ -85,8 +84,8 @@ def test_probabilities_add_up_to_shares_that_are_known(tmp_path: Path):
     uncertainty = clf.uncertainty()
     p = uncertainty.probabilities
     np.testing.assert_allclose(uncertainty.entropy, -(p * np.log(p)).sum(1), atol=1e-9)
-    assert clf.assessment().validation.probabilities[:, 0].mean() > 1 / 3
-    same = clf.posterior_on(FULL.graph, FULL.features).probabilities
+    assert clf.held_out_.probabilities[:, 0].mean() > 1 / 3
+    same = clf.predict_on(FULL.graph, FULL.features).probabilities
     np.testing.assert_allclose(same, p, atol=1e-5)
     clf.save(tmp_path / "m.safetensors")
     loaded = NodeCopyClassifier.load(tmp_path / "m.safetensors")
@@ -156,7 +155,7 @@ def test_the_only_label_of_a_class_is_not_counted_as_unlabelled() -> None:
     alone = np.flatnonzero(FULL.labels == 2)[0]
     known = np.append(KNOWN[FULL.labels[KNOWN] != 2], alone)
     clf = fit(known)
-    held = clf.assessment().validation
+    held = clf.held_out_
     assert alone not in held.nodes
     others = np.setdiff1d(np.arange(len(FULL.labels)), known)
     expected = estimate_accuracy(held.probabilities, held.truth, clf.predict_proba(others))

@@ -17,10 +17,11 @@ from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
+from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.evidence import Lead, mixture
 from nodecopy.stack.stacked import FittedStack
-from nodecopy.trust.explanation import Explanation, Names, Row
+from nodecopy.trust.explanation import Explanation, Row, named_explanation
 from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
@@ -73,7 +74,7 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
     assert isinstance(clf.model_, FittedStack)
-    for part in mixture(clf.model_, task.graph, clf.nodes_.features).parts[1:]:
+    for part in mixture(clf.model_, task.graph, clf.result_.given.features).parts[1:]:
         of = Contrast(nodes, 0, 1, part.probabilities)
         each = part.fitted.terms(part.near, of)
         for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word
@@ -180,9 +181,10 @@ def test_neighbours_are_named_with_the_kinds_of_their_edges():
         "cites": Graph.from_edges(3, [(0, 1)]),
         "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
     }
-    names = Names(["n", "<i>", "k"], None, (), None, ["a", "b"], kinds)
+    names = NodeNames(3, np.array(["n", "<i>", "k"], object))
+    given = NodeSchema(names, np.array(["a", "b"]), np.array([0, 1, -1]), 1)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
-    why = names.explanation(0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    why = named_explanation(given, kinds, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
     assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 

@@ -35,9 +35,9 @@ def test_the_most_suspect_come_first_with_what_they_may_be() -> None:
     p, given, wrong = planted(400, 0.1)
     suspects = suspect_labels(np.arange(1000, 1400), given, p)
     assert np.all(np.diff(suspects.probability) <= 0)
-    np.testing.assert_array_equal(suspects.given, given[suspects.nodes - 1000])
-    np.testing.assert_array_equal(suspects.suggested, p[suspects.nodes - 1000].argmax(1))
-    assert np.all(suspects.suggested != suspects.given)
+    np.testing.assert_array_equal(suspects.known, given[suspects.nodes - 1000])
+    np.testing.assert_array_equal(suspects.predicted, p[suspects.nodes - 1000].argmax(1))
+    assert np.all(suspects.predicted != suspects.known)
     assert len(suspects.nodes) == np.count_nonzero(p.argmax(1) != given)
     assert wrong[suspects.nodes[:20] - 1000].mean() >= 0.8
 

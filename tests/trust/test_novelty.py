@@ -63,4 +63,4 @@ def test_a_fit_names_nodes_of_an_unseen_class() -> None:
     none, unseen = clf.novelty(), data.labels == 2
     assert none[unseen].mean() > none[~unseen].mean() + 0.2
     np.testing.assert_array_equal(clf.novelty([5, 3]), none[[5, 3]])
-    np.testing.assert_array_equal(clf.to_frame()["none_of_these"], none)
+    np.testing.assert_array_equal(clf.to_frame()["novelty"], none)

@@ -121,9 +121,10 @@ def neighbourhood(
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
     offsets, targets = links_among(graph, np.array(members))
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
-    if fit is not None and fit.probabilities is not None and fit.classes is not None:
-        p = fit.probabilities[[min(member, len(fit.probabilities) - 1) for member in members]]
-        predicted, confidence = fit.classes[p.argmax(1)], p.max(1).round(4)
+    if fit is not None and fit.result is not None:
+        p = fit.result.probabilities
+        p = p[[min(member, len(p) - 1) for member in members]]
+        predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
     kind = np.searchsorted(np.cumsum(sizes), members, side="right")
     predicted, confidence = np.where(kind, -1 - kind, predicted), np.where(kind, 1, confidence)
     return members, {

@@ -6,7 +6,7 @@ The classifier of the settings is fitted once, and then gets what changed by `ad
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.estimator.nodes import LabelledNodes
-from nodecopy.features.label_values import EncodedLabels
+from nodecopy.read.labelled import LabelledNodes
 from nodecopy.read.tables import TableDataset
+from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.trust.accuracy import EstimatedAccuracy
-from nodecopy.trust.assessment import SuspectLabel
-from nodecopy.trust.explanation import Explanation
+from nodecopy.trust.next_labels import suggest_nodes
 
 _SUGGESTIONS = 30
 
@@ -54,22 +53,24 @@ class Fit:
     Attributes:
         labels: to which it was fitted.
         suggestions: ids of nodes to label next, the best first.
-        classes: what the columns of probabilities stand for [K].
-        probabilities: of these nodes [n, K]; None where there are too few labels to fit anything.
-        accuracy: estimated, where labels were held out.
-        suspects: labels that predictions made without them contradict.
+        result: of the fit; None where there are too few labels to fit anything.
         problem: why the fit failed; empty if it did not, or if there are too few labels.
-        explain: returns why nodes have their class, given their numbers; None on a large graph.
     """
 
     labels: Labels
     suggestions: tuple[Any, ...]
-    classes: NDArray[np.int64] | None = None
-    probabilities: NDArray[np.float64] | None = None
-    accuracy: EstimatedAccuracy | None = None
-    suspects: tuple[SuspectLabel, ...] = ()
+    result: Result | None = None
     problem: str = ""
-    explain: Callable[[Sequence[int]], list[Explanation]] | None = None
+
+    @property
+    def accuracy(self) -> EstimatedAccuracy | None:
+        """Estimated, where labels were held out."""
+        return None if self.result is None else self.result.accuracy
+
+    @property
+    def explains(self) -> bool:
+        """Whether nodes are explained: on a large graph it takes seconds."""
+        return self.result is not None and getattr(self.result.model, "part", None) is None
 
 
 class Refitter:
@@ -133,34 +134,26 @@ class Refitter:
             new = dict(zip(self._ids(changed), labels.classes[changed].tolist(), strict=True))
             classifier.add_labels(new, suggested=suggested)
         self._fitted = labels.classes
-        assessed = classifier.held_out_ is not None
         excluded = self._ids(labels.excluded)
         suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
-        explain = None
-        if getattr(classifier.model_, "part", None) is None:  # else it takes seconds
-            explain = classifier.fit_.explanations
-            explain([0])  # computes what all explanations share
-        return Fit(
-            labels,
-            tuple(suggestions),
-            classifier.classes_,
-            classifier.posterior_.probabilities,
-            classifier.estimated_accuracy() if assessed else None,
-            tuple(classifier.suspect_labels()) if assessed else (),
-            explain=explain,
-        )
+        fit = Fit(labels, tuple(suggestions), classifier.result_)
+        if classifier.held_out_ is not None:  # computed here, so that the page need not wait
+            classifier.result_.accuracy, classifier.result_.suspect_labels  # noqa: B018
+        if fit.explains:
+            classifier.result_.explanations([0])  # computes what all explanations share
+        return fit
 
     def _ids(self, nodes: NDArray[np.int64]) -> list[Any]:
         return list(self._table.ids[nodes].tolist())
 
     def _first_suggestions(self, labels: Labels) -> tuple[Any, ...]:
         """Suggest typical and diverse nodes while nothing can be fitted."""
-        others = len(self._table.ids) - len(labels.classes)  # nodes of other kinds
+        others = len(self._table.ids) - len(labels.classes)  # nodes of other types
         numbers = np.pad(labels.classes, (0, others), constant_values=-1)
-        known = EncodedLabels(numbers, np.unique(labels.classes[labels.known]))
-        nodes = replace(self._unlabelled, labels=known)
+        classes = np.arange(labels.classes.max(initial=-1) + 1)
+        nodes = replace(self._unlabelled, labels=numbers, classes=classes)
         excluded, seed = self._ids(labels.excluded), self._settings.random_state
-        return tuple(self._ids(nodes.suggest(None, _SUGGESTIONS, seed, excluded).nodes))
+        return tuple(self._ids(suggest_nodes(nodes, None, _SUGGESTIONS, seed, excluded).nodes))
 
     @cached_property
     def _unlabelled(self) -> LabelledNodes:

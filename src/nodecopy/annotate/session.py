@@ -233,7 +233,7 @@ class Session:
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": list(questions),
                 "why": list(questions.values()),
-                "fitted": fit is not None and fit.probabilities is not None,
+                "fitted": fit is not None and fit.result is not None,
                 "version": self._version,
                 "fittedVersion": -1 if fit is None else fit.labels.version,
                 "busy": self._refitter.busy,
@@ -259,14 +259,14 @@ class Session:
             place = {name: k for k, name in enumerate(self.answers.classes)}
             known = {self._number[key]: place[name] for key, name in self.answers.labels.items()}
         probabilities: list[float] | None = None
-        if fit is not None and fit.probabilities is not None:
-            by_class = np.zeros(len(place))
-            by_class[fit.classes] = fit.probabilities[node]
-            probabilities = by_class.round(4).tolist()
         why = None
-        if fit is not None and fit.explain is not None:
-            (given,) = fit.explain([node])
-            why = evidence_block(given, int(given.label), int(given.against), self.table)
+        if fit is not None and fit.result is not None:
+            by_class = np.zeros(len(place))
+            by_class[fit.result.classes] = fit.result.probabilities[node]
+            probabilities = by_class.round(4).tolist()
+            if fit.explains:
+                (one,) = fit.result.explanations([node])
+                why = evidence_block(one, int(one.label), int(one.against), self.table.shown)
         nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
@@ -305,9 +305,10 @@ class Session:
                 if self.answers.problem:
                     raise InputError(self.answers.problem)
                 version, table = self._version, self._labelled_table()
-            result = label_table(self.settings, table, progress)
+            run = label_table(self.settings, table, progress)
             self._set_finish("writing", "Writing the folder …")
-            write_folder(result, self.folder, report_page(result), self._exchanging())
+            page = report_page(run.result, run.source)
+            write_folder(run, self.folder, page, self._exchanging())
         except NodecopyError as error:
             self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
             raise
@@ -378,12 +379,17 @@ class Session:
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
-        rows = []
-        for one in self._fit.suspects if self._fit else ():
-            id, given = str(one.node), names[one.given]
-            if self.answers.labels.get(id) == given and confirmed.get(id) != given:
-                name, suggested = self.table.shown(self._number[id]), names[one.suggested]
-                rows.append([id, name, given, suggested, round(one.probability, 4)])
+        result = None if self._fit is None else self._fit.result
+        rows: list[list[Any]] = []
+        if result is None or result.held_out is None:
+            return rows
+        suspects, classes = result.suspect_labels, result.classes
+        columns = suspects.nodes, classes[suspects.known], classes[suspects.predicted]
+        for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
+            id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)
+            if self.answers.labels.get(id) == known and confirmed.get(id) != known:
+                name = self.table.shown(int(node))
+                rows.append([id, name, known, predicted, round(float(probability), 4)])
         return rows[:_SUSPECTS]
 
 

@@ -50,11 +50,11 @@ def fit(
     if "coverage" in asked and not settings.holds_out:
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
-    result = label_tables(settings, True)
-    write_folder(result, folder, report_page(result))
-    print("\n".join(fit_lines(result, folder)))
+    run = label_tables(settings, True)
+    write_folder(run, folder, report_page(run.result, run.source))
+    print("\n".join(fit_lines(run.result, folder)))
     if settings.dataset is not None and settings.labels is None:
-        print("\n".join(truth_lines(result)))
+        print("\n".join(truth_lines(run)))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -76,7 +76,7 @@ def predict(
     target = check_predictions_file(out)
     loaded = ModelFolder.load(model)
     if coverage is not None:
-        loaded.classifier.assessment()  # or say at once that there are no sets
+        loaded.result.sets(coverage)  # or say at once that there are none
     table, posterior = loaded.predict(settings)
     write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"

@@ -64,7 +64,7 @@ _FIT = {
         str, "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"
     ),
     "coverage": _Option(float, "How often the label is in a node's set of classes. (default: 0.9)"),
-    "abstain": _Option(
+    "max_novelty": _Option(
         float, "Leave predictions empty from this probability of none of the classes on."
     ),
     "executor": _Option(

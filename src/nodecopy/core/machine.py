@@ -75,6 +75,20 @@ def one_thread(*, always: bool = False) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@contextmanager
+def torch_defaults() -> Iterator[None]:
+    """Compute in single precision, with gradients, on one thread, whatever the caller has set."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.inference_mode(False), torch.enable_grad(), one_thread():
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
 def prefer_one_thread() -> None:
     """Do as `one_thread` for the whole process, at less cost; call it before NumPy is imported."""
     if "OMP_NUM_THREADS" not in os.environ:  # OpenBLAS and MKL follow it, too

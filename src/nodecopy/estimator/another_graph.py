@@ -10,57 +10,71 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import ModelError
-from nodecopy.estimator.names import NodeNames
-from nodecopy.estimator.saved import FittedState
+from nodecopy.core.executors import opened
+from nodecopy.core.machine import torch_defaults
+from nodecopy.estimator.method import predicted_by
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.features.node_types import KindEncoder, renumbered_graph, spans
+from nodecopy.features.node_types import KindEncoder, num_classified, renumbered_graph, spans
 from nodecopy.features.structural import NO_FEATURES, ties_to
 from nodecopy.graph import Graph
+from nodecopy.posterior import Posterior
 from nodecopy.read.hetero import has_kinds, read_kinds
+from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.objects import GraphInput, networkx_columns, read_features
+from nodecopy.result import Result
 
 Numbers = NDArray[np.int64]
 
 
+def predict_another(
+    result: Result, graph: Any, X: Any, numbers: Numbers | None = None, executor: object = None
+) -> Posterior:
+    """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`."""
+    another, features, numbers = read_another(result.given, graph, X, numbers)
+    with torch_defaults(), opened(executor) as opened_executor:
+        posterior = predicted_by(result.model, another.graph, features, opened_executor)
+    posterior = posterior if numbers is None else posterior.take(numbers)
+    return posterior.take(slice(num_classified(another.kinds, another.graph.num_nodes)))
+
+
 def read_another(
-    state: FittedState, names: NodeNames, graph: Any, X: Any, numbers: Numbers | None
+    fitted: NodeSchema, graph: Any, X: Any, numbers: Numbers | None
 ) -> tuple[GraphInput, FeatureMatrix, Numbers | None]:
     """Return a graph and its features as the model sees them, and the number of each node there.
 
     Nodes of the fit keep their numbers, new ones come after them.
 
     Args:
-        state: of the fit.
-        names: of its nodes.
+        fitted: what the model was fitted to.
         graph: see `nodecopy.read.objects.read_graph`.
         X: features [N, D].
         numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
     """
     if has_kinds(graph, X):
-        own = state.encoder if isinstance(state.encoder, KindEncoder) else None
-        given, _ = read_kinds(graph, X, first=next(iter(state.kinds), None), encoder=own)
+        own = fitted.encoder if isinstance(fitted.encoder, KindEncoder) else None
+        given, _ = read_kinds(graph, X, first=next(iter(fitted.kinds), None), encoder=own)
     else:
-        given = read_features(graph, X, encoder=state.encoder)
+        given = read_features(graph, X, encoder=fitted.encoder)
     if numbers is None:
-        numbers = _matched(given, names, state.kinds)
-    columns = networkx_columns(graph, state.encoder) if X is None and state.encoder else None
+        numbers = _matched(given, fitted.names, fitted.kinds)
+    columns = networkx_columns(graph, fitted.encoder) if X is None and fitted.encoder else None
     features = given.features
-    if columns is not None and isinstance(state.encoder, ColumnEncoder):
-        features = state.encoder.apply(columns)
+    if columns is not None and isinstance(fitted.encoder, ColumnEncoder):
+        features = fitted.encoder.apply(columns)
     bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
     if features is None or bare:
-        features = _structural(state, given.graph, numbers)
-    if features.shape[1] != state.num_features:
+        features = _structural(fitted, given.graph, numbers)
+    if features.shape[1] != fitted.num_features:
         raise ModelError(
             f"X has {features.shape[1]} features, but NodeCopyClassifier is expecting "
-            f"{state.num_features} features as input"
+            f"{fitted.num_features} features as input"
         )
-    features = state.scaling.apply(given.graph, features)
+    features = fitted.scaling.apply(given.graph, features)
     if numbers is None:
         return given, features, None
     numbers = np.array(numbers, np.int64)
-    new, known = np.flatnonzero(numbers < 0), len(state.model.probabilities)
+    new, known = np.flatnonzero(numbers < 0), len(fitted.labels)
     numbers[new] = known + np.arange(len(new))
     # Nodes of the fit that are not there any more have no edge, and features of zero.
     rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
@@ -100,10 +114,10 @@ def _matched(given: GraphInput, fitted: NodeNames, kinds: Mapping[str, int]) -> 
     return numbers
 
 
-def _structural(state: FittedState, graph: Graph, numbers: Numbers | None) -> Any:
+def _structural(fitted: NodeSchema, graph: Graph, numbers: Numbers | None) -> Any:
     """Return `structural_features` of another graph, in the columns of the fit [N, D]."""
-    if state.hubs is None:
+    if fitted.hubs is None:
         raise ModelError("X is missing: the model was fitted to features [N, D]")
     numbers = np.arange(graph.num_nodes) if numbers is None else numbers
     node_of = {int(number): node for node, number in enumerate(numbers)}
-    return ties_to(graph, np.array([node_of.get(hub, -1) for hub in state.hubs.tolist()]))
+    return ties_to(graph, np.array([node_of.get(hub, -1) for hub in fitted.hubs.tolist()]))

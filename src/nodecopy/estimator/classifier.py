@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,29 +15,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from nodecopy.classifiers import Fitted, NodeClassifier
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
+from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import progress_bar
-from nodecopy.estimator.another_graph import read_another
-from nodecopy.estimator.fit import Fit, classified
-from nodecopy.estimator.method import (
-    MethodName,
-    fitted_by,
-    method_of,
-    predicted_by,
-    torch_defaults,
-    with_class_prior,
-)
-from nodecopy.estimator.names import NodeNames
-from nodecopy.estimator.nodes import LabelledNodes
-from nodecopy.estimator.saved import FittedState, read_fitted, saved_names, write_fitted
-from nodecopy.features.node_types import num_classified
+from nodecopy.estimator.another_graph import predict_another
+from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
 from nodecopy.features.scaling import Normalise
 from nodecopy.posterior import Posterior
-from nodecopy.read.ids import ids_from
+from nodecopy.read.labelled import LabelledNodes
+from nodecopy.result import SUSPECTS, Result
 from nodecopy.stack.class_prior import ClassPrior
-from nodecopy.stack.held_out import HeldOut
-from nodecopy.trust.accuracy import EstimatedAccuracy
-from nodecopy.trust.assessment import Assessment, SuspectLabel
+from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
 from nodecopy.trust.explanation import Explanation
+from nodecopy.trust.label_errors import SuspectLabel
+from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
+from nodecopy.trust.sets import check_coverage
+from nodecopy.trust.suspect_edges import SuspectEdge
 
 if TYPE_CHECKING:
     from nodecopy.report.page import Report
@@ -74,8 +65,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             process; "processes", in worker processes; the address of a Dask scheduler,
             "tcp://host:8786", or a Dask ``Client``, on its workers (docs/cluster.md). Not saved.
 
-    A fit is kept in one attribute that is replaced at once: predictions made while another thread
-    fits again are those of one of the two fits.
+    All that a fit gives is one value, ``result_``, and the methods below are made of it. It is
+    replaced at once: predictions made while another thread fits again are those of one of the two
+    fits.
 
     >>> from nodecopy import planted_partition
     >>> data = planted_partition(200, 2, seed=0)
@@ -143,6 +135,12 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown.
         """
         self._check_arguments()
+        if y is None and X is not None and np.ndim(X) == 1:
+            raise ModelError(
+                "fit takes a graph, X [N, D] and y; X is a single column. cross_val_score and "
+                "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
+                "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
+            )
         given = graph, X, y, validation, self.normalise, suggested
         return self._fit(LabelledNodes.read(*given))
 
@@ -168,7 +166,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> len(clf.held_out_.nodes)
         8
         """
-        return self._fit(self._nodes("add_labels").with_labels(labels, suggested))
+        return self._fit(self._fitted().nodes("add_labels").with_labels(labels, suggested))
 
     def suggest(
         self,
@@ -200,17 +198,16 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state, posterior = self.random_state, None
         seed = int(state) if isinstance(state, (int, np.integer)) else 0
         if graph is None:
-            nodes, posterior = self._nodes("suggest"), self.posterior_
+            given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            nodes = LabelledNodes.read(graph, X, None, (), self.normalise, labelled=False)
+            given = LabelledNodes.read(graph, X, None, (), self.normalise, labelled=False)
         if random:
-            return nodes.names.named(nodes.draw(n, seed, exclude))
-        return nodes.names.named(nodes.suggest(posterior, n, seed, exclude).nodes)
+            return given.names.named(draw_nodes(given, n, seed, exclude))
+        return given.names.named(suggest_nodes(given, posterior, n, seed, exclude).nodes)
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
-        fit = self._fitted()
-        return fit.state.classes[fit.some(nodes).probabilities.argmax(1)]
+        return self.classes_[self.predict_proba(nodes).argmax(1)]
 
     def predict_proba(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return class probabilities [n, K] of every node, or of some; columns as ``classes_``.
@@ -221,18 +218,19 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def uncertainty(self, nodes: ArrayLike | None = None) -> Posterior:
         """Return probabilities, their entropies, and where the uncertainty comes from."""
-        return self._fitted().some(nodes)
+        result = self._fitted()
+        return result.posterior if nodes is None else result.posterior.take(self._numbers(nodes))
 
     def to_frame(self) -> Any:
         """Return the predictions of every node as a pandas DataFrame, by the name of the node.
 
         Nodes have the names of a networkx graph or DataFrame, or the ids of tables, and else their
-        numbers. The columns: known (None where it is not; not in a model from a file), predicted,
+        numbers. The columns are those of predictions.csv: known (None where it is not), predicted,
         confidence, set_90 (the labels in the 90 % set, the most probable first; where labels were
-        held out), none_of_these (`novelty`; not in a model from a file), entropy, and ``p_…`` for
-        every class.
+        held out), novelty (not in a model from a file), entropy, mutual_information, and ``p_…``
+        for every class.
         """
-        return self._fitted().frame()
+        return self._fitted().predictions.frame()
 
     def predict_set(
         self, nodes: ArrayLike | None = None, *, coverage: float = 0.9
@@ -243,8 +241,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         nodes, the share ``coverage`` of the sets holds the true label (what is promised, and what
         is not: `nodecopy.trust.sets`). The label of `predict` is in every set.
         """
-        fit = self._fitted()
-        return fit.assessment.sets.sets(fit.some(nodes).probabilities, coverage)
+        check_coverage(coverage)
+        return self._fitted().sets(coverage, self.predict_proba(nodes))
 
     def novelty(self, nodes: ArrayLike | None = None) -> NDArray[np.float64]:
         """Return the probability of every node, or of some, to belong to none of the classes.
@@ -253,9 +251,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (`nodecopy.trust.novelty`); zero for labelled nodes. It needs the graph, which a model from
         a file does not hold. Probabilities of the classes do not take it into account.
         """
-        self._nodes("novelty")
-        fit = self._fitted()
-        return fit.novelty if nodes is None else fit.novelty[fit.names.numbers(nodes)]
+        novelty = self._fitted().novelty
+        return novelty if nodes is None else novelty[self._numbers(nodes)]
 
     def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
         """Return the share of nodes without a label that is predicted correctly, estimated.
@@ -263,35 +260,40 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         It comes with an interval that holds the true share with probability ``level``. A warning
         tells where classes have other shares of the labels than of the predictions.
         """
-        assessment = self.assessment()
-        if self.class_prior == "estimate":
-            for text in assessment.share_warnings(self.classes_):
-                warnings.warn(text, stacklevel=2)
-        return assessment.accuracy(level)
+        result = self._fitted()
+        for text in result.share_warnings:
+            warnings.warn(text, stacklevel=2)
+        return result.estimated_accuracy(level)
 
     def suspect_labels(self) -> list[SuspectLabel]:
-        """Return the given labels that predictions made without them contradict.
+        """Return the known labels that predictions made without them contradict.
 
         The most suspect comes first; ``pandas.DataFrame(clf.suspect_labels())`` is a table.
         """
-        fit, classes = self._fitted(), self.classes_
-        suspects = fit.assessment.suspects()
+        result = self._fitted()
+        suspects, classes = result.suspect_labels, result.classes
         columns = (
-            fit.names.named(suspects.nodes),
-            classes[suspects.given],
-            classes[suspects.suggested],
+            result.given.names.named(suspects.nodes),
+            classes[suspects.known],
+            classes[suspects.predicted],
             suspects.probability,
         )
         return [SuspectLabel(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
-    def assessment(self) -> Assessment:
-        """Return what held-out labels tell about the fit; the three methods above are made of it.
+    def suspect_edges(self, n: int = SUSPECTS) -> list[SuspectEdge]:
+        """Return the n edges that look most like pairs of random nodes, the most suspect first.
 
-        On another graph: ``clf.assessment().sets.sets(clf.posterior_on(graph, X).probabilities)``.
+        Fewer come back where fewer are more like random pairs than like edges of this graph
+        (`nodecopy.trust.suspect_edges`). It needs the graph, which a model from a file does not
+        hold. ``pandas.DataFrame(clf.suspect_edges())`` is a table.
         """
-        return self._fitted().assessment
+        result = self._fitted()
+        suspects = result.suspect_edges(n)
+        source, target = (result.given.names.named(ends) for ends in suspects.nodes.T)
+        columns = source, target, suspects.surprise
+        return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
-    def posterior_on(
+    def predict_on(
         self, graph: Any, X: Any = None, *, numbers: NDArray[np.int64] | None = None
     ) -> Posterior:
         """Apply the fitted model to another graph: this one, grown or changed.
@@ -304,15 +306,11 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
 
-        Of several kinds of nodes, the result is of the kind with classes; nodes without names are
-        matched by their place among their kind.
+        Of several types of nodes, predictions cover the type that has classes; nodes without names
+        are matched by their place among their type. Prediction sets of other nodes are
+        ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
-        fit = self._fitted()
-        given, features, numbers = read_another(fit.state, fit.names, graph, X, numbers)
-        with torch_defaults(), opened(self.executor) as executor:
-            posterior = predicted_by(self.model_, given.graph, features, executor)
-        posterior = posterior if numbers is None else posterior.take(numbers)
-        return classified(posterior, given.kinds)
+        return predict_another(self._fitted(), graph, X, numbers, self.executor)
 
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
@@ -333,9 +331,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> bool(np.isclose(sum(row.points for row in why.evidence), why.lead))
         True
         """
-        self._nodes("explain")
-        fit = self._fitted()
-        return fit.explanations(fit.names.numbers([node]).tolist())[0]
+        return self._fitted().explanations(self._numbers([node]).tolist())[0]
 
     def report(self, path: str | os.PathLike[str]) -> Report:
         """Write the page of the fit, as `nodecopy fit` does; a notebook shows what is returned.
@@ -347,8 +343,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         from nodecopy.report.page import write_report
 
-        self._nodes("report")
-        return write_report(self, path)
+        result = self._fitted()
+        result.nodes("report")
+        return write_report(result, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file: arrays and settings only, no code.
@@ -356,42 +353,33 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A part that such a file cannot hold, one of your own or a scikit-learn estimator, is an
         error that names it, and nothing is written.
         """
-        fit, arguments = self._fitted(), self.get_params(deep=False)
-        del arguments["executor"]  # belongs to the machine, not to the model
-        write_fitted(path, replace(fit.state, names=saved_names(fit.names.names)), arguments)
+        self._fitted().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
-        state, arguments = read_fitted(path)
+        result = Result.load(path)
         try:
-            classifier = cls(**arguments)
+            classifier = cls(**result.arguments)
         except TypeError as error:
             raise FormatError(f"cannot read {path}: {error}") from error
-        count = num_classified(state.kinds, len(state.model.probabilities))
-        names = NodeNames(ids_from(state.names) if state.names else None, count)
-        classifier.fit_ = Fit(state, names)
+        classifier.result_ = result
         return classifier
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels that the columns of probabilities stand for [K]."""
-        return self._fitted().state.classes
+        """The labels that the columns of probabilities stand for, read-only [K]."""
+        return self._fitted().classes
 
     @property
     def n_features_in_(self) -> int:
         """D."""
-        return self._fitted().state.num_features
+        return self._fitted().given.num_features
 
     @property
     def model_(self) -> Fitted:
         """The fitted method; of a calibrated one a `nodecopy.stack.stacked.FittedStack`."""
-        return self._fitted().state.model
-
-    @property
-    def nodes_(self) -> LabelledNodes:
-        """The nodes that the model was fitted to; a model from a file does not have them."""
-        return self._nodes("nodes_")
+        return self._fitted().model
 
     @property
     def posterior_(self) -> Posterior:
@@ -399,15 +387,14 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().posterior
 
     @property
-    def held_out_(self) -> HeldOut | None:
-        """What each component predicted for labels held out; None where none were."""
-        held: HeldOut | None = getattr(self.model_, "held_out", None)
-        return held if held is not None and len(held.nodes) else None
+    def held_out_(self) -> HeldOutPredictions | None:
+        """Predictions of labels that were held out, and their scores; None where none were."""
+        return self._fitted().held_out
 
     def _repr_html_inner(self) -> str:
         """Return scikit-learn's diagram, with a summary of the fit below it."""
         diagram: str = super()._repr_html_inner()
-        return diagram + self.fit_.html() if hasattr(self, "fit_") else diagram
+        return diagram + self.result_._repr_html_() if hasattr(self, "result_") else diagram
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
         """Return what a notebook shows."""
@@ -422,7 +409,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether `fit` was called."""
-        return hasattr(self, "fit_")
+        return hasattr(self, "result_")
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; a connection to a cluster is shared, not copied."""
@@ -436,38 +423,27 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_executor(self.executor)
         return method_of(self.method, self.calibrate, self.folds)
 
-    def _fit(self, nodes: LabelledNodes) -> Self:
-        method, task = self._check_arguments(), nodes.task()
-        method = with_class_prior(method, self.class_prior, nodes.labels.classes)
+    def _fit(self, given: LabelledNodes) -> Self:
+        method, task = self._check_arguments(), given.task()
+        method = with_class_prior(method, self.class_prior, given.classes)
         with (
             torch_defaults(),
             opened(self.executor) as executor,
             progress_bar("fitting", self.progress) as progress,
         ):
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
-        width = int(nodes.features.shape[1])
-        parts = nodes.labels.classes, width, nodes.scaling, nodes.hubs, model, nodes.encoder
-        state = FittedState(
-            *parts,
-            kinds=dict(nodes.kinds),
-            columns=nodes.columns,
-            suggested=nodes.suggested if len(nodes.suggested) else None,
-        )
-        self.fit_ = Fit(state, nodes.names, nodes)
+        arguments = self.get_params(deep=False)
+        del arguments["executor"]  # belongs to the machine, not to the result
+        self.result_ = Result(given, model, arguments)
         return self
 
-    def _fitted(self) -> Fit:
-        if not hasattr(self, "fit_"):
+    def _fitted(self) -> Result:
+        if not hasattr(self, "result_"):
             raise _NotFittedError("this NodeCopyClassifier is not fitted yet; call fit first")
-        return self.fit_
+        return self.result_
 
-    def _nodes(self, asked: str) -> LabelledNodes:
-        nodes = self._fitted().nodes
-        if nodes is None:
-            raise ModelError(
-                f"{asked} needs the graph, which a model from a file does not hold: call fit first"
-            )
-        return nodes
+    def _numbers(self, nodes: Any) -> NDArray[np.int64]:
+        return self._fitted().given.names.numbers(nodes)
 
 
 def _seed(random_state: Any) -> int:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-import torch
 from numpy.typing import NDArray
 
 from nodecopy import presets
@@ -20,7 +18,6 @@ from nodecopy.classifiers import (
 )
 from nodecopy.core.errors import ModelError, shown, unknown_name
 from nodecopy.core.executors import Executor
-from nodecopy.core.machine import one_thread
 from nodecopy.core.progress import Progress
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
@@ -88,18 +85,6 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
             )
         prior = tuple(prior[label] for label in labels)
     return replace(method, class_prior=prior)
-
-
-@contextmanager
-def torch_defaults() -> Iterator[None]:
-    """Compute in single precision, with gradients, on one thread, whatever the caller has set."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float32)
-    try:
-        with torch.inference_mode(False), torch.enable_grad(), one_thread():
-            yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClassifier:

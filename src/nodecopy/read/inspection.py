@@ -43,10 +43,18 @@ def inspect_dataset(dataset: NodeDataset) -> Inspection:
     >>> len(cora.components), int(cora.components[0]), cora.warnings
     (78, 2485, ())
     """
-    component = connected_components(dataset.graph.to_scipy(), directed=False)[1]
-    counts = np.bincount(dataset.labels[dataset.labels >= 0], minlength=dataset.num_classes)
+    return inspect_graph(dataset.graph, dataset.labels, dataset.class_names)
+
+
+def inspect_graph(
+    graph: Graph, labels: NDArray[np.int64], class_names: Sequence[str]
+) -> Inspection:
+    """Return `inspect_dataset` of a graph, its labels, -1 where unknown [N], and classes [K]."""
+    component = connected_components(graph.to_scipy(), directed=False)[1]
+    counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
     sizes = np.sort(np.bincount(component))[::-1]
-    return Inspection(sizes, counts, tuple(_warnings(dataset, component, counts)))
+    warnings = _warnings(graph, component[labels >= 0], component, counts, class_names)
+    return Inspection(sizes, counts, tuple(warnings))
 
 
 def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
@@ -76,18 +84,22 @@ def printable(text: str) -> str:
 
 
 def _warnings(
-    dataset: NodeDataset, component: NDArray[np.int32], counts: NDArray[np.int64]
+    graph: Graph,
+    labelled: NDArray[np.int32],
+    component: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    class_names: Sequence[str],
 ) -> Iterator[str]:
-    of_all, degrees, known = f"of {dataset.num_nodes:,} nodes", dataset.graph.degrees, counts.any()
+    of_all, degrees, known = f"of {graph.num_nodes:,} nodes", graph.degrees, counts.any()
     isolated = np.count_nonzero(degrees == 0)
     if isolated:
         yield f"{isolated:,} {of_all} have no edge: only their features tell their label"
-    far = ~np.isin(component, component[dataset.labels >= 0]) & (degrees > 0)
+    far = ~np.isin(component, labelled) & (degrees > 0)
     if far.any() and known:
         yield f"{np.count_nonzero(far):,} {of_all} are in components without a label"
     if not known:
         yield "no node has a label"
-    single = [repr(dataset.class_names[k]) for k in np.flatnonzero(counts == 1)]
+    single = [repr(class_names[k]) for k in np.flatnonzero(counts == 1).tolist()]
     if np.count_nonzero(counts) == 1:
         yield "all labels are of one class; at least two are needed to fit anything"
     if single:

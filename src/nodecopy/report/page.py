@@ -13,17 +13,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from nodecopy.core.files import write_whole
-from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.features.structural import NO_FEATURES
-from nodecopy.problem.dataset import NodeDataset
-from nodecopy.read.tables import TableDataset
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import MAX_NODES
-from nodecopy.run import FitSettings, LabelledGraph
-from nodecopy.run.fit import analyse_fit
+from nodecopy.result import Result
 
 # In this order: later ones use what earlier ones define.
 _SCRIPTS = (
@@ -40,19 +33,23 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _MARKUP = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
-def report_page(result: LabelledGraph) -> str:
+def report_page(result: Result, source: str = "fitted in Python") -> str:
     """Return the page as HTML: no network, no other file, nothing from the tables as markup.
 
     The browser may run the two scripts whose digests the page names, and nothing else. All that
     comes from the tables travels as JSON, and the script shows it as text. However large the graph
     is, the page is not larger than `MAX_BYTES`: it then holds fewer nodes.
+
+    Args:
+        result: of the fit.
+        source: what was read, as the page names it.
     """
     room, most = MAX_BYTES - len(_page("")), MAX_NODES
     while True:
-        data = _json(page_data(result, most))  # plain ASCII
+        data = _json(page_data(result, source, most))  # plain ASCII
         if len(data) <= room or most <= _FEWEST:
             return _page(data)
-        shown = min(most, len(result.table.ids))
+        shown = min(most, len(result.given.labels))
         most = max(_FEWEST, int(0.95 * shown * room / len(data)))
 
 
@@ -73,36 +70,11 @@ class Report:
         return f'<iframe srcdoc="{escape(self._html)}" style="{style}"></iframe>'
 
 
-def write_report(classifier: NodeCopyClassifier, path: str | os.PathLike[str]) -> Report:
-    """Write the page of a fitted classifier, the one that `nodecopy fit` writes."""
-    prior, state = classifier.class_prior, classifier.random_state
-    settings = FitSettings(
-        edges="fitted in Python",  # what the page names as its source
-        method=classifier.method if isinstance(classifier.method, str) else "best",
-        calibrate=classifier.calibrate,
-        folds=classifier.folds,
-        class_prior=prior if isinstance(prior, str) else "labels",  # known, in any case
-        random_state=int(state) if isinstance(state, (int, np.integer)) else 0,
-    )
-    page = report_page(analyse_fit(settings, _table(classifier), classifier))
+def write_report(result: Result, path: str | os.PathLike[str]) -> Report:
+    """Write the page of a fit made in Python."""
+    page = report_page(result)
     write_whole(Path(path), page.encode())
     return Report(Path(path), page)
-
-
-def _table(classifier: NodeCopyClassifier) -> TableDataset:
-    """Return the nodes of a fit as if they had been read from files."""
-    nodes = classifier.nodes_
-    names = nodes.names.named(np.arange(nodes.graph.num_nodes)).tolist()
-    classes = tuple(map(str, classifier.classes_.tolist()))
-    dataset = NodeDataset("python", nodes.graph, nodes.compared, nodes.labels.numbers, classes)
-    return TableDataset(
-        dataset,
-        np.array([str(name) for name in names], object),
-        () if nodes.hubs is None else (NO_FEATURES,),
-        encoder=nodes.encoder,
-        kinds=dict(nodes.kinds),
-        suggested=nodes.suggested,
-    )
 
 
 def _page(data: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,24 +19,26 @@ from nodecopy.report.page_nodes import (
     place_of,
 )
 from nodecopy.report.summary import kind_sentences
-from nodecopy.run import LabelledGraph
+from nodecopy.result import Result
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
 
 
-def page_data(result: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, Any]:
+def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[str, Any]:
     """Return everything the page shows; long columns are packed, see `page_nodes.packed`.
 
     Nodes are named by their place on the page, 0 … n-1, in the order of their ids.
 
     Args:
         result: what to show.
+        source: what was read.
         max_nodes: how many nodes the page holds at most.
     """
     rows = most_listed(max_nodes)
     nodes = choose_nodes(result, max_nodes)
-    labels, graph = result.labels, result.table.dataset.graph
+    given, lists = result.nodes("report"), result.lists
+    labels, graph = result.labels, given.graph
     place = place_of(nodes, graph.num_nodes)
     offsets, targets = page_nodes.links_among(graph, nodes)
 
@@ -47,72 +48,70 @@ def page_data(result: LabelledGraph, max_nodes: int = MAX_NODES) -> dict[str, An
         listed = place[of[:rows]].tolist()
         return {"sentence": sentence, "total": len(of), "nodes": listed} | values
 
-    chosen, edges, suspects = result.next_labels, result.suspect_edges, result.suspect_labels
+    chosen, edges, suspects = lists.next_labels, lists.suspect_edges, lists.suspect_labels
     contradicted, columns = np.zeros(0, np.int64), {}
     if suspects is not None:
         contradicted = suspects.nodes
-        columns = {"suggested": suspects.suggested, "probability": suspects.probability}
+        columns = {"predicted": suspects.predicted, "probability": suspects.probability}
+    evidence = _evidence(result, place)
+    sections = held_out_sections(result)
+    warnings = [*result.warnings, *lists.failures.values()]
     return {
-        "files": _files(result),
+        "files": source,
         "method": _method(result),
         "facts": _facts(result),
         "summary": _summary(result),
-        "warnings": [f"{text[:1].upper()}{text[1:]}." for text in result.warnings],
+        "warnings": [f"{text[:1].upper()}{text[1:]}." for text in warnings],
         "columns": _columns(result),
         "kinds": kind_sentences(result),
-        "notes": list(result.table.notes),
-        "otherKinds": list(result.table.kinds)[1:],
+        "notes": list(given.notes),
+        "otherKinds": list(given.kinds)[1:],
         "leftOut": _left_out(len(nodes), graph.num_nodes),
         "total": len(labels),
         "classes": _classes(result),
         "confidence": _confidence(result),
-        **held_out_sections(result),
-        "next": listing(_suggestions(len(chosen.nodes)), chosen.nodes, gain=chosen.gain),
+        **sections,
+        "next": listing(_suggestions(result), chosen.nodes, gain=chosen.gain),
         "suspectLabels": listing(_suspect_labels(result), contradicted, **columns),
         "suspects": listing(_suspicion(result), edges.nodes, surprise=edges.surprise),
         "nodes": page_nodes.node_columns(result, nodes),
         "links": {"offsets": packed(offsets, np.int32), "targets": packed(targets, np.int32)},
-        "evidence": _evidence(result, place),
+        "evidence": evidence,
     }
 
 
-def _evidence(result: LabelledGraph, place: NDArray[np.int64]) -> dict[str, Any]:
+def _evidence(result: Result, place: NDArray[np.int64]) -> dict[str, Any]:
     """Return why nodes have their class, by their place on the page."""
-    number = {label: k for k, label in enumerate(result.classifier.classes_.tolist())}
+    number = {label: k for k, label in enumerate(result.classes.tolist())}
+    given = result.nodes("report")
     return {
-        str(place[node]): evidence_block(why, number[why.label], number[why.against], result.table)
-        for node, why in result.explanations.items()
+        str(place[node]): evidence_block(why, number[why.label], number[why.against], given.title)
+        for node, why in result.lists.explanations.items()
         if place[node] >= 0
     }
 
 
-def _columns(result: LabelledGraph) -> list[str]:
+def _columns(result: Result) -> list[str]:
     """Say what was made of each column of the nodes, of the first ones where there are many."""
-    encoder = result.table.encoder
+    encoder = result.given.encoder
     made = [] if encoder is None else [f"{name}: {what}" for name, what in encoder.made.items()]
     more = [f"and {len(made) - _COLUMNS:,} more"] if len(made) > _COLUMNS else []
     return [*made[:_COLUMNS], *more]
 
 
-def _files(result: LabelledGraph) -> str:
-    """Name the tables, or the built-in dataset."""
-    own = [] if result.settings.dataset is None else [f"{result.settings.dataset} (built in)"]
-    return ", ".join([*own, *(Path(file).name for file in result.settings.files)])
-
-
-def _method(result: LabelledGraph) -> str:
+def _method(result: Result) -> str:
     """Name the method, its folds and its seed."""
-    method, seed = result.classifier.method, result.classifier.random_state
+    method, seed = result.arguments["method"], result.arguments["random_state"]
     parts = [f"nodecopy: method {method if isinstance(method, str) else type(method).__name__}"]
-    if result.validation is not None:
-        parts.append(f"calibrated in {result.validation.folds} folds")
+    if result.held_out is not None:
+        parts.append(f"calibrated in {result.held_out.num_folds} folds")
     return ", ".join([*parts, f"seed {seed}"] if isinstance(seed, int) else parts)
 
 
-def _facts(result: LabelledGraph) -> list[dict[str, str]]:
+def _facts(result: Result) -> list[dict[str, str]]:
     """Return the figures of the summary, each with its name and a remark."""
-    labels, graph, estimate = result.labels, result.table.dataset.graph, "unknown"
-    isolated, classes = int(np.count_nonzero(graph.degrees == 0)), len(result.class_names)
+    labels, graph, estimate = result.labels, result.nodes("report").graph, "unknown"
+    isolated, classes = int(np.count_nonzero(graph.degrees == 0)), len(result.classes)
     remark = "not estimated"
     if (accuracy := result.accuracy) is not None:
         estimate = f"{accuracy.accuracy:.0%}"
@@ -128,28 +127,28 @@ def _facts(result: LabelledGraph) -> list[dict[str, str]]:
     return [dict(zip(("name", "value", "remark"), row, strict=True)) for row in rows]
 
 
-def _noun(result: LabelledGraph) -> str:
+def _noun(result: Result) -> str:
     """Return what the nodes that have classes are called."""
-    return next(iter(result.table.kinds), "Nodes")
+    return next(iter(result.given.kinds), "Nodes")
 
 
-def _others(result: LabelledGraph) -> str:
+def _others(result: Result) -> str:
     """Say how many nodes of other kinds there are; nothing where there is one kind."""
-    others = list(result.table.kinds.items())[1:]
+    others = list(result.given.kinds.items())[1:]
     return "beside " + " and ".join(f"{size:,} {name}" for name, size in others) if others else ""
 
 
-def _summary(result: LabelledGraph) -> list[str]:
+def _summary(result: Result) -> list[str]:
     """Say what was read, what was predicted and how good it can be expected to be."""
-    labels, validation, estimate = result.labels, result.validation, result.accuracy
+    labels, held_out, estimate = result.labels, result.held_out, result.accuracy
     known = int(np.count_nonzero(labels >= 0))
-    trust = f"How often predictions are right was not estimated: {result.why_not_validated}."
-    if validation is not None and estimate is not None:
+    trust = f"How often predictions are right was not estimated: {result.why_not_estimated}."
+    if held_out is not None and estimate is not None:
         trust = (
             f"About {estimate.accuracy:.0%} of the predictions can be expected to be right (95% "
             f"interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
-            f"{counted(len(validation.nodes), 'held-out label')}, of which "
-            f"{validation.scores.accuracy:.0%} were predicted correctly, and from the confidence "
+            f"{counted(len(held_out.nodes), 'held-out label')}, of which "
+            f"{held_out.scores.accuracy:.0%} were predicted correctly, and from the confidence "
             "of the predictions. It holds for nodes like the labelled ones, and if the known "
             "labels are right."
         )
@@ -172,21 +171,21 @@ def _left_out(shown: int, total: int) -> str | None:
     )
 
 
-def _classes(result: LabelledGraph) -> dict[str, Any]:
+def _classes(result: Result) -> dict[str, Any]:
     """Return how many nodes of each class are known, predicted, and to be expected."""
-    p, k = result.posterior.probabilities, len(result.class_names)
+    p, k = result.probabilities, len(result.classes)
     labels = result.labels
     return {
-        "names": list(result.class_names),
+        "names": list(result.given.class_names),
         "known": np.bincount(labels[labels >= 0], minlength=k).tolist(),
         "predicted": np.bincount(p.argmax(1), minlength=k).tolist(),
         "expected": p.sum(0).round(1).tolist(),
     }
 
 
-def _confidence(result: LabelledGraph) -> dict[str, Any]:
+def _confidence(result: Result) -> dict[str, Any]:
     """Say how many predictions are sure, and how many are not; count them by confidence."""
-    values = result.posterior.probabilities.max(1)[result.labels < 0]
+    values = result.probabilities.max(1)[result.labels < 0]
     sentence = "Every node has a known label."
     if len(values):
         high, low = np.count_nonzero(values >= 0.9), np.count_nonzero(values < 0.5)
@@ -198,10 +197,18 @@ def _confidence(result: LabelledGraph) -> dict[str, Any]:
     return {"sentence": sentence, "counts": np.histogram(values, _BINS, (0, 1))[0].tolist()}
 
 
-def _suspect_labels(result: LabelledGraph) -> str:
-    if result.suspect_labels is None:
-        return f"Known labels were not checked: {result.why_not_validated}."
-    count, wrong = len(result.suspect_labels.nodes), result.probably_wrong
+def _failure(result: Result, name: str) -> str:
+    """Return why a list could not be computed; empty where it was."""
+    text = result.lists.failures.get(name, "")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _suspect_labels(result: Result) -> str:
+    suspects, wrong = result.lists.suspect_labels, result.lists.probably_wrong
+    if suspects is None:
+        unchecked = f"Known labels were not checked: {result.why_not_estimated}."
+        return _failure(result, "suspect labels") or unchecked
+    count = len(suspects.nodes)
     if count == 0:
         return "Held-out predictions contradict no known label."
     return (
@@ -212,9 +219,10 @@ def _suspect_labels(result: LabelledGraph) -> str:
     )
 
 
-def _suggestions(count: int) -> str:
-    if count == 0:
-        return "No node is suggested: every node has a label."
+def _suggestions(result: Result) -> str:
+    if len(result.lists.next_labels.nodes) == 0:
+        none = "No node is suggested: every node has a label."
+        return _failure(result, "next labels") or none
     return (
         "The nodes whose labels would tell most about the others, the best first: each is like "
         "many uncertain nodes, and unlike those above it. Its gain is the entropy, summed over all "
@@ -222,11 +230,12 @@ def _suggestions(count: int) -> str:
     )
 
 
-def _suspicion(result: LabelledGraph) -> str:
+def _suspicion(result: Result) -> str:
     """Say what the list of suspect edges is, and how much to expect of it."""
-    suspects, count = result.suspect_edges, len(result.suspect_edges.nodes)
+    suspects, count = result.lists.suspect_edges, len(result.lists.suspect_edges.nodes)
     if count == 0:
-        return "No edge is listed: none looks like a pair of random nodes."
+        none = "No edge is listed: none looks like a pair of random nodes."
+        return _failure(result, "suspect edges") or none
     sample = "" if suspects.ranked is None else f"Of {suspects.ranked:,} edges drawn at random: "
     doubt = (
         "In this graph edges hardly differ from random pairs: expect little of this list."

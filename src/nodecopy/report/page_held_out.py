@@ -10,48 +10,48 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import counted
 from nodecopy.core.metrics import reliability_curve, wilson_interval
-from nodecopy.run import LabelledGraph
-from nodecopy.trust.assessment import Validation
+from nodecopy.result import Result
+from nodecopy.trust.accuracy import HeldOutPredictions
 
-# Below this many hidden labels, a reliability diagram shows chance more than calibration.
-FEW_VALIDATED = 100
+# Below this many held-out labels, a reliability diagram shows chance more than calibration.
+FEW_HELD_OUT = 100
 # Classes that a table of mistakes has at most, and rows of the list in its place.
 _MATRIX, _PAIRS = 15, 20
 
 
-def held_out_sections(result: LabelledGraph) -> dict[str, dict[str, Any]]:
+def held_out_sections(result: Result) -> dict[str, dict[str, Any]]:
     """Return the sections by name; without held-out labels, each says only why it is empty."""
-    validation = result.validation
-    if validation is None:
+    held_out = result.held_out
+    if held_out is None:
         names = ("reliability", "baselines", "confusion", "sets")
-        sentence = f"This cannot be estimated: {result.why_not_validated}."
+        sentence = f"This cannot be estimated: {result.why_not_estimated}."
         return {name: {"sentence": sentence} for name in names}
     return {
-        "reliability": _reliability(validation),
-        "baselines": _baselines(result, validation),
-        "confusion": _confusion(validation, len(result.class_names)),
+        "reliability": _reliability(held_out),
+        "baselines": _baselines(result, held_out),
+        "confusion": _confusion(held_out, len(result.classes)),
         "sets": _sets(result),
     }
 
 
-def _reliability(validation: Validation) -> dict[str, Any]:
+def _reliability(held_out: HeldOutPredictions) -> dict[str, Any]:
     """Say whether confidence can be taken at its word; give a point for each bin of it."""
-    n = len(validation.nodes)
-    mean = float(validation.probabilities.max(-1).mean())
-    low, high = wilson_interval(validation.scores.accuracy, n)
+    n = len(held_out.nodes)
+    mean = float(held_out.probabilities.max(-1).mean())
+    low, high = wilson_interval(held_out.scores.accuracy, n)
     if mean < low:
         verdict = "predictions are right more often than their confidence says"
     elif mean > high:
         verdict = "predictions are right less often than their confidence says"
     else:
         verdict = "the two agree within the uncertainty of so many labels"
-    few = "" if n >= FEW_VALIDATED else f" Fewer than {FEW_VALIDATED} labels are a hint at most."
+    few = "" if n >= FEW_HELD_OUT else f" Fewer than {FEW_HELD_OUT} labels are a hint at most."
     sentence = (
         f"Over {counted(n, 'held-out label')}, mean confidence was {mean:.0%} and "
-        f"{validation.scores.accuracy:.0%} were right: {verdict}. On the dashed line, the share of "
+        f"{held_out.scores.accuracy:.0%} were right: {verdict}. On the dashed line, the share of "
         f"correct predictions equals their confidence; lines are 95% intervals.{few}"
     )
-    curve = reliability_curve(validation.probabilities, validation.truth, n_bins=10)
+    curve = reliability_curve(held_out.probabilities, held_out.truth, n_bins=10)
     points = [
         {"confidence": round(float(confidence), 4), "count": int(count)} | _share(accuracy, count)
         for confidence, accuracy, count in zip(
@@ -62,12 +62,14 @@ def _reliability(validation: Validation) -> dict[str, Any]:
     return {"sentence": sentence, "points": points}
 
 
-def _baselines(result: LabelledGraph, validation: Validation) -> dict[str, Any]:
+def _baselines(result: Result, held_out: HeldOutPredictions) -> dict[str, Any]:
     """Say whether simple methods do as well; give the accuracy of each method, ours first."""
-    if not result.baselines:
-        return {"sentence": "Simple methods were not compared: the graph is large."}
-    n, right = len(validation.nodes), validation.right
-    best = max(result.baselines, key=lambda baseline: float(baseline.right.mean()))
+    baselines = result.lists.baselines
+    if not baselines:
+        failed = result.lists.failures.get("baselines")
+        return {"sentence": f"Simple methods were not compared: {failed or 'the graph is large'}."}
+    n, right = len(held_out.nodes), held_out.right
+    best = max(baselines, key=lambda baseline: float(baseline.right.mean()))
     gap, error = best.gap(right)
     if gap > 2 * error:
         verdict = "The difference is more than chance does, so nodecopy is worth it here."
@@ -80,7 +82,7 @@ def _baselines(result: LabelledGraph, validation: Validation) -> dict[str, Any]:
         f"and the best of the simple methods, {best.name}, in {best.right.mean():.0%}. {verdict}"
     )
     rows = [{"name": "nodecopy", "difference": ""} | _share(right.mean(), n)]
-    for baseline in result.baselines:
+    for baseline in baselines:
         gap, error = baseline.gap(right)
         interval = f" ± {200 * error:.1f}" if isfinite(error) else ""  # two standard errors
         difference = f"{-100 * gap:+.1f}".replace("-", "−") + interval
@@ -89,14 +91,14 @@ def _baselines(result: LabelledGraph, validation: Validation) -> dict[str, Any]:
     return {"sentence": sentence, "rows": rows}
 
 
-def _confusion(validation: Validation, k: int) -> dict[str, Any]:
+def _confusion(held_out: HeldOutPredictions, k: int) -> dict[str, Any]:
     """Return counts of known labels by what was predicted; of many classes, the commonest pairs."""
     sentence = (
-        f"{validation.right.sum():,} of {len(validation.nodes):,} held-out labels were predicted. "
+        f"{held_out.right.sum():,} of {len(held_out.nodes):,} held-out labels were predicted. "
         "A row is a known label, a column what was predicted in its place."
     )
-    predicted = validation.probabilities.argmax(1)
-    counts = np.bincount(validation.truth * k + predicted, minlength=k * k).reshape(k, k)
+    predicted = held_out.probabilities.argmax(1)
+    counts = np.bincount(held_out.truth * k + predicted, minlength=k * k).reshape(k, k)
     if k <= _MATRIX:
         return {"sentence": sentence, "counts": counts.tolist()}
     np.fill_diagonal(counts, 0)
@@ -105,11 +107,10 @@ def _confusion(validation: Validation, k: int) -> dict[str, Any]:
     return {"sentence": sentence, "pairs": pairs}
 
 
-def _sets(result: LabelledGraph) -> dict[str, Any]:
+def _sets(result: Result) -> dict[str, Any]:
     """Say what is promised of a prediction set; count those of one class, of two, and so on."""
-    sizes: NDArray[np.int64] | None = result.set_sizes
-    assert sizes is not None
-    coverage = f"{100 * result.settings.coverage:.10g}%"
+    sizes: NDArray[np.int64] = result.sets().sum(1)[result.without_label]
+    coverage = f"{100 * result.coverage:.10g}%"
     sentence = (
         f"The set of a node holds its most probable classes, as many as it takes for {coverage} of "
         f"all sets to hold the true class; they have {sizes.mean():.2f} classes on average. The "

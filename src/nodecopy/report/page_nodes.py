@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS
-from nodecopy.read.tables import TableDataset
-from nodecopy.run import LabelledGraph
+from nodecopy.result import Result
 from nodecopy.trust.explanation import LABELS, Explanation, Row
 
 MAX_NODES = 20_000
@@ -28,29 +27,32 @@ def most_listed(max_nodes: int) -> int:
     return min(MAX_LISTED, max_nodes // 5)
 
 
-def choose_nodes(result: LabelledGraph, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
+def choose_nodes(result: Result, max_nodes: int = MAX_NODES) -> NDArray[np.int64]:
     """Return the nodes that the page holds, in the order of their ids [n].
 
     All of them, if they are few enough; else those in its lists (suggested ones, ends of suspect
     edges, those with a suspect label), some with a label, and others, the least certain first.
     """
-    count = len(result.table.ids)
+    count = len(result.given.labels)
     nodes = np.arange(count) if count <= max_nodes else _telling_nodes(result, max_nodes)
-    ids = [str(id) for id in result.table.ids[nodes]]
+    ids = [str(id) for id in result.given.ids[nodes]]
     order = sorted(range(len(nodes)), key=lambda place: natural(ids[place]))
     return nodes[order]
 
 
-def _telling_nodes(result: LabelledGraph, max_nodes: int) -> NDArray[np.int64]:
+def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     """Return the nodes that matter most, and some others [max_nodes]."""
-    rows, certainty = most_listed(max_nodes), result.posterior.probabilities.max(1)
+    rows, certainty = most_listed(max_nodes), result.probabilities.max(1)
     least = np.argsort(certainty, kind="stable")
     labelled = least[result.labels[least] >= 0]
-    lists = [result.next_labels.nodes[:rows], result.suspect_edges.nodes[:rows].ravel()]
-    if result.suspect_labels is not None:
-        lists.append(result.suspect_labels.nodes[:rows])
-    ranked = np.concatenate([*lists, labelled[: max_nodes // 4], least])
-    ranked = np.append(ranked, np.arange(len(result.labels), len(result.table.ids)))  # other kinds
+    found = result.lists
+    listed = [found.next_labels.nodes[:rows], found.suspect_edges.nodes[:rows].ravel()]
+    if found.suspect_labels is not None:
+        listed.append(found.suspect_labels.nodes[:rows])
+    ranked = np.concatenate([*listed, labelled[: max_nodes // 4], least])
+    ranked = np.append(
+        ranked, np.arange(len(result.labels), len(result.given.labels))
+    )  # other kinds
     return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
 
 
@@ -76,20 +78,22 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
     return place
 
 
-def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, Any]:
+def node_columns(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Return what the page shows about each of its nodes, column by column.
 
     A node of the second kind has the class -1 for its predicted one, and so on.
     """
-    labels, own = result.table.dataset.labels, nodes < len(result.labels)
-    sizes = list(result.table.kinds.values()) or [len(labels)]
+    given, novelty = result.nodes("report"), result.lists.novelty
+    labels, own = given.labels, nodes < len(result.labels)
+    sizes = list(given.kinds.values()) or [len(labels)]
     other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have a class
     at = np.where(own, nodes, 0)
+    novelty = np.zeros(len(result.labels)) if novelty is None else novelty
     posterior = result.posterior.take(at)
-    kind = np.int16 if len(result.class_names) < 2**15 else np.int32
+    kind = np.int16 if len(result.classes) < 2**15 else np.int32
     return {
-        "ids": [str(id) for id in result.table.ids[nodes]],
-        "names": None if result.table.names is None else result.table.names[nodes].tolist(),
+        "ids": [str(id) for id in result.given.ids[nodes]],
+        "names": None if given.titles is None else given.titles[nodes].tolist(),
         "known": packed(labels[nodes], kind),
         "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), kind),
         # In ten-thousandths; a reader cannot tell finer ones apart.
@@ -98,9 +102,11 @@ def node_columns(result: LabelledGraph, nodes: NDArray[np.int64]) -> dict[str, A
         "fromGraph": packed(posterior.graph_information * own, np.float32),
         "fromWeights": packed(posterior.weight_information * own, np.float32),
         "fromModel": packed(posterior.model_information * own, np.float32),
-        "none": packed((result.novelty[at] * own * 1000).round(), np.uint16),  # thousandths
-        "degree": packed(result.table.dataset.graph.degrees[nodes], np.int32),
-        "sets": None if result.sets is None else _bits(result.sets[at]),
+        "novelty": packed((novelty[at] * own * 1000).round(), np.uint16),  # thousandths
+        "degree": packed(given.graph.degrees[nodes], np.int32),
+        "sets": None
+        if result.held_out is None
+        else _bits(result.sets(None, posterior.probabilities)),
     }
 
 
@@ -122,31 +128,33 @@ def links_among(
     return offsets, end[np.lexsort((end, start))]
 
 
-def evidence_block(why: Explanation, label: int, against: int, table: TableDataset) -> Any:
-    """Return an explanation as JSON can hold it: [title, points, [[name, points], …]] per kind.
+def evidence_block(
+    why: Explanation, label: int, against: int, title: Callable[[int], str]
+) -> dict[str, Any]:
+    """Return an explanation as JSON can hold it: [title, points, [[name, points], …]] per group.
 
     Args:
         why: the explanation.
         label: the number of its class on the page.
         against: that of the next one.
-        table: names the nodes.
+        title: returns what people call a node, given its number.
     """
 
     def named(rows: Sequence[Row]) -> list[list[Any]]:
-        return [[_name(row, table), round(100 * row.points, 1)] for row in rows]
+        shown = [
+            row._replace(name=title(row.number))
+            if row.kind in OF_NODES and row.number != OTHERS
+            else row
+            for row in rows
+        ]
+        return [[row.title, round(100 * row.points, 1)] for row in shown]
 
     groups: list[list[Any]] = [
-        [title, round(100 * points, 1), named(rows)] for title, points, rows in why.groups()
+        [heading, round(100 * points, 1), named(rows)] for heading, points, rows in why.groups()
     ]
     if why.top_labels:
         groups.append([LABELS, None, named(why.top_labels)])
     return {"label": label, "against": against, "groups": groups}
-
-
-def _name(row: Row, table: TableDataset) -> str:
-    if row.kind in OF_NODES and row.number != OTHERS:
-        row = row._replace(name=table.shown(row.number))
-    return row.title
 
 
 def packed(values: NDArray[Any], kind: type[np.generic]) -> str:

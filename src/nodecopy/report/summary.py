@@ -12,8 +12,8 @@ from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
 from nodecopy.read.inspection import aligned, listed_sentences, printable
-from nodecopy.run import LabelledGraph
-from nodecopy.run.fit import SUSPECTS, built_in
+from nodecopy.result import SUSPECTS, Result
+from nodecopy.run.fit import Run, built_in
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
 
 _SHOWN = 3
@@ -21,67 +21,67 @@ _SURE = 0.9
 _MOST = 20  # kinds of edges that are listed
 
 
-def fit_lines(result: LabelledGraph, folder: Path) -> list[str]:
+def fit_lines(result: Result, folder: Path) -> list[str]:
     """Return the result of a fit in a few lines, after notes and warnings."""
-    dataset, sizes = result.table.dataset, result.set_sizes
-    labelled, count = int((dataset.labels >= 0).sum()), len(result.labels)
+    given, lists = result.nodes("summary"), result.lists
+    labelled, count = int((given.labels >= 0).sum()), len(result.labels)
     others = "; beside them " + ", ".join(
-        f"{size:,} {printable(name)}" for name, size in list(result.table.kinds.items())[1:]
+        f"{size:,} {printable(name)}" for name, size in list(given.kinds.items())[1:]
     )
-    confidence = result.posterior.probabilities.max(1)
+    confidence = result.probabilities.max(1)
     sure = f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more"
     rows = [
         (
-            printable(next(iter(result.table.kinds), "nodes")),
-            f"{count:,}, {labelled:,} of them with a known label"
-            + others * bool(result.table.kinds),
+            printable(next(iter(given.kinds), "nodes")),
+            f"{count:,}, {labelled:,} of them with a known label" + others * bool(given.kinds),
         ),
-        ("classes", f"{len(result.class_names)}"),
+        ("classes", f"{len(result.classes)}"),
         ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
         ("accuracy", _estimated(result)),
     ]
     kinds = kind_sentences(result)
     rows += [("" if at else "edge kinds", printable(text)) for at, text in enumerate(kinds)]
-    if result.baselines and result.validation is not None:
-        right = {"nodecopy": result.validation.right} | {b.name: b.right for b in result.baselines}
+    if lists.baselines and result.held_out is not None:
+        right = {"nodecopy": result.held_out.right} | {b.name: b.right for b in lists.baselines}
         shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
         rows.append(("held-out", f"accuracy of {shares}"))
-    if sizes is not None:
+    if result.held_out is not None:
+        sizes = result.sets().sum(1)[result.without_label]
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
-        name = f"{100 * result.settings.coverage:.10g}% sets"
+        name = f"{100 * result.coverage:.10g}% sets"
         rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
-    nodes = [printable(shortened(result.table.shown(n))) for n in result.next_labels.nodes[:_SHOWN]]
-    more = ", …" if len(result.next_labels.nodes) > _SHOWN else ""
+    nodes = [printable(shortened(given.title(n))) for n in lists.next_labels.nodes[:_SHOWN]]
+    more = ", …" if len(lists.next_labels.nodes) > _SHOWN else ""
     suggested = f"{', '.join(nodes)}{more}" or "nothing"
     rows.append(("label next", f"{suggested}  ({folder / NEXT_LABELS})"))
-    if result.suspect_labels is not None:
+    if lists.suspect_labels is not None:
         rows.append(("suspect", f"{_labels(result)}  ({folder / SUSPECT_LABELS})"))
     rows.append(("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"))
     return [
-        *listed_sentences("note", result.table.notes),
-        *listed_sentences("warning", result.warnings),
+        *listed_sentences("note", given.notes),
+        *listed_sentences("warning", [*result.warnings, *lists.failures.values()]),
         *aligned(rows),
         f"report: {folder / REPORT}",
     ]
 
 
-def kind_sentences(result: LabelledGraph) -> list[str]:
+def kind_sentences(result: Result) -> list[str]:
     """Return a sentence on each kind of edges, the one that tells most first; none without kinds.
 
     Classes are the predicted ones.
     """
-    dataset = result.table.dataset
-    if not dataset.graph.kinds:
+    graph = result.nodes("report").graph
+    if not graph.kinds:
         return []
-    classes = np.asarray(result.classifier.model_.probabilities).argmax(1)  # of every kind of node
-    told = {name: _told(kind, classes) for name, kind in dataset.graph.kinds.items()}
+    classes = np.asarray(result.model.probabilities).argmax(1)  # of every kind of node
+    told = {name: _told(kind, classes) for name, kind in graph.kinds.items()}
     order = sorted(told, key=lambda name: -told[name][0])
     sentences = []
     for name in order[:_MOST]:
         information, equal, by_chance = told[name]
-        directed = ", directed" * dataset.graph.kinds[name].directed
+        directed = ", directed" * graph.kinds[name].directed
         sentences.append(
-            f"{name}: {counted(dataset.graph.kinds[name].num_edges, 'edge')}{directed}; the class "
+            f"{name}: {counted(graph.kinds[name].num_edges, 'edge')}{directed}; the class "
             f"of one end tells {information:.0%} of the class of the other; {equal:.0%} join equal "
             f"classes, {by_chance:.0%} would by chance"
         )
@@ -107,11 +107,11 @@ def _told(graph: Graph, classes: NDArray[np.int64]) -> tuple[float, float, float
     return share, float(np.trace(joint)), float(rows @ columns)
 
 
-def truth_lines(result: LabelledGraph) -> list[str]:
+def truth_lines(run: Run) -> list[str]:
     """Return the true accuracy on the test nodes of a built-in dataset beside the estimated one."""
-    dataset, split = built_in(result.settings)
-    truth, p = dataset.labels[split.test], result.posterior.probabilities[split.test]
-    scores, estimate, sets = score_predictions(p, truth), result.accuracy, result.sets
+    (dataset, split), result = built_in(run.settings), run.result
+    truth, p = dataset.labels[split.test], result.probabilities[split.test]
+    scores, estimate = score_predictions(p, truth), result.accuracy
     lines = [f"true accuracy {scores.accuracy:.1%} on {counted(len(truth), 'test node')}"]
     if estimate is not None:
         held = "holds" if estimate.low <= scores.accuracy <= estimate.high else "does not hold"
@@ -124,38 +124,37 @@ def truth_lines(result: LabelledGraph) -> list[str]:
         ]
     confidence = f"mean confidence {p.max(1).mean():.1%}, NLL {scores.nll:.3f}"
     lines.append(f"on these nodes: {confidence}, ECE {scores.ece_width:.1%}")
-    if sets is not None:
-        share = sets[split.test, truth].mean()
-        lines[-1] += (
-            f"; {share:.1%} of their {100 * result.settings.coverage:.10g}% sets hold the class"
-        )
+    if result.held_out is not None:
+        share = result.sets()[split.test, truth].mean()
+        lines[-1] += f"; {share:.1%} of their {100 * result.coverage:.10g}% sets hold the class"
     return lines
 
 
-def _edges(result: LabelledGraph) -> str:
-    count = len(result.suspect_edges.nodes)
+def _edges(result: Result) -> str:
+    count = len(result.lists.suspect_edges.nodes)
     if count == SUSPECTS:  # there may be more
         return f"the {counted(count, 'edge')} most like pairs of random nodes"
     return f"{'1 edge looks' if count == 1 else f'{count:,} edges look'} like pairs of random nodes"
 
 
-def _estimated(result: LabelledGraph) -> str:
+def _estimated(result: Result) -> str:
     accuracy = result.accuracy
     if accuracy is None:
-        return f"not estimated: {result.why_not_validated}"
+        return f"not estimated: {result.why_not_estimated}"
     text = (
         f"about {accuracy.accuracy:.0%} (95 % interval {accuracy.low:.0%} to {accuracy.high:.0%}), "
         f"from {accuracy.num_labels:,} known labels, each held out in turn, and the confidence"
     )
     if not accuracy.unchecked:
         return text
-    names = ", ".join(str(result.classifier.classes_[k]) for k in accuracy.unchecked)
+    names = ", ".join(str(result.classes[k]) for k in accuracy.unchecked)
     return f"{text}; not checked, with a single label: {names}"
 
 
-def _labels(result: LabelledGraph) -> str:
-    count = 0 if result.suspect_labels is None else len(result.suspect_labels.nodes)
+def _labels(result: Result) -> str:
+    suspects = result.lists.suspect_labels
+    count = 0 if suspects is None else len(suspects.nodes)
     if count == 0:
         return "no known label is contradicted"
-    known = "label is" if count == 1 else "labels are"
-    return f"{count:,} known {known} contradicted, {result.probably_wrong:,} of them probably wrong"
+    known, wrong = "label is" if count == 1 else "labels are", result.lists.probably_wrong
+    return f"{count:,} known {known} contradicted, {wrong:,} of them probably wrong"

@@ -13,9 +13,10 @@ from nodecopy.core.errors import RunError
 from nodecopy.core.files import check_target, replacing_folder, write_whole
 from nodecopy.graph.shared import shared_neighbours
 from nodecopy.read.labels import CHOSEN, SUGGESTED
-from nodecopy.run.fit import LabelledGraph
+from nodecopy.result import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Result
+from nodecopy.run.fit import Run
 from nodecopy.run.model_folder import ModelFolder
-from nodecopy.run.predictions import CONFIDENCE, ID, NAME, PREDICTED, Columns, write_table
+from nodecopy.run.predictions import blocks_of, write_table
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 
 CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
@@ -43,7 +44,7 @@ def begin_folder(folder: Path, settings: FitSettings) -> None:
 
 
 def write_folder(
-    result: LabelledGraph,
+    run: Run,
     path: str | os.PathLike[str],
     page: str,
     exchanging: AbstractContextManager[None] | None = None,
@@ -51,7 +52,7 @@ def write_folder(
     """Write everything into a folder; an earlier fit in it is replaced once all is written.
 
     Args:
-        result: what to write.
+        run: what to write.
         path: the folder.
         page: the report, as HTML.
         exchanging: entered for the moment in which the new folder takes the place of the old one.
@@ -59,77 +60,75 @@ def write_folder(
     folder = check_folder(path)
     try:
         with replacing_folder(folder, WRITTEN, exchanging) as new:
-            write_table(result.predictions.blocks(), new / PREDICTIONS, new / PARQUET)
-            for name, columns in _tables(result).items():
+            write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
+            for name, columns in _tables(run.result).items():
                 write_table([columns], new / name)
-            settings = write_settings(result.settings, folder)
+            settings = write_settings(run.settings, folder)
             for name, text in ((CONFIG, settings), (REPORT, page)):
                 (new / name).write_text(text, encoding="utf-8", newline="")
             (new / MODEL).mkdir()
-            ModelFolder.of(result).save(new / MODEL)
+            ModelFolder.of(run).save(new / MODEL)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
 
 
-def _tables(result: LabelledGraph) -> dict[str, Columns]:
+def _tables(result: Result) -> dict[str, Columns]:
     """Return the tables beside the predictions, by the name of their file."""
     tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
-    if (suspects := result.suspect_labels) is not None:
+    if (suspects := result.lists.suspect_labels) is not None:
         tables[SUSPECT_LABELS] = {
             **_identity(result, suspects.nodes),
-            "given": _names(result)[suspects.given],
-            "suggested": _names(result)[suspects.suggested],
+            KNOWN: _names(result)[suspects.known],
+            PREDICTED: _names(result)[suspects.predicted],
             "probability": suspects.probability,
         }
     return tables
 
 
-def _next_labels(result: LabelledGraph) -> Columns:
+def _next_labels(result: Result) -> Columns:
     """Return the nodes most worth labelling, the best first, with a column to fill in.
 
     They are marked as suggested: the estimated accuracy must not rest on them.
     `nodecopy fit` takes the file beside the other labels: ``--labels labels.csv --labels …``.
     """
-    nodes, p = result.next_labels.nodes, result.posterior.probabilities
+    nodes, p = result.lists.next_labels.nodes, result.posterior.probabilities
     return {
         "rank": np.arange(1, len(nodes) + 1),
         **_identity(result, nodes),
         PREDICTED: _names(result)[p[nodes].argmax(1)],
         CONFIDENCE: p[nodes].max(1),
-        "gain": result.next_labels.gain,
+        "gain": result.lists.next_labels.gain,
         "label": np.full(len(nodes), "", object),
         CHOSEN: np.full(len(nodes), SUGGESTED, object),
     }
 
 
-def _suspect_edges(result: LabelledGraph) -> Columns:
+def _suspect_edges(result: Result) -> Columns:
     """Return the edges that may be wrong, the most suspect first, with predicted labels."""
-    others = len(result.table.ids) - len(result.labels)  # they have no class
+    others = len(result.given.labels) - len(result.labels)  # they have no class
     p, names = result.posterior.probabilities, np.append(_names(result), "")
     predicted = np.pad(p.argmax(1), (0, others), constant_values=-1)
     confidence = np.pad(p.max(1), (0, others), constant_values=np.nan)
-    source, target = result.suspect_edges.nodes.T
-    graph = result.table.dataset.graph.symmetrise()
-    shared = shared_neighbours(graph, result.suspect_edges.nodes)
+    source, target = result.lists.suspect_edges.nodes.T
+    graph = result.nodes("suspect edges").graph.symmetrise()
+    shared = shared_neighbours(graph, result.lists.suspect_edges.nodes)
     return {
         **_identity(result, source, "source", "source_name"),
         **_identity(result, target, "target", "target_name"),
-        "source_label": names[predicted[source]],
-        "target_label": names[predicted[target]],
+        "source_predicted": names[predicted[source]],
+        "target_predicted": names[predicted[target]],
         "source_confidence": confidence[source],
         "target_confidence": confidence[target],
         "shared_neighbours": shared.round().astype(np.int64),
-        "surprise": result.suspect_edges.surprise,
+        "surprise": result.lists.suspect_edges.surprise,
     }
 
 
-def _identity(
-    result: LabelledGraph, nodes: NDArray[np.int64], id: str = ID, name: str = NAME
-) -> Columns:
+def _identity(result: Result, nodes: NDArray[np.int64], id: str = ID, name: str = NAME) -> Columns:
     """Return the ids of nodes, and their names if there are any."""
-    ids, names = result.table.ids[nodes], result.table.names
-    return {id: ids} if names is None else {id: ids, name: names[nodes]}
+    ids, titles = result.given.ids[nodes], getattr(result.given, "titles", None)
+    return {id: ids} if titles is None else {id: ids, name: titles[nodes]}
 
 
-def _names(result: LabelledGraph) -> NDArray[np.object_]:
-    return np.array(result.class_names, object)
+def _names(result: Result) -> NDArray[np.object_]:
+    return np.array(result.given.class_names, object)

@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, FormatError
+from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
-from nodecopy.estimator import NodeCopyClassifier
-from nodecopy.estimator.saved import MODEL_FILE, model_file
+from nodecopy.estimator.another_graph import predict_another
 from nodecopy.features.structural import NO_FEATURES
 from nodecopy.posterior import Posterior
 from nodecopy.read.ids import places_in
 from nodecopy.read.options import TableOptions
 from nodecopy.read.tables import TableDataset, read_tables
-from nodecopy.run.fit import LabelledGraph
-from nodecopy.run.predictions import Predictions
+from nodecopy.result import MODEL_FILE, Predictions, Result, model_file
+from nodecopy.run.fit import Run
 from nodecopy.run.settings import FitSettings
 
 TABLES_FILE = "tables.safetensors"
@@ -31,40 +29,34 @@ class FittedTables:
     """How the tables of a fit were read.
 
     Attributes:
-        labels: numbers of the known classes, -1 where there was none [N].
-        reading: how the files were read: options of `read_tables` that were given.
+        reading: options of `read_tables` that were given.
     """
 
-    labels: NDArray[np.int64]
     reading: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelFolder:
-    """A fitted model, and how its tables were read."""
+    """The result of a fit, and how its tables were read."""
 
-    classifier: NodeCopyClassifier
+    result: Result
     tables: FittedTables
 
     @classmethod
-    def of(cls, result: LabelledGraph) -> ModelFolder:
+    def of(cls, run: Run) -> ModelFolder:
         """Return what is to be kept of a fit to tables."""
-        tables = FittedTables(result.table.dataset.labels, _given(result.settings))
-        return cls(result.classifier, tables)
+        return cls(run.result, FittedTables(_given(run.settings)))
 
     def save(self, folder: Path) -> None:
         """Write two files into a folder, which must exist."""
-        self.classifier.save(folder / MODEL_FILE)
+        self.result.save(folder / MODEL_FILE)
         save(folder / TABLES_FILE, self.tables)
 
     @classmethod
     def load(cls, path: str | Path) -> ModelFolder:
         """Read a folder that `save` wrote."""
-        classifier = NodeCopyClassifier.load(path)
-        tables = load(model_file(path).with_name(TABLES_FILE), FittedTables)
-        if len(classifier.model_.probabilities) != len(tables.labels):
-            raise FormatError(f"{path}: {TABLES_FILE} does not belong to {MODEL_FILE}")
-        return cls(classifier, tables)
+        result = Result.load(path)
+        return cls(result, load(model_file(path).with_name(TABLES_FILE), FittedTables))
 
     def predict(self, settings: FitSettings) -> tuple[TableDataset, Posterior]:
         """Apply the model to other tables, e.g. of the same graph with new nodes.
@@ -75,24 +67,24 @@ class ModelFolder:
         features that are not there are zero. The labels returned are those that the model was
         fitted to. A note says how many nodes are new.
         """
-        fitted, fit = self.tables, self.classifier.fit_
+        fitted = self.result.given
         if settings.edges is None:
             raise DatasetError("edges is missing: a model is applied to tables (--edges FILE)")
-        reading = fitted.reading | _given(settings)
+        reading = self.tables.reading | _given(settings)
         if settings.nodes is None:
             reading.pop("column_types", None)
         table = read_tables(
             settings.edges,
             nodes=settings.nodes,
-            encoder=fit.state.encoder,
-            kinds=tuple(fit.state.kinds),
+            encoder=fitted.encoder,
+            kinds=tuple(fitted.kinds),
             **reading,
         )
         described, notes = NO_FEATURES not in table.notes, list(table.notes)
-        if described != (fit.state.hubs is None):
+        if described != (fitted.hubs is None):
             way, do = ("without", "leave out") if described else ("to", "add")
             raise DatasetError(f"the model was fitted {way} columns of nodes: {do} --nodes FILE")
-        places = places_in(table.ids, fit.names.named(np.arange(len(fitted.labels))))
+        places = places_in(table.ids, fitted.ids)
         if new := int(np.count_nonzero(places < 0)):
             notes.append(f"{new:,} of {len(places):,} nodes are new")
         if not described and new == len(places):
@@ -103,10 +95,10 @@ class ModelFolder:
         dataset = replace(
             table.dataset,
             labels=np.where(places < 0, -1, fitted.labels[places]),
-            class_names=tuple(str(value) for value in self.classifier.classes_),
+            class_names=fitted.class_names,
         )
         X = dataset.features if described else None
-        posterior = self.classifier.posterior_on(dataset.graph, X, numbers=places)
+        posterior = predict_another(self.result, dataset.graph, X, places)
         labelled = replace(table, dataset=dataset, notes=tuple(notes))
         return labelled, posterior.take(slice(table.num_classified))
 
@@ -118,13 +110,21 @@ class ModelFolder:
         Args:
             table: as `predict` gives it.
             posterior: likewise.
-            coverage: of the sets; None takes 0.9, and makes none where no label was held out.
+            coverage: of the sets; None takes that of the fit, and makes none where no label was
+                held out.
         """
-        if coverage is None and self.classifier.held_out_ is None:
-            return Predictions.of(table, posterior)
-        asked = FitSettings.coverage if coverage is None else coverage
-        sets = self.classifier.assessment().sets.sets(posterior.probabilities, asked)
-        return Predictions.of(table, posterior, sets, asked)
+        result, n, sets = self.result, table.num_classified, None
+        if coverage is not None or result.held_out is not None:
+            sets = result.sets(coverage, posterior.probabilities)
+        return Predictions(
+            table.ids[:n],
+            result.classes,
+            posterior,
+            table.dataset.labels[:n],
+            None if table.names is None else table.names[:n],
+            sets,
+            result.coverage if coverage is None else coverage,
+        )
 
 
 def _given(settings: FitSettings) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-r"""Predictions of all nodes, and their table: predictions.csv and predictions.parquet.
-
-A prediction set is one column of text: ``set_90`` holds ``cat|dog`` for a set of two classes, in
-the order of their probability. A ``|`` or ``\`` within a name has a ``\`` in front.
-"""
+"""Tables of a run as CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -10,104 +6,22 @@ import glob
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import InputError, RunError
 from nodecopy.core.files import guarded_sql, replacing
 from nodecopy.core.machine import usable_memory
-from nodecopy.posterior import Posterior
-from nodecopy.read.tables import TableDataset
+from nodecopy.result import CONFIDENCE, ID, PREDICTED, Columns, Predictions
 
-ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
-NONE = "none_of_these"
-_PROBABILITY, _SET = "p_", "set_"
 BLOCK_ROWS = 1 << 16
 _DECIMALS = 6
 # Bytes that DuckDB may use before it writes rows to temporary files.
 _MEMORY = 2**30
 _FORMATS = (".csv", ".parquet")
-
-Columns = Mapping[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """What is predicted for each node.
-
-    Attributes:
-        ids: of the nodes [N].
-        class_names: [K].
-        posterior: probabilities [N, K] and uncertainty of the nodes.
-        known: the labels that the model was given, as numbers of classes, -1 for none [N].
-        sets: which classes the prediction set of each node holds [N, K]; None without sets.
-        coverage: that the sets were made for.
-        names: what people call the nodes [N]; None without such a column.
-        novelty: how probable none of the classes is [N]; None where it is not known.
-        abstain: from which novelty on nothing is predicted; None always predicts.
-    """
-
-    ids: Any
-    class_names: tuple[str, ...]
-    posterior: Posterior
-    known: NDArray[np.int64]
-    sets: NDArray[np.bool_] | None = None
-    coverage: float | None = None
-    names: NDArray[np.object_] | None = None
-    novelty: NDArray[np.float64] | None = None
-    abstain: float | None = None
-
-    @classmethod
-    def of(
-        cls,
-        table: TableDataset,
-        posterior: Posterior,
-        sets: NDArray[np.bool_] | None = None,
-        coverage: float | None = None,
-    ) -> Predictions:
-        """Return the predictions of the nodes of a table."""
-        data, n = table.dataset, table.num_classified
-        names = None if table.names is None else table.names[:n]
-        parts = table.ids[:n], data.class_names, posterior, data.labels[:n], sets, coverage
-        return cls(*parts, names)
-
-    def blocks(self) -> Iterator[Columns]:
-        """Yield the columns of the table, some rows at a time."""
-        for start in range(0, len(self.ids), BLOCK_ROWS):
-            yield self._columns(slice(start, min(start + BLOCK_ROWS, len(self.ids))))
-
-    def _columns(self, nodes: slice) -> Columns:
-        posterior = self.posterior.take(nodes)
-        p = posterior.probabilities
-        names = np.array([*self.class_names, ""], object)
-        columns: dict[str, NDArray[Any]] = {
-            ID: self.ids[nodes],
-            **({} if self.names is None else {NAME: self.names[nodes]}),
-            KNOWN: names[self.known[nodes]],
-            PREDICTED: names[np.where(self._abstains(nodes), -1, p.argmax(1))],
-            CONFIDENCE: p.max(1),
-        }
-        if self.sets is not None:
-            name = f"{_SET}{100 * (self.coverage or 0):.10g}"
-            columns[name] = set_texts(self.sets[nodes], p, self.class_names)
-        if self.novelty is not None:
-            columns[NONE] = self.novelty[nodes]
-        columns["entropy"] = posterior.entropy
-        columns["disagreement"] = posterior.mutual_information
-        return columns | {
-            f"{_PROBABILITY}{name}": p[:, k] for k, name in enumerate(self.class_names)
-        }
-
-    def _abstains(self, nodes: slice) -> NDArray[np.bool_] | bool:
-        """Tell for which nodes nothing is predicted, as they are likely of no known class."""
-        if self.novelty is None or self.abstain is None:
-            return False
-        return self.novelty[nodes] >= self.abstain
 
 
 def check_predictions_file(path: str) -> Path:
@@ -141,33 +55,19 @@ def _may_be_replaced(target: Path) -> bool:
         return False
 
 
+def blocks_of(predictions: Predictions) -> Iterator[Columns]:
+    """Yield the columns of the table of predictions, some rows at a time."""
+    for start in range(0, len(predictions.ids), BLOCK_ROWS):
+        yield predictions.columns(slice(start, start + BLOCK_ROWS))
+
+
 def write_predictions(predictions: Predictions, target: Path) -> None:
     """Write predictions to a CSV or Parquet file; nobody sees half of it."""
     try:
         with replacing(target) as part:
-            write_table(predictions.blocks(), part)
+            write_table(blocks_of(predictions), part)
     except OSError as error:
         raise RunError(f"cannot write {target}: {error}") from error
-
-
-def set_texts(
-    sets: NDArray[np.bool_], probabilities: NDArray[np.floating], class_names: Sequence[str]
-) -> NDArray[np.object_]:
-    r"""Return the sets of nodes as text [N].
-
-    >>> p = np.array([[0.2, 0.7, 0.1], [0.0, 0.0, 1.0]])
-    >>> set_texts(p > 0.15, p, ("a", "b|c", "d")).tolist()
-    ['b\\|c|a', 'd']
-    """
-    names = [re.sub(r"([\\|])", r"\\\1", name) for name in class_names]
-    texts = np.array(names, object)[sets.argmax(1)]  # right where there is one class
-    many = np.flatnonzero(sets.sum(1) != 1)
-    order = np.argsort(-probabilities[many], axis=1, kind="stable")  # [n, K]
-    ranked = np.where(np.take_along_axis(sets[many], order, 1), order, -1)
-    different, which = np.unique(ranked, axis=0, return_inverse=True)
-    joined = ["|".join(names[k] for k in row if k >= 0) for row in different]
-    texts[many] = np.array(joined, object)[which.ravel()]
-    return texts
 
 
 def write_table(blocks: Iterable[Columns], *files: Path) -> None:

@@ -62,8 +62,8 @@ class FitSettings(TableOptions):
         normalise: how features are scaled, see `NodeCopyClassifier`.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
-        abstain: leave the prediction of a node empty if it belongs to none of the classes with at
-            least this probability; None always predicts.
+        max_novelty: leave the prediction of a node empty if it belongs to none of the classes with
+            at least this probability; None always predicts.
         executor: where to fit: "serial" (here), "processes", or the address of a Dask scheduler;
             None is "serial".
         dataset: name of a built-in dataset, instead of edges and nodes.
@@ -82,7 +82,7 @@ class FitSettings(TableOptions):
     random_state: _Seed = 0
     executor: str | None = None
     coverage: float = 0.9
-    abstain: Probability | None = None
+    max_novelty: Probability | None = None
     dataset: str | None = None
     labels_per_class: Count | None = None
     split: SplitKind | None = None

@@ -31,18 +31,79 @@ normal with the width of its interval, clipped to 0 and 1: an estimate of 100 % 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import ModelError, shown
+from nodecopy.core.metrics import Scores, score_predictions
+from nodecopy.stack.held_out import HeldOut
 
 # Standard deviation of the error of mean confidence, before labels are seen, and the standard error
 # that remains however many there are.
 _PRIOR, _REMAINING = 0.15, 0.04
 # Mean and standard deviation of the exponent of a learning curve (docs/acquisition.md).
 _EXPONENT, _EXPONENT_SD = 0.3, 0.3
+# A class is worth a warning if its share of the labels differs from that of the predictions by
+# this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
+_DIFFERENCE, _CHANCE = 0.2, 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutPredictions:
+    """What a method predicted for labelled nodes whose labels were held out.
+
+    The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
+    side. The only label of a class is never held out: without it the class could not be predicted.
+
+    Attributes:
+        nodes: the nodes whose label was held out, each in one fold [n].
+        truth: their known labels [n].
+        probabilities: what was predicted, pooled as the final predictions are [n, K].
+        folds: the fold in which each label was held out [n].
+        single: labelled nodes that were never held out, each the only one of its class [m].
+    """
+
+    nodes: NDArray[np.int64]
+    truth: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    folds: NDArray[np.int64]
+    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, model: Fitted) -> HeldOutPredictions | None:
+        """Return what a fitted model predicted for labels held out; None where none were."""
+        held: HeldOut | None = getattr(model, "held_out", None)
+        if held is None or not len(held.nodes):
+            return None
+        predicted = model.held_out_probabilities  # type: ignore[attr-defined]
+        return cls(held.nodes, held.truth, predicted, held.folds, held.single)
+
+    @property
+    def num_folds(self) -> int:
+        """Parts of the labels; each fit learned from all but one of them."""
+        return int(self.folds.max()) + 1
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each held-out label was predicted [n]."""
+        correct: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return correct
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of all predictions."""
+        return score_predictions(self.probabilities, self.truth)
+
+    def unlabelled(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return those of all probabilities that are of other nodes; all, if there are none."""
+        others = np.ones(len(probabilities), bool)
+        others[self.nodes] = others[self.single] = False
+        return probabilities[others] if others.any() else probabilities
 
 
 @dataclass(frozen=True)
@@ -137,6 +198,41 @@ def forecast(
     gain = np.outer(error, 1 - ((labels + more) / labels) ** -exponent)
     low, high = np.quantile(gain, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def class_share_warnings(
+    known: NDArray[np.int64], predicted: NDArray[np.int64], names: Sequence[Any] | NDArray[Any]
+) -> list[str]:
+    """Warn of a class whose share of the labels differs from its share of the predictions.
+
+    Only if the difference is 20 points or more, and labels of random nodes would show one like it
+    once in a hundred times (binomial test, times the number of classes).
+
+    Args:
+        known: the labels, as numbers of classes [n].
+        predicted: the predicted classes of nodes without a label [m].
+        names: of the classes [K].
+    """
+    from scipy.stats import binomtest
+
+    if not len(known) or not len(predicted):
+        return []
+    counts = np.bincount(known, minlength=len(names))
+    labels = counts / len(known)
+    shares = np.bincount(predicted, minlength=len(names)) / len(predicted)
+    most = int(np.abs(labels - shares).argmax())
+    # A class that is never predicted may exist all the same.
+    expected = float(np.clip(shares[most], 0.5 / len(predicted), 1 - 0.5 / len(predicted)))
+    chance = len(names) * binomtest(int(counts[most]), len(known), expected).pvalue
+    if abs(labels[most] - shares[most]) < _DIFFERENCE or chance > _CHANCE:
+        return []
+    return [
+        f"{str(names[most])!r} has {labels[most]:.0%} of the labels and is predicted for "
+        f"{shares[most]:.0%} of the other nodes: either labels were not drawn at random (as many "
+        "of each class, for instance), or the model predicts it too often or too seldom. If you "
+        "know the shares of the classes, give them (class_prior, --class-prior); else label some "
+        "random nodes"
+    ]
 
 
 def _correction(

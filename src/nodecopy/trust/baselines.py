@@ -23,7 +23,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.presets import FEATURES_PRECISION
 from nodecopy.problem.task import Task
-from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.accuracy import HeldOutPredictions
 from nodecopy.weights import MaximumPosterior
 
 # Multiplications, a few seconds; beyond them, nothing is compared.
@@ -51,7 +51,7 @@ def baselines_on(
     graph: Graph,
     features: FeatureMatrix | None,
     labels: NDArray[np.int64],
-    held: HeldOut,
+    held: HeldOutPredictions,
 ) -> tuple[Baseline, ...]:
     """Predict the held-out labels by simple methods; by none where that would take long.
 
@@ -61,7 +61,7 @@ def baselines_on(
         labels: those known, -1 where there is none [N].
         held: the labels to predict, and the folds in which each was held out.
     """
-    classes, folds = int(labels.max()) + 1, int(held.folds.max()) + 1
+    classes, folds = int(labels.max()) + 1, held.num_folds
     work = LabelPropagation().steps * (len(graph.indices) + graph.num_nodes)
     if features is not None:
         work += features.nnz if sp.issparse(features) else features.size

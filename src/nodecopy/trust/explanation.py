@@ -1,17 +1,22 @@
-"""Why a node was given its class, in words: the lead over the next class as rows that add up."""
+"""Why a node has its class: the lead over the next class as named rows that add up.
+
+What the terms are is computed elsewhere: `nodecopy.nn.evidence` divides the log-odds of a linear
+model by columns, neighbours and labels, `nodecopy.stack.evidence` the lead of a pool by components.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
+from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import InputError
-from nodecopy.features.node_types import Encoder
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS, Kind, Terms
-from nodecopy.stack.evidence import TOGETHER, Lead
+from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.stack.evidence import TOGETHER, Lead, Leads
 
 # Rows of a kind that are named in a summary.
 _NAMED = 4
@@ -36,7 +41,7 @@ class Row(NamedTuple):
         name: of the column or node.
         points: what it adds to the lead, a difference of probabilities; negative if against it.
         number: of the node, or of the column of the features.
-        over: the kinds of edges to a neighbour, where there are several.
+        over: the types of the edges to a neighbour, where there are several.
     """
 
     kind: Kind
@@ -47,7 +52,7 @@ class Row(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name, with the kinds of edges."""
+        """The name, with the types of the edges."""
         return f"{self.name} ({self.over})" if self.over else str(self.name)
 
 
@@ -148,69 +153,89 @@ class Explanation:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Names:
-    """What nodes and columns are called.
+class Explainer:
+    """Explanations of the nodes of a fit; what they share is computed once.
 
-    Attributes:
-        nodes: their names; None for numbers.
-        encoder: how features were made of columns, where they were.
-        columns: names of features that are columns as they are.
-        hubs: the nodes that columns stand for, without features.
-        classes: the labels of the classes.
-        kinds: the edges of each kind, where there are several kinds.
+    Args:
+        given: the nodes, as the model was fitted to them.
+        model: the fitted model.
     """
 
-    nodes: Sequence[Hashable] | None
-    encoder: Encoder | None
-    columns: Sequence[str]
-    hubs: Sequence[int] | None
-    classes: Sequence[Any]
-    kinds: Mapping[str, Graph] = field(default_factory=dict)
+    def __init__(self, given: LabelledNodes, model: Fitted) -> None:
+        self._given = given
+        self._leads = Leads(model, given.graph, given.features)
 
-    def explanation(self, node: int, lead: Lead) -> Explanation:
-        """Return a lead with everything named."""
-        classes = self.classes[lead.a], self.classes[lead.b]
-        evidence = self._rows(lead.terms)
-        if self.kinds:
-            evidence = tuple(row._replace(over=self._over(node, row)) for row in evidence)
-        rows = evidence, self._rows(lead.labels)
-        return Explanation(self._node(node), *classes, *lead.probabilities, *rows)
+    def explain(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why nodes have their class, given their numbers."""
+        leads = self._leads.of(nodes)
+        return [
+            named_explanation(self._given, self._given.graph.kinds, node, lead)
+            for node, lead in zip(nodes, leads, strict=True)
+        ]
 
-    def _rows(self, terms: Terms) -> tuple[Row, ...]:
-        rows: dict[tuple[Kind, Hashable], Row] = {}
-        columns = self.columns if self.encoder is None else self.encoder.feature_names
-        for (kind, number), points in terms.items():
-            name: Hashable = ""
-            if kind == "column":
-                name = self._column(number, columns)
-            elif kind in OF_NODES:
-                name = self._node(number)
-            held = rows.get((kind, name), Row(kind, name, 0.0, number))
-            rows[kind, name] = held._replace(points=held.points + points)
-        return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
 
-    def _over(self, node: int, row: Row) -> str:
-        """Return the kinds of edges that join a node and its neighbour, in either direction."""
-        if row.kind != "neighbour" or row.number == OTHERS:
-            return ""
-        pairs = (node, row.number), (row.number, node)
-        of_kinds = self.kinds.items()
-        return ", ".join(k for k, g in of_kinds if any(v in g.neighbours(u) for u, v in pairs))
+def named_explanation(
+    given: NodeSchema, relations: Mapping[str, Graph], node: int, lead: Lead
+) -> Explanation:
+    """Return a lead with everything named.
 
-    def _node(self, number: int) -> Hashable:
-        if number == OTHERS:
-            return "all other neighbours"
-        return number if self.nodes is None or number >= len(self.nodes) else self.nodes[number]
+    Args:
+        given: what nodes, columns and classes are called.
+        relations: the edges of each type, where there are several types.
+        node: the number of the node.
+        lead: of its class.
+    """
+    label, against = given.classes[[lead.a, lead.b]].tolist()
+    evidence = _rows(given, lead.terms)
+    if relations:
+        evidence = tuple(row._replace(over=_over(relations, node, row)) for row in evidence)
+    rows = evidence, _rows(given, lead.labels)
+    return Explanation(_node(given, node), label, against, *lead.probabilities, *rows)
 
-    def _column(self, number: int, names: Sequence[str]) -> str:
-        """Name a column; the directions of a kernel of numbers are one."""
-        kernel = getattr(self.encoder, "kernel", None)  # of a single kind of nodes
-        if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
-            return "numbers together"
-        if self.hubs is not None:
-            return f"link to {self._node(self.hubs[number])}"
-        return names[number] if names else f"feature {number}"
+
+def _rows(given: NodeSchema, terms: Terms) -> tuple[Row, ...]:
+    rows: dict[tuple[Kind, Hashable], Row] = {}
+    columns = given.columns if given.encoder is None else given.encoder.feature_names
+    for (kind, number), points in terms.items():
+        name: Hashable = ""
+        if kind == "column":
+            name = _column(given, number, columns)
+        elif kind in OF_NODES:
+            name = _node(given, number)
+        held = rows.get((kind, name), Row(kind, name, 0.0, number))
+        rows[kind, name] = held._replace(points=held.points + points)
+    return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
+
+
+def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
+    """Return the types of the edges that join a node and its neighbour, in either direction."""
+    if row.kind != "neighbour" or row.number == OTHERS:
+        return ""
+    pairs = (node, row.number), (row.number, node)
+    return ", ".join(
+        name for name, edges in relations.items() if any(v in edges.neighbours(u) for u, v in pairs)
+    )
+
+
+def _node(given: NodeSchema, number: int) -> Hashable:
+    """Name a node, by a plain value."""
+    if number == OTHERS:
+        return "all other neighbours"
+    names = given.names.names
+    if names is None or number >= len(names):
+        return number
+    name: Hashable = names[number : number + 1].tolist()[0]
+    return name
+
+
+def _column(given: NodeSchema, number: int, names: Sequence[str]) -> str:
+    """Name a column; the directions of a kernel of numbers are one."""
+    kernel = getattr(given.encoder, "kernel", None)  # of a single type of nodes
+    if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
+        return "numbers together"
+    if given.hubs is not None:
+        return f"link to {_node(given, int(given.hubs[number]))}"
+    return names[number] if names else f"feature {number}"
 
 
 def import_pandas() -> Any:

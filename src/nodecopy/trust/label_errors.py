@@ -1,6 +1,6 @@
-"""Suspect labels: given labels that predictions made without them contradict.
+"""Suspect labels: known labels that predictions made without them contradict.
 
-A given label g of a node is the true one with probability 1 - ε, else any other with the same
+A known label g of a node is the true one with probability 1 - ε, else any other with the same
 probability. With t_k the held-out probabilities of the true class, after a temperature T,
 
     p(g)          = (1 - ε) t_g + ε (1 - t_g) / (K - 1)
@@ -17,6 +17,7 @@ thresholds instead.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,51 +31,67 @@ _EPSILONS = np.append(0.0, (np.arange(60) + 0.5) / 120)
 _PRIOR_RIGHT = 4.0
 
 
+class SuspectLabel(NamedTuple):
+    """A known label that predictions made without it contradict.
+
+    Attributes:
+        node: whose label it is.
+        known: the label.
+        predicted: the class that was predicted in its place.
+        probability: that the known label is wrong.
+    """
+
+    node: Any
+    known: Any
+    predicted: Any
+    probability: float
+
+
 @dataclass(frozen=True, eq=False)
 class SuspectLabels:
-    """Given labels that held-out predictions contradict, the most suspect first.
+    """Known labels that held-out predictions contradict, the most suspect first.
 
     Attributes:
         nodes: the labelled nodes [r].
-        given: their labels [r].
-        suggested: the most probable class of each [r].
-        probability: that the given label is wrong [r], descending.
+        known: their labels [r].
+        predicted: the most probable class of each [r].
+        probability: that the known label is wrong [r], descending.
         share: estimated share of wrong labels among all that were held out.
     """
 
     nodes: NDArray[np.int64]
-    given: NDArray[np.int64]
-    suggested: NDArray[np.int64]
+    known: NDArray[np.int64]
+    predicted: NDArray[np.int64]
     probability: NDArray[np.float64]
     share: float
 
 
 def suspect_labels(
-    nodes: NDArray[np.int64], given: NDArray[np.int64], held_out: NDArray[np.floating]
+    nodes: NDArray[np.int64], known: NDArray[np.int64], held_out: NDArray[np.floating]
 ) -> SuspectLabels:
-    """Rank the given labels that held-out predictions contradict.
+    """Rank the known labels that held-out predictions contradict.
 
     Args:
         nodes: labelled nodes whose labels were held out [n].
-        given: their labels [n].
+        known: their labels [n].
         held_out: probabilities of their classes, predicted without them [n, K].
 
     >>> p = np.array([[0.95, 0.05]] * 38 + [[0.01, 0.99]] + [[0.4, 0.6]])
     >>> suspect = suspect_labels(np.arange(40), np.zeros(40, int), p)
-    >>> suspect.nodes.tolist(), suspect.suggested.tolist(), bool(suspect.probability[0] > 0.5)
+    >>> suspect.nodes.tolist(), suspect.predicted.tolist(), bool(suspect.probability[0] > 0.5)
     ([38, 39], [1, 1], True)
     """
     p = np.asarray(held_out, np.float64)
-    wrong, share = wrong_probabilities(p, given)
-    contradicted = np.flatnonzero(p.argmax(1) != given)
+    wrong, share = wrong_probabilities(p, known)
+    contradicted = np.flatnonzero(p.argmax(1) != known)
     order = contradicted[np.argsort(-wrong[contradicted], kind="stable")]
-    return SuspectLabels(nodes[order], given[order], p[order].argmax(1), wrong[order], share)
+    return SuspectLabels(nodes[order], known[order], p[order].argmax(1), wrong[order], share)
 
 
 def wrong_probabilities(
-    held_out: NDArray[np.float64], given: NDArray[np.int64]
+    held_out: NDArray[np.float64], known: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Return the probability that each given label is wrong [n], and the posterior mean of ε."""
+    """Return the probability that each known label is wrong [n], and the posterior mean of ε."""
     n, classes = held_out.shape
     if classes < 2:
         return np.zeros(n), 0.0
@@ -82,23 +99,23 @@ def wrong_probabilities(
     prior[0] = prior[1:].sum()  # no label is wrong as probably as some are
     weights = np.empty((len(_LOG_TEMPERATURES), len(_EPSILONS)))
     for row, log_temperature in enumerate(_LOG_TEMPERATURES):
-        label, _ = _likelihoods(held_out, given, log_temperature)
+        label, _ = _likelihoods(held_out, known, log_temperature)
         weights[row] = np.log(label).sum(1) + np.log(prior) - log_temperature**2 / 2
     weights = np.exp(weights - weights.max())
     weights /= weights.sum()
     wrong = np.zeros(n)
     for row, log_temperature in enumerate(_LOG_TEMPERATURES):
-        label, mistaken = _likelihoods(held_out, given, log_temperature)
+        label, mistaken = _likelihoods(held_out, known, log_temperature)
         wrong += weights[row] @ (mistaken / label)
     return wrong, float(weights.sum(0) @ _EPSILONS)
 
 
 def _likelihoods(
-    held_out: NDArray[np.float64], given: NDArray[np.int64], log_temperature: float
+    held_out: NDArray[np.float64], known: NDArray[np.int64], log_temperature: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return p(g), and p(g and wrong), of each label at every ε [E, n]."""
     n, classes = held_out.shape
-    t = Temperature(float(np.exp(log_temperature))).apply(held_out)[np.arange(n), given]
+    t = Temperature(float(np.exp(log_temperature))).apply(held_out)[np.arange(n), known]
     t = np.clip(t, 1e-12, 1.0)
     mistaken = _EPSILONS[:, None] * (1.0 - t) / (classes - 1)
     return (1.0 - _EPSILONS)[:, None] * t + mistaken, mistaken

@@ -10,10 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
+from nodecopy.read.labelled import LabelledNodes
 
 _DIRECTIONS = 64
 # Beyond these numbers a sample represents all nodes, drawn once.
@@ -26,6 +28,10 @@ _COLUMNS = 16
 _MANY_COLUMNS = 2**14
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
+# Labels per class from which on entropies count.
+_TRUSTED = 5
+# Of more nodes, only those that are compared are embedded.
+_LARGE = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +46,57 @@ class NextLabels:
 
     nodes: NDArray[np.int64]
     gain: NDArray[np.float64]
+
+
+@one_thread()
+def suggest_nodes(
+    given: LabelledNodes,
+    posterior: Posterior | None,
+    count: int,
+    seed: int,
+    excluded: ArrayLike = (),
+) -> NextLabels:
+    """Return `next_labels` of the nodes that a fit is given.
+
+    Before there are five labels per class, classes may be missing, and entropies mean little.
+
+    Args:
+        given: graph, features and labels so far.
+        posterior: of the nodes that classes belong to; None before anything was fitted.
+        count: how many nodes to return.
+        seed: of samples.
+        excluded: names or numbers of nodes that are not to be suggested.
+    """
+    known, seen = np.flatnonzero(given.labels >= 0), None
+    if given.graph.num_nodes <= _LARGE:
+        if seed not in given.embeddings:
+            given.embeddings[seed] = embedding(given.graph, given.compared, seed)
+        seen = given.embeddings[seed]
+    return next_labels(
+        given.graph,
+        given.compared,
+        posterior if len(known) >= _TRUSTED * len(given.classes) else None,
+        known,
+        int(count),
+        allowed=_allowed(given, excluded),
+        seed=seed,
+        seen=seen,
+    )
+
+
+def draw_nodes(
+    given: LabelledNodes, count: int, seed: int, excluded: ArrayLike = ()
+) -> NDArray[np.int64]:
+    """Return `random_nodes` among those without a label."""
+    allowed = _allowed(given, excluded)
+    allowed &= given.labels[: len(allowed)] < 0
+    return random_nodes(allowed, int(count), seed)
+
+
+def _allowed(given: LabelledNodes, excluded: ArrayLike) -> NDArray[np.bool_]:
+    allowed = np.ones(given.num_classified, bool)
+    allowed[given.names.numbers(excluded, "exclude")] = False
+    return allowed
 
 
 def next_labels(

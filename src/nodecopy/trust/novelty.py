@@ -1,4 +1,4 @@
-"""None of these: the probability that a node belongs to no class that has a label.
+"""Novelty: the probability that a node belongs to no class that has a label.
 
 A node of an unseen class is like other nodes, but not like labelled ones. With the similarity S of
 `nodecopy.trust.next_labels`, the ratio of two densities at node j,
@@ -21,14 +21,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
-from nodecopy.trust.next_labels import similarity
+from nodecopy.posterior import Posterior
+from nodecopy.read.labelled import LabelledNodes
+from nodecopy.trust.next_labels import embedding, similarity
 
 # Nodes, and labels, that others are compared with, at most; and nodes compared at a time.
 _MOST, _BLOCK = 2048, 2**14
 # Labels per bin, and how many bins there may be.
 _LABELS_PER_BIN, _BINS = 5, (4, 20)
 _PRIOR_COUNT = 4.0
+
+
+@one_thread()
+def novelty_of(given: LabelledNodes, posterior: Posterior) -> NDArray[np.float64]:
+    """Return the `novelty` of the nodes that classes belong to, after a fit [n]."""
+    count = len(posterior.probabilities)
+    seen = embedding(given.graph, given.compared, 0, np.arange(count), centred=False)
+    return novelty(seen, given.labels[:count], posterior.probabilities)
 
 
 def novelty(

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -49,6 +50,20 @@ _LEAST = 1e-3
 _CHUNK = 100_000
 
 Pairs = NDArray[np.int64]
+
+
+class SuspectEdge(NamedTuple):
+    """An edge that may be wrong.
+
+    Attributes:
+        source: one end.
+        target: the other end.
+        surprise: how many times as common such a pair is among random pairs as among edges.
+    """
+
+    source: Any
+    target: Any
+    surprise: float
 
 
 @dataclass(frozen=True, eq=False)

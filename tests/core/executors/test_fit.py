@@ -56,7 +56,7 @@ def test_two_workers_give_the_bits_of_one_machine(
         assert_same(there.posterior_, here.posterior_)
         held = [one.held_out_.probabilities for one in (there, here) if one.held_out_ is not None]
         np.testing.assert_array_equal(*held)
-        assert_same(there.posterior_on(GROWN, x), here.posterior_on(GROWN, x))
+        assert_same(there.predict_on(GROWN, x), here.predict_on(GROWN, x))
 
 
 def test_trials_give_the_same_rows_everywhere(

@@ -87,16 +87,16 @@ function showSuspects() {
     byId("suspects").replaceChildren(make("p", { class: "quiet" }, `No label is in doubt.${again}`));
     return;
   }
-  const items = state.suspects.map(([id, name, given, suggested, probability]) => {
+  const items = state.suspects.map(([id, name, known, predicted, probability]) => {
     const button = make(
       "button",
       { type: "button" },
       oneLine(name),
       make("small", {}, `wrong with ${wholePercent(probability)}`),
-      className(state.classes.indexOf(given)),
-      make("small", {}, `rather ${shortened(suggested, 60)}?`),
+      className(state.classes.indexOf(known)),
+      make("small", {}, `rather ${shortened(predicted, 60)}?`),
     );
-    const why = `Its label may be wrong: without it, ${shortened(suggested, 60)} is predicted.`;
+    const why = `Its label may be wrong: without it, ${shortened(predicted, 60)} is predicted.`;
     button.addEventListener("click", () => ask(id, why));
     return make("li", {}, button);
   });

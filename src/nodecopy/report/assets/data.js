@@ -31,7 +31,7 @@ function unpackNodes(columns) {
     predicted: unpack(Class, columns.predicted),
     probabilities: unpack(Uint16Array, columns.probabilities),
     entropy: unpack(Float32Array, columns.entropy),
-    none: unpack(Uint16Array, columns.none),
+    novelty: unpack(Uint16Array, columns.novelty),
     fromGraph: unpack(Float32Array, columns.fromGraph),
     fromWeights: unpack(Float32Array, columns.fromWeights),
     fromModel: unpack(Float32Array, columns.fromModel),

@@ -21,9 +21,9 @@ function fillPanel(panel, node) {
   panel.append(verdict(node));
   if (hasClass) {
     panel.append(make("h3", {}, "Class probabilities"), probabilityBars(node), ...setWords(node));
-    if (nodes.none[node] >= 50) {
-      const none = percent(nodes.none[node] / 1000);
-      panel.append(make("p", { class: "quiet" }, `With a probability of ${none} it belongs to none of the classes.`));
+    if (nodes.novelty[node] >= 50) {
+      const novelty = percent(nodes.novelty[node] / 1000);
+      panel.append(make("p", { class: "quiet" }, `With a probability of ${novelty} it belongs to none of the classes.`));
     }
     panel.append(...evidenceParts(data.evidence[node] ?? null));
     panel.append(make("h3", {}, "Where its uncertainty comes from"), ...uncertainty(node));
@@ -54,7 +54,7 @@ function verdict(node) {
   if (suspect >= 0) {
     const probability = percent(data.suspectLabels.probability[suspect]);
     text.append(` Its known label is wrong with a probability of ${probability}; without it, `);
-    text.append(className(data.suspectLabels.suggested[suspect]), " was predicted.");
+    text.append(className(data.suspectLabels.predicted[suspect]), " was predicted.");
   }
   return text;
 }

@@ -121,11 +121,11 @@ function showNext() {
 }
 
 function showSuspectLabels() {
-  const { nodes: chosen, suggested, probability, total, sentence } = data.suspectLabels;
+  const { nodes: chosen, predicted, probability, total, sentence } = data.suspectLabels;
   const rows = chosen.map((i, rank) => [
     nodeButton(i),
     className(nodes.known[i]),
-    className(suggested[rank]),
+    className(predicted[rank]),
     percent(probability[rank]),
   ]);
   const headings = ["Node", "Known label", "Predicted without it", "#Known one is wrong"];

@@ -29,7 +29,7 @@ const COLUMNS = [
 const LABEL_FILTERS = {
   labelled: (i) => nodes.known[i] >= 0,
   unlabelled: (i) => nodes.known[i] < 0,
-  none: (i) => nodes.none[i] >= 500,
+  novel: (i) => nodes.novelty[i] >= 500,
   differs: (i) => nodes.known[i] >= 0 && nodes.known[i] !== nodes.predicted[i],
 };
 const filter = { query: "", predicted: -1, labels: "", key: "id", direction: 1 };

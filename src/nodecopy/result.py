@@ -1,0 +1,502 @@
+"""Result: the one value after a fit, from which all answers about its nodes follow.
+
+It holds what was given, the fitted model and how it was fitted. Predictions, their accuracy, sets,
+suspects, explanations and what to label next are computed when they are first asked for, so that
+one of them may fail and the others remain. Whatever is said about trust comes from labels that were
+held out (docs/decisions/0025-honest-outputs.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nodecopy.classifiers import Fitted
+from nodecopy.core.errors import FormatError, ModelError
+from nodecopy.core.machine import torch_defaults
+from nodecopy.core.saving import load, savable, save
+from nodecopy.posterior import Posterior
+from nodecopy.read.inspection import Inspection, inspect_graph
+from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.trust.accuracy import (
+    EstimatedAccuracy,
+    HeldOutPredictions,
+    class_share_warnings,
+    estimate_accuracy,
+)
+from nodecopy.trust.baselines import Baseline, baselines_on
+from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
+from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
+from nodecopy.trust.next_labels import NextLabels, suggest_nodes
+from nodecopy.trust.novelty import novelty_of
+from nodecopy.trust.sets import PredictionSets, fit_sets
+from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
+
+# The name of a model in a folder.
+MODEL_FILE = "model.safetensors"
+# Columns of the table of predictions.
+ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
+# Classes that a notebook names.
+_NAMED = 12
+# Nodes to label next, and suspect edges that are listed at most.
+SUGGESTED, SUSPECTS = 20, 100
+# Nodes that are explained on a page, and nodes of a graph beyond which none is.
+_EXPLAINED, _MOST_NODES = 300, 100_000
+# From this probability on, a label is more likely wrong than right.
+_LIKELY = 0.5
+
+Columns = dict[str, NDArray[Any]]
+Value = TypeVar("Value")
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Every node labelled, and what follows from that.
+
+    Attributes:
+        given: graph, features, labels and names that the model was fitted to; in a model from a
+            file only what a file keeps of them.
+        model: the fitted method; of a calibrated one a `nodecopy.stack.stacked.FittedStack`.
+        arguments: of the classifier: how it was fitted.
+        coverage: of the prediction sets in tables and on pages.
+        max_novelty: tables leave the prediction of a node empty from this novelty on; None always
+            predicts.
+    """
+
+    given: NodeSchema
+    model: Fitted
+    arguments: dict[str, Any] = field(default_factory=dict)
+    coverage: float = 0.9
+    max_novelty: float | None = None
+
+    def nodes(self, asked: str) -> LabelledNodes:
+        """Return graph and features, or say what needs them: a model from a file has none."""
+        if not isinstance(self.given, LabelledNodes):
+            raise ModelError(
+                f"{asked} needs the graph, which a model from a file does not hold: call fit first"
+            )
+        return self.given
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Probabilities and uncertainty of the nodes that classes belong to, read-only [n, K]."""
+        posterior = self.model.posterior
+        if self.given.kinds:
+            posterior = posterior.take(slice(self.given.num_classified))
+        for array in vars(posterior).values():
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        return posterior
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Class probabilities of these nodes [n, K]."""
+        return self.posterior.probabilities
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels that the columns of probabilities stand for, read-only [K]."""
+        return self.given.classes
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The known labels of these nodes, as numbers of classes; -1 where there is none [n]."""
+        return self.given.labels[: self.given.num_classified]
+
+    @property
+    def without_label(self) -> NDArray[np.bool_]:
+        """A mask of the nodes without a label; of all nodes, where each has one [n]."""
+        without: NDArray[np.bool_] = self.labels < 0
+        return without if without.any() else ~without
+
+    @property
+    def seed(self) -> int:
+        """The seed of samples that follow the fit."""
+        state = self.arguments.get("random_state")
+        return int(state) if isinstance(state, (int, np.integer)) else 0
+
+    @cached_property
+    def held_out(self) -> HeldOutPredictions | None:
+        """Predictions of labels that were held out; None where none were."""
+        return HeldOutPredictions.of(self.model)
+
+    @property
+    def why_not_estimated(self) -> str:
+        """Why no label was held out; empty where some were."""
+        if self.held_out is not None:
+            return ""
+        labels = np.delete(self.given.labels, getattr(self.given, "validation", []))
+        if np.bincount(labels[labels >= 0], minlength=1).max() < 2:
+            return "that takes a class with two labels at least"
+        return "no label was held out, since the model is not calibrated (calibrate)"
+
+    def estimated_accuracy(self, level: float = 0.95) -> EstimatedAccuracy:
+        """Return the estimated accuracy on the nodes without a label, and its interval."""
+        held = self._held_out
+        others = held.unlabelled(self.probabilities)
+        return estimate_accuracy(
+            held.probabilities, held.truth, others, level, self._representative
+        )
+
+    @cached_property
+    def accuracy(self) -> EstimatedAccuracy | None:
+        """The estimated accuracy with its 95 % interval; None where no label was held out."""
+        return None if self.held_out is None else self.estimated_accuracy()
+
+    def sets(
+        self, coverage: float | None = None, probabilities: NDArray[np.floating] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return which classes the prediction set of each node holds [n, K].
+
+        Args:
+            coverage: probability that the label is in the set; None is `coverage`.
+            probabilities: of other nodes, those of another graph for instance [n, K].
+        """
+        p = self.probabilities if probabilities is None else probabilities
+        return self.prediction_sets.sets(p, self.coverage if coverage is None else coverage)
+
+    @cached_property
+    def prediction_sets(self) -> PredictionSets:
+        """What sets of any coverage follow from."""
+        held, some = self._held_out, self._representative
+        others = held.unlabelled(self.probabilities)
+        return fit_sets(held.probabilities[some], held.truth[some], others)
+
+    @cached_property
+    def suspect_labels(self) -> SuspectLabels:
+        """The known labels that predictions made without them contradict, most suspect first."""
+        held = self._held_out
+        return suspect_labels(held.nodes, held.truth, held.probabilities)
+
+    def suspect_edges(self, n: int = SUSPECTS) -> SuspectEdges:
+        """Return the n edges that look most like pairs of random nodes."""
+        given = self.nodes("suspect_edges")
+        p = np.asarray(self.model.probabilities, np.float64)  # of other types of nodes, too
+        return suspect_edges(given.graph, p, given.given_features, n, seed=self.seed)
+
+    @cached_property
+    def novelty(self) -> NDArray[np.float64]:
+        """The probability of each node to belong to none of the classes [n]."""
+        return novelty_of(self.nodes("novelty"), self.posterior)
+
+    def next_labels(self, n: int = SUGGESTED, exclude: ArrayLike = ()) -> NextLabels:
+        """Return the n nodes that are most worth labelling next, the best first."""
+        return suggest_nodes(self.nodes("suggest"), self.posterior, n, self.seed, exclude)
+
+    def explanations(self, nodes: Sequence[int]) -> list[Explanation]:
+        """Return why some nodes have their class, given their numbers."""
+        with torch_defaults():
+            return self._explainer.explain(nodes)
+
+    @cached_property
+    def _explainer(self) -> Explainer:
+        return Explainer(self.nodes("explain"), self.model)
+
+    @cached_property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Simple methods on the same held-out labels; none where the graph is large."""
+        if self.held_out is None:
+            return ()
+        given = self.nodes("baselines")
+        return baselines_on(given.graph, given.given_features, given.labels, self.held_out)
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """What the graph looks like, and what to beware of in it."""
+        given = self.nodes("inspection")
+        return inspect_graph(given.graph, given.labels, given.class_names)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to beware of, in the graph and in the predictions."""
+        return (*self.inspection.warnings, *_accuracy_warnings(self.held_out), *self.share_warnings)
+
+    @property
+    def share_warnings(self) -> list[str]:
+        """Warnings of classes with other shares of the labels than of the predictions."""
+        held = self.held_out
+        if held is None or self.arguments.get("class_prior", "estimate") != "estimate":
+            return []
+        predicted = held.unlabelled(self.probabilities).argmax(1)
+        return class_share_warnings(held.truth[self._representative], predicted, self.classes)
+
+    @cached_property
+    def lists(self) -> Lists:
+        """What tables and pages list, each of which may fail on its own."""
+        return Lists(self)
+
+    @property
+    def predictions(self) -> Predictions:
+        """The table of predictions; novelty is left out where it could not be computed."""
+        n, titles = self.given.num_classified, getattr(self.given, "titles", None)
+        return Predictions(
+            self.given.ids[:n],
+            self.classes,
+            self.posterior,
+            self.labels,
+            None if titles is None else titles[:n],
+            None if self.held_out is None else self.sets(),
+            self.coverage,
+            self.lists.novelty if isinstance(self.given, LabelledNodes) else None,
+            self.max_novelty,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one file, without graph and features.
+
+        A random generator is not saved: fitted again, the loaded classifier takes a fresh seed.
+        """
+        plain = dict(self.arguments)
+        if not isinstance(plain.get("random_state"), (int, np.integer)):
+            plain["random_state"] = None
+        save(path, replace(self, given=self.given.for_file(), arguments=plain))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a result that `save` wrote, given its file, its folder, or the folder of a run."""
+        result = load(model_file(path), cls)
+        shape = len(result.given.labels), len(result.classes)
+        if np.shape(result.model.probabilities) != shape:
+            raise FormatError(f"cannot read {path}: its labels do not belong to its model")
+        return result
+
+    @property
+    def _held_out(self) -> HeldOutPredictions:
+        if self.held_out is None:
+            raise ModelError(
+                "this needs known labels that were held out, and none were: fit with "
+                "calibrate=True (--calibrate), and with two labels at least of some class"
+            )
+        return self.held_out
+
+    @property
+    def _representative(self) -> NDArray[np.bool_]:
+        """Which held-out labels were not suggested [n]."""
+        return ~np.isin(self._held_out.nodes, self.given.suggested)
+
+    def _repr_html_(self) -> str:
+        """Return labels, classes and the estimated accuracy as a table."""
+        counts = np.bincount(self.labels[self.labels >= 0], minlength=len(self.classes)).tolist()
+        named = zip(self.given.class_names, counts, strict=True)
+        classes = [f"{name} ({count:,})" for name, count in named]
+        more = [f"and {len(classes) - _NAMED:,} more"] if len(classes) > _NAMED else []
+        rows = [
+            ("nodes", f"{len(self.labels):,}"),
+            ("known labels", f"{sum(counts):,}"),
+            (f"{len(classes):,} classes", ", ".join([*classes[:_NAMED], *more])),
+        ]
+        if (estimate := self.accuracy) is not None:
+            interval = f"95% interval {estimate.low:.0%} to {estimate.high:.0%}"
+            rows.append(("estimated accuracy", f"{estimate.accuracy:.0%} ({interval})"))
+        cells = (f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows)
+        return f"<table><tbody>{''.join(cells)}</tbody></table>"
+
+
+class Lists:
+    """What tables and pages list of a result; one that cannot be computed is empty.
+
+    Attributes:
+        failures: a sentence for each list that could not be computed, by its name.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.failures: dict[str, str] = {}
+
+    @cached_property
+    def next_labels(self) -> NextLabels:
+        """Nodes to label next."""
+        nothing = NextLabels(np.zeros(0, np.int64), np.zeros(0))
+        return self._attempt("next labels", self._result.next_labels, nothing)
+
+    @cached_property
+    def suspect_labels(self) -> SuspectLabels | None:
+        """Known labels that are contradicted; None where no label was held out."""
+        if self._result.held_out is None:
+            return None
+        return self._attempt("suspect labels", lambda: self._result.suspect_labels, None)
+
+    @property
+    def probably_wrong(self) -> int:
+        """How many known labels are more likely wrong than right."""
+        suspects = self.suspect_labels
+        return 0 if suspects is None else int(np.count_nonzero(suspects.probability >= _LIKELY))
+
+    @cached_property
+    def suspect_edges(self) -> SuspectEdges:
+        """Edges that may be wrong."""
+        nothing = SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
+        return self._attempt("suspect edges", self._result.suspect_edges, nothing)
+
+    @cached_property
+    def novelty(self) -> NDArray[np.float64] | None:
+        """The probability of each node to belong to none of the classes [n]."""
+        return self._attempt("novelty", lambda: self._result.novelty, None)
+
+    @cached_property
+    def baselines(self) -> tuple[Baseline, ...]:
+        """Simple methods on the same held-out labels."""
+        return self._attempt("baselines", lambda: self._result.baselines, ())
+
+    @cached_property
+    def explanations(self) -> dict[int, Explanation]:
+        """Why nodes have their class: of those in the lists, and of the least certain ones."""
+        if len(self._result.given.labels) > _MOST_NODES:
+            return {}
+        lists = [self.next_labels.nodes, self.suspect_edges.nodes.ravel()]
+        if self.suspect_labels is not None:
+            lists.insert(1, self.suspect_labels.nodes)
+        least_certain = np.argsort(self._result.probabilities.max(1), kind="stable")
+        nodes = list(dict.fromkeys(np.concatenate([*lists, least_certain]).tolist()))[:_EXPLAINED]
+        none: list[Explanation] = []
+        why = self._attempt("explanations", lambda: self._result.explanations(nodes), none)
+        return dict(zip(nodes, why, strict=False))
+
+    def _attempt(self, name: str, compute: Callable[[], Value], otherwise: Value) -> Value:
+        try:
+            return compute()
+        except Exception as error:  # noqa: BLE001 - what was computed before must not be lost
+            reason = str(error).strip().split("\n")[0] or type(error).__name__
+            self.failures[name] = f"{name} could not be computed: {reason}"
+            return otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    r"""What is predicted for each node, as a table: predictions.csv, or a DataFrame.
+
+    In a file, a prediction set is one column of text: ``set_90`` holds ``cat|dog`` for a set of two
+    classes, in the order of their probability. A ``|`` or ``\`` within a name has a ``\`` in front.
+
+    Attributes:
+        ids: names or numbers of the nodes [N].
+        classes: the labels that the classes stand for [K].
+        posterior: probabilities [N, K] and uncertainty of the nodes.
+        known: the labels that the model was given, as numbers of classes, -1 for none [N].
+        titles: what people call the nodes [N]; None without such a column.
+        sets: which classes the prediction set of each node holds [N, K]; None without sets.
+        coverage: that the sets were made for.
+        novelty: how probable none of the classes is [N]; None where it is not known.
+        max_novelty: from which novelty on nothing is predicted; None always predicts.
+    """
+
+    ids: NDArray[Any]
+    classes: NDArray[Any]
+    posterior: Posterior
+    known: NDArray[np.int64]
+    titles: NDArray[np.object_] | None = None
+    sets: NDArray[np.bool_] | None = None
+    coverage: float = 0.9
+    novelty: NDArray[np.float64] | None = None
+    max_novelty: float | None = None
+
+    def columns(self, rows: slice = slice(None), *, text: bool = True) -> Columns:
+        """Return the columns of the table, of some rows.
+
+        Args:
+            rows: which; all by default.
+            text: labels as strings and sets as one string, as in files; else labels as they were
+                given and sets as tuples.
+        """
+        posterior = self.posterior.take(rows)
+        p = posterior.probabilities
+        values = [str(value) if text else value for value in self.classes.tolist()]
+        labels, predicted = np.array([*values, "" if text else None], object), p.argmax(1)
+        columns: Columns = {ID: self.ids[rows]}
+        if self.titles is not None:
+            columns[NAME] = self.titles[rows]
+        columns |= {KNOWN: labels[self.known[rows]], PREDICTED: self.classes[predicted]}
+        if text or self.max_novelty is not None:
+            columns[PREDICTED] = labels[np.where(self._abstains(rows), -1, predicted)]
+        columns[CONFIDENCE] = p.max(1)
+        if self.sets is not None:
+            cells = set_cells(self.sets[rows], p, _joined(values) if text else _tuple_of(values))
+            columns[f"set_{100 * self.coverage:.10g}"] = cells
+        if self.novelty is not None:
+            columns["novelty"] = self.novelty[rows]
+        columns |= {
+            "entropy": posterior.entropy,
+            "mutual_information": posterior.mutual_information,
+        }
+        return columns | {f"p_{value}": p[:, k] for k, value in enumerate(values)}
+
+    def frame(self) -> Any:
+        """Return the table as a pandas DataFrame, by the name of the node."""
+        pandas = import_pandas()
+        columns = self.columns(text=False)
+        index = pandas.Index(columns.pop(ID), name="node")
+        return pandas.DataFrame(columns, index=index)
+
+    def _abstains(self, rows: slice) -> NDArray[np.bool_] | bool:
+        """Tell for which nodes nothing is predicted, as they are likely of no known class."""
+        if self.novelty is None or self.max_novelty is None:
+            return False
+        return self.novelty[rows] >= self.max_novelty
+
+
+def set_cells(
+    sets: NDArray[np.bool_],
+    probabilities: NDArray[np.floating],
+    cell: Callable[[Sequence[int]], Any],
+) -> NDArray[np.object_]:
+    r"""Return the set of each node as a cell of a table, the most probable class first [N].
+
+    >>> p = np.array([[0.2, 0.7, 0.1], [0.0, 0.0, 1.0]])
+    >>> set_cells(p > 0.15, p, _joined(("a", "b|c", "d"))).tolist()
+    ['b\\|c|a', 'd']
+    """
+    ones = np.empty(sets.shape[1], object)
+    for k in range(len(ones)):
+        ones[k] = cell([k])
+    cells = ones[sets.argmax(1)]  # right where there is one class
+    many = np.flatnonzero(sets.sum(1) != 1)
+    order = np.argsort(-probabilities[many], axis=1, kind="stable")  # [n, K]
+    ranked = np.where(np.take_along_axis(sets[many], order, 1), order, -1)
+    different, which = np.unique(ranked, axis=0, return_inverse=True)
+    several = np.empty(len(different), object)
+    for at, row in enumerate(different.tolist()):
+        several[at] = cell([k for k in row if k >= 0])
+    cells[many] = several[which.ravel()]
+    return cells
+
+
+def _joined(names: Sequence[str]) -> Callable[[Sequence[int]], str]:
+    escaped = [re.sub(r"([\\|])", r"\\\1", name) for name in names]
+    return lambda classes: "|".join(escaped[k] for k in classes)
+
+
+def _tuple_of(values: Sequence[Any]) -> Callable[[Sequence[int]], tuple[Any, ...]]:
+    return lambda classes: tuple(values[k] for k in classes)
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """Return the file of a model, given it, its folder, or the folder of a run."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return folder
+    inside = folder / "model" / MODEL_FILE
+    return inside if inside.exists() else folder / MODEL_FILE
+
+
+def _accuracy_warnings(held_out: HeldOutPredictions | None) -> list[str]:
+    """Warn if held-out labels were predicted no better than by the commonest class."""
+    if held_out is None:
+        return []
+    accuracy = held_out.scores.accuracy
+    commonest = np.bincount(held_out.truth).max() / len(held_out.truth)
+    if accuracy > commonest:
+        return []
+    return [
+        f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
+        f"class ({commonest:.0%}): do not trust these predictions"
+    ]
