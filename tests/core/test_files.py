@@ -68,9 +68,9 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
         "label --edges=edges.csv --labels=pipe.csv --out=new",
-        "reproduce pipe.toml",
-        "status pipe.sqlite",
-        "report pipe.jsonl.gz",
+        "paper reproduce pipe.toml",
+        "paper status pipe.sqlite",
+        "paper tables pipe.jsonl.gz",
     ],
 )
 @pytest.mark.usefixtures("pipes")

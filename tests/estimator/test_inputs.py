@@ -85,7 +85,7 @@ def test_what_may_stand_for_an_unknown_label_is_no_class(labels: Any) -> None:
 def test_other_negative_and_large_labels_are_classes() -> None:
     path, none = np.array([[0, 1, 1, 2], [1, 0, 2, 1]]), ()
     for labels in ([-200, -100, 0], np.array([254, 255, 0], np.uint8), ["Naples", "Nan-jing", "a"]):
-        assert len(LabelledNodes.read(path, np.eye(3), labels, none, "none").labels.classes) == 3
+        assert len(LabelledNodes.read(path, np.eye(3), labels, none, "none").classes) == 3
 
 
 def test_classes_cannot_be_changed() -> None:
@@ -112,7 +112,7 @@ def test_brain_floats_are_numbers() -> None:
     rows, labels = torch.tensor(X > 0).bfloat16(), torch.tensor(Y).bfloat16()
     nodes = LabelledNodes.read(GRAPH, rows, labels, (), "none")
     np.testing.assert_array_equal(nodes.features.toarray(), X > 0)
-    np.testing.assert_array_equal(nodes.labels.numbers, Y)
+    np.testing.assert_array_equal(nodes.labels, Y)
 
 
 def test_validation_may_be_a_mask() -> None:

@@ -208,7 +208,7 @@ def test_an_array_beside_an_edge_list_with_names_is_refused(ids: list[Any]) -> N
             LabelledNodes.read(edges, features, labels, (), "none")
     nodes = LabelledNodes.read(edges, pd.DataFrame(X, index=ids), y, (), "none")
     assert nodes.names.names is not None
-    assert (nodes.names.names.tolist(), nodes.labels.numbers.tolist()) == (ids, [0, 1, -1])
+    assert (nodes.names.names.tolist(), nodes.labels.tolist()) == (ids, [0, 1, -1])
     np.testing.assert_array_equal(nodes.graph.degrees, [1, 2, 1])
 
 

@@ -126,7 +126,7 @@ def test_the_list_to_label_next_is_filled_in_and_read_beside_the_labels(ran, cap
     known = {row["id"]: row["known"] for row in read_csv("run/predictions.csv") if row["known"]}
     assert len(known) == 9
     assert known[rows[1]["id"]] == "=red"
-    assert len(NodeCopyClassifier.load("run/model").fit_.state.suggested) == 2
+    assert len(NodeCopyClassifier.load("run/model").result_.given.suggested) == 2
     Path("other.csv").write_text(f'id,label\n"{rows[1]["id"]}",blue\n', "utf-8")
     assert fit("--labels=more.csv", "--labels=other.csv") == 2
     assert "disagree" in capsys.readouterr().err
@@ -156,9 +156,13 @@ def test_predict_writes_what_fit_writes(ran):
         assert cli.main([*PREDICT, "--out=wide.parquet", "--coverage=0.99"]) == 0
     assert all(len(row["set_99"].split("|")) == 2 for row in read_csv("wide.csv"))
     assert hidden(ran) == []
-    same = "SELECT count(*) FROM (FROM '{}' EXCEPT FROM '{}')"
-    for files in (("wide.csv", "wide.parquet"), ("wide.parquet", "wide.csv")):
-        assert duckdb.sql(same.format(*files)).fetchall() == [(0,)]
+    of_csv = read_csv("wide.csv")  # formulas are guarded in text files alone
+    rows = duckdb.sql("FROM 'wide.parquet'").fetchall()
+    texts = [name for name in of_csv[0] if name in ("id", "known", "predicted", "set_99")]
+    names = duckdb.sql("FROM 'wide.parquet'").columns
+    assert [[row[name] for name in texts] for row in of_csv] == [
+        [row[names.index(name)] or "" for name in texts] for row in rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,7 @@ FIT = ["fit", "--edges=edges.csv", "--labels=labels.csv"]
         (["fit", "cora", "--method=bst"], "did you mean 'best'"),
         (["fit", "--config=none.toml", "--out=run"], "none.toml cannot be read"),
         ([*FIT, "--normalise=x", "--out=run"], "unknown --normalise 'x'"),
-        ([*FIT, "--out=edges.csv/run"], "cannot write"),
+        ([*FIT, "--out=edges.csv/run"], "cannot be written"),
         (["fit", "--edges=none.csv", "--labels=labels.csv", "--out=run"], "none.csv"),
         (["predict", "--model=none", "--edges=edges.csv", "--out=x.csv"], "cannot read none"),
         ([*FIT, "--out=run", "--coverage=90"], "between 0 and 1; got 90.0"),
