@@ -29,7 +29,7 @@ from nodecopy.paper.store import Store, export_rows
 from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
 
 CHEAP = ["--method=fast"]
-FOLDER_FILES = 8  # of a whole output folder
+FOLDER_FILES = 9  # of a whole output folder
 
 
 class Case(NamedTuple):
