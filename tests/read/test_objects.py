@@ -222,7 +222,7 @@ def test_an_edge_list_is_read_as_a_table_is(weight: bool, tmp_path: Path) -> Non
     edges.to_csv(tmp_path / "edges.csv", index=False)
     pd.DataFrame({"id": ["a", "d"], "label": ["x", "y"]}).to_csv(tmp_path / "y.csv", index=False)
     tables = read_tables(tmp_path / "edges.csv", tmp_path / "y.csv")
-    assert read_graph(edges).graph == tables.dataset.graph
+    assert read_graph(edges).graph == tables.graph
     with pytest.warns(UserWarning, match="1 row of the edge list repeat"):
         read_graph(edges)
 

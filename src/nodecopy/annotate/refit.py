@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.problem.problem import Problem
 from nodecopy.read.labelled import LabelledNodes
-from nodecopy.read.tables import TableDataset
 from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.trust.accuracy import EstimatedAccuracy
@@ -83,7 +83,7 @@ class Refitter:
     """
 
     def __init__(
-        self, settings: FitSettings, table: TableDataset, publish: Callable[[Fit], None]
+        self, settings: FitSettings, table: Problem, publish: Callable[[Fit], None]
     ) -> None:
         self._table, self._settings, self._publish = table, settings, publish
         self._classifier = settings.classifier(False)

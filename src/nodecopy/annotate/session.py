@@ -17,8 +17,8 @@ from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, shown
 from nodecopy.core.files import regular_file
+from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, Labelling, read_label_table
-from nodecopy.read.tables import TableDataset
 from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
@@ -211,7 +211,7 @@ class Session:
         text = text.strip().lower()
         if not text:
             return []
-        rows = ((id, self.table.shown(node)) for id, node in self._number.items())
+        rows = ((id, self.table.title(node)) for id, node in self._number.items())
         matches = [row for row in rows if any(text in word.lower() for word in row)]
         begins = [any(word.lower().startswith(text) for word in row) for row in matches]
         order = sorted(range(len(matches)), key=lambda at: not begins[at])
@@ -266,11 +266,11 @@ class Session:
             probabilities = by_class.round(4).tolist()
             if fit.explains:
                 (one,) = fit.result.explanations([node])
-                why = evidence_block(one, int(one.label), int(one.against), self.table.shown)
+                why = evidence_block(one, int(one.label), int(one.against), self.table.title)
         nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
-            "name": self.table.shown(node),
+            "name": self.table.title(node),
             "label": label,
             "probabilities": probabilities,
             "columns": cells,
@@ -278,7 +278,7 @@ class Session:
             "why": why,
             "around": {
                 "ids": [str(self.table.ids[one]) for one in nodes],
-                "names": [self.table.shown(one) for one in nodes],
+                "names": [self.table.title(one) for one in nodes],
                 **around,
             },
         }
@@ -316,11 +316,11 @@ class Session:
         holds = f"{self.folder} holds predictions, report, model and settings."
         self._set_finish("written", holds)
 
-    def _labelled_table(self) -> TableDataset:
+    def _labelled_table(self) -> Problem:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
         read, others = self._read_table(self.answers.file), len(self.table.ids) - len(self._ids)
         labels = np.pad(read.labels, (0, others), constant_values=-1)
-        return self.table.with_labels(replace(read, labels=labels))
+        return self.table.with_labels(labels, read.class_names, read.suggested, read.notes)
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:
@@ -388,20 +388,20 @@ class Session:
         for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
             id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)
             if self.answers.labels.get(id) == known and confirmed.get(id) != known:
-                name = self.table.shown(int(node))
+                name = self.table.title(int(node))
                 rows.append([id, name, known, predicted, round(float(probability), 4)])
         return rows[:_SUSPECTS]
 
 
 def _given_labels(
-    settings: FitSettings, table: TableDataset, own: Path
+    settings: FitSettings, table: Problem, own: Path
 ) -> tuple[dict[str, str], list[str]]:
     """Return labels by id, of another file than the folder's own, or of the split.
 
     Also the ids of those that were suggested.
     """
     if settings.labels is None:
-        return _by_id(table.dataset, table), []
+        return _by_id(table, table), []
     one = settings.labels if isinstance(settings.labels, str) else None
     if one is not None and os.path.realpath(one) == os.path.realpath(own):
         return {}, []
@@ -410,7 +410,7 @@ def _given_labels(
     return _by_id(read, table), [str(id) for id in ids[read.suggested]]
 
 
-def _by_id(labelled: Any, table: TableDataset) -> dict[str, str]:
+def _by_id(labelled: Any, table: Problem) -> dict[str, str]:
     """Return the known labels of a dataset, or of a table of labels, by id."""
     known = np.flatnonzero(labelled.labels >= 0)
     classes = labelled.labels[known].tolist()

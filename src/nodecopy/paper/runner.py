@@ -32,7 +32,8 @@ from nodecopy.paper.methods import build_method
 from nodecopy.paper.spec import Experiment
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split, chosen_split
 from nodecopy.problem.task import Task
 
@@ -156,7 +157,7 @@ def run_trial(trial: Trial) -> TrialResult:
     )
 
 
-def split_of(trial: Trial, dataset: NodeDataset) -> Split:
+def split_of(trial: Trial, dataset: Problem) -> Split:
     """Return the split of a trial; methods with the same seed see the same one."""
     return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
 

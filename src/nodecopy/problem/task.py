@@ -16,7 +16,7 @@ from nodecopy.features.label_values import one_per_node
 from nodecopy.features.matrix import FeatureMatrix, stored_by_density
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 
 
@@ -117,7 +117,7 @@ class Task:
         return np.repeat(np.arange(len(kinds)), kinds)
 
     @classmethod
-    def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
+    def from_split(cls, dataset: Problem, split: Split) -> Task:
         """Show what a split allows of a dataset, with row-normalised features.
 
         >>> from nodecopy import fixed_split, load_dataset

@@ -27,6 +27,7 @@ from nodecopy.features.node_types import Encoder, num_classified
 from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.features.structural import NO_FEATURES, structural_features
 from nodecopy.graph import Graph
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.hetero import has_kinds, read_kinds
 from nodecopy.read.ids import id_arrays, ids_from
@@ -245,7 +246,7 @@ class LabelledNodes(NodeSchema):
             given = _with_columns(given, columns, labels)
             for name, why in columns.reasons.items():
                 warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=3)
-        notes: tuple[str, ...] = getattr(graph, "notes", ())  # of tables
+        notes = graph.notes if isinstance(graph, Problem) else ()
         features, hubs = given.features, None
         if features is None:
             warnings.warn(NO_FEATURES, stacklevel=3)
@@ -270,7 +271,7 @@ class LabelledNodes(NodeSchema):
             features=scaled,
             compared=features if scaling.shift is None else scaled,
             validation=names.numbers(validation, "validation"),
-            titles=getattr(graph, "names", None) if hasattr(graph, "ids") else None,
+            titles=graph.titles if isinstance(graph, Problem) else None,
             notes=notes,
         )
         return nodes._with_block_weights() if normalise == "auto" and labelled else nodes

@@ -1,4 +1,4 @@
-"""NodeDataset: what it accepts, what it keeps, and what its digest covers."""
+"""Problem: what it accepts, and what it keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from nodecopy.core.errors import DatasetError, SplitError
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
@@ -19,7 +19,7 @@ OUT_OF_RANGE = sp.csr_array(np.array(ROWS))
 OUT_OF_RANGE.indices[0] = 7
 
 
-def made(**changes) -> NodeDataset:
+def made(**changes) -> Problem:
     parts = {
         "name": "path",
         "graph": PATH,
@@ -27,7 +27,7 @@ def made(**changes) -> NodeDataset:
         "labels": [0, 1, -1],
         "class_names": ("a", "b"),
     }
-    return NodeDataset(**(parts | changes))
+    return Problem(**(parts | changes))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_public_split_must_be_in_range():
 
 def test_other_labels_are_checked_and_the_rest_is_shared():
     graph = Graph.from_edges(3, [(0, 1)])
-    data = NodeDataset("three", graph, np.eye(3), [0, 0, 0], ("only",))
+    data = Problem("three", graph, np.eye(3), [0, 0, 0], ("only",))
     other = data.with_labels([1, -1, 0], ("a", "b"))
     assert other.features is not data.features
     assert np.shares_memory(other.features, data.features)
