@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.errors import DatasetError, SplitError
+from nodecopy.features.matrix import row_normalised
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
@@ -63,8 +64,8 @@ def test_sparse_features_are_made_canonical_without_touching_the_input():
 
 def test_everything_is_read_only():
     dense, sparse = made(), made(features=sp.csr_array(ROWS))
-    arrays = [dense.features, dense.labels, dense.row_normalised()]
-    for matrix in (sparse.features, sparse.row_normalised()):
+    arrays = [dense.features, dense.labels, row_normalised(dense.features)]
+    for matrix in (sparse.features, row_normalised(sparse.features)):
         arrays += [matrix.data, matrix.indices, matrix.indptr]
     assert not any(array.flags.writeable for array in arrays)
     with pytest.raises(FrozenInstanceError):

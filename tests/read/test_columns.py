@@ -10,7 +10,6 @@ import pytest
 
 from nodecopy.core.errors import DatasetError
 from nodecopy.features.columns import ColumnType
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.read.options import COLUMN_TYPES
 from nodecopy.read.tables import read_tables
 
@@ -105,7 +104,7 @@ def test_an_id_is_preferred_to_a_name(read):
 def test_names_alone_are_shown_and_tell_nothing(read):
     table = read("1,2\n2,3\n", nodes="id,name\n1,-x-\n2,+y+\n3,=z=\n")
     assert table.titles.tolist() == ["-x-", "+y+", "=z="]
-    assert NO_FEATURES in table.notes
+    assert table.features is None
 
 
 def test_labels_and_ids_that_may_be_misspelt_get_a_hint(read, put):
@@ -156,7 +155,7 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
     assert {"team"} <= set(asked.encoder.kinds)
     alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
     table = read(edges, alone, alone)
-    assert NO_FEATURES in table.notes
+    assert table.features is None
     assert table.encoder is None
 
 

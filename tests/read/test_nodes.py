@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.features.structural import NO_FEATURES
 
 
 def rows_of(table) -> list[list[float]]:
@@ -93,11 +92,10 @@ def test_features_without_edges_are_kept_as_isolated_nodes(read):
     assert "features.csv: 2 ids in no edge, kept as isolated nodes: 'y', 'z'" in table.notes
 
 
-def test_without_features_a_node_is_described_by_its_neighbours(read):
+def test_without_columns_there_are_no_features_and_a_note_says_what_a_fit_does(read):
     table = read("hub,b\nhub,c\nhub,d\n")
-    assert NO_FEATURES in table.notes
-    assert rows_of(table)[3] == [1, 1, 1, 1]
-    assert rows_of(table)[0] == [1, 0, 0, 1]
+    assert (table.features, table.num_features) == (None, 0)
+    assert "well-connected" in table.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from nodecopy.annotate.refit import Fit
 from nodecopy.core.errors import DatasetError, FormatError
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
@@ -91,7 +90,7 @@ class NodeRows:
         return cells
 
     def _numbers(self, node: int) -> Cells:
-        if NO_FEATURES in self._table.notes:
+        if self._table.features is None:
             return []
         row: Any = self._table.features[[node]]
         values: NDArray[Any] = np.asarray(row.toarray() if hasattr(row, "toarray") else row)[0]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.features.matrix import Features, checked_features, frozen, row_normalised
+from nodecopy.features.matrix import Features, checked_features, frozen
 from nodecopy.features.node_types import Encoder, NodeKinds, num_classified
 from nodecopy.graph import Graph
 from nodecopy.problem.splits import Split
@@ -26,7 +26,8 @@ class Problem:
         name: what to call it.
         graph: N nodes.
         features: [N, D], any integer or floating type; kept as float32, sparse (CSR, canonical,
-            without stored zeros) if it came sparse, else dense.
+            without stored zeros) if it came sparse, else dense. None where nodes have no columns:
+            a fit then describes them by `structural_features`.
         labels: class of each node, int64 [N]; -1 where it is unknown.
         class_names: K different names; label k is ``class_names[k]``.
         public_split: the split everybody compares on, if there is one.
@@ -46,7 +47,7 @@ class Problem:
 
     name: str
     graph: Graph
-    features: Features
+    features: Features | None
     labels: NDArray[np.int64]
     class_names: tuple[str, ...]
     public_split: Split | None = None
@@ -59,7 +60,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Check that the parts fit together, then freeze them."""
-        object.__setattr__(self, "features", checked_features(self.features, self.graph.num_nodes))
+        if self.features is not None:
+            features = checked_features(self.features, self.graph.num_nodes)
+            object.__setattr__(self, "features", features)
         object.__setattr__(self, "class_names", _class_names(self.class_names))
         labels = _labels(self.labels, self.graph.num_nodes, len(self.class_names))
         object.__setattr__(self, "labels", labels)
@@ -76,8 +79,8 @@ class Problem:
 
     @property
     def num_features(self) -> int:
-        """D."""
-        return int(self.features.shape[1])
+        """D; none without features."""
+        return 0 if self.features is None else int(self.features.shape[1])
 
     @property
     def num_classes(self) -> int:
@@ -123,20 +126,6 @@ class Problem:
             suggested=np.asarray(suggested, np.int64),
             notes=(*self.notes, *notes),
         )
-
-    def row_normalised(self) -> Features:
-        """Return the features with rows that sum to one [N, D]; zero rows stay zero.
-
-        Sparse features stay sparse. A row is divided by the sum of its absolute values, so that a
-        row with negative entries keeps its signs and its absolute values sum to one: its plain
-        sum may be zero or negative.
-
-        >>> single = Graph.from_edges(3, [])
-        >>> rows = [[1, 3], [0, 0], [-1, 1]]
-        >>> Problem("rows", single, rows, [0, 0, 0], ("only",)).row_normalised().tolist()
-        [[0.25, 0.75], [0.0, 0.0], [-0.5, 0.5]]
-        """
-        return row_normalised(self.features)
 
     def __repr__(self) -> str:
         """Show the name and the counts."""

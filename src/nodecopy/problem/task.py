@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import ModelError
 from nodecopy.features.label_values import one_per_node
-from nodecopy.features.matrix import FeatureMatrix, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
 from nodecopy.problem.problem import Problem
@@ -126,7 +126,9 @@ class Task:
         >>> len(task.train), int((task.labels >= 0).sum())
         (35, 535)
         """
-        features = stored_by_density(dataset.row_normalised())
+        if dataset.features is None:
+            raise ModelError(f"{dataset.name!r} has no features")
+        features = stored_by_density(row_normalised(dataset.features))
         k = dataset.num_classes
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k

@@ -11,7 +11,6 @@ from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
 from nodecopy.features.node_types import Encoder
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 
@@ -122,7 +121,7 @@ def _counts(problem: Problem, inspection: Inspection) -> list[tuple[str, str]]:
         *_rows("kinds", _edge_kinds(graph)),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
-        ("features", "none" if NO_FEATURES in problem.notes else features),
+        ("features", "none" if problem.features is None else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
         *_rows("classes", _classes(problem, inspection.label_counts) if known else []),
     ]

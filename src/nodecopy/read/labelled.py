@@ -249,8 +249,8 @@ class LabelledNodes(NodeSchema):
         notes = graph.notes if isinstance(graph, Problem) else ()
         features, hubs = given.features, None
         if features is None:
-            warnings.warn(NO_FEATURES, stacklevel=3)
-        if features is None or (X is None and NO_FEATURES in notes):
+            if not isinstance(graph, Problem):  # whose notes say it
+                warnings.warn(NO_FEATURES, stacklevel=3)
             features, hubs = structural_features(given.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(given.graph, features)

@@ -27,7 +27,7 @@ from nodecopy.features.columns import (
 )
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.label_values import UNKNOWN_LABELS, one_per_node
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import checked_features, stored_by_density
 from nodecopy.features.node_types import (
     KIND,
     SOURCE,
@@ -193,17 +193,13 @@ def read_features(
             given = given._replace(encoder=encoder, columns=columns)
             features = encoder.apply(columns)
         matrix = to_matrix(features)
-        features = check_features(given.graph, matrix if order is None else matrix[order]).features
+        rows = matrix if order is None else matrix[order]
+        features = checked_features(rows, given.graph.num_nodes)
     blocks = encoder or given.encoder
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
     if blocks is None or not blocks.blocks:
         features = stored_by_density(features)
     return given._replace(features=features)
-
-
-def check_features(graph: Graph, X: Any) -> Problem:
-    """Return features and graph as a dataset, which checks one against the other."""
-    return Problem("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
 
 
 def training_labels(given: GraphInput) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from nodecopy.features.columns import NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
 from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, spans
-from nodecopy.features.structural import NO_FEATURES, structural_features
+from nodecopy.features.structural import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
 from nodecopy.read.database import SHOWN, Database
@@ -50,8 +50,8 @@ def read_tables(
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any kind in each row, or id, feature and value; one file or
-            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). None takes
-            `structural_features`.
+            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). Without
+            them there are no features, and a fit takes `structural_features`.
         encoder: how a model was fitted to columns; None fits a new one to these.
         kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
             them.
@@ -106,11 +106,8 @@ def read_tables(
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
     of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
-    of_nodes = [NO_FEATURES]
-    features: Features
-    if not columns or encoder is None:
-        features, _ = structural_features(graph)
-    else:
+    features, of_nodes = None, [NO_FEATURES]
+    if columns and encoder is not None:
         features = _encoded(encoder, columns, sizes)
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     name = files[0].split(".")[0] or files[0]

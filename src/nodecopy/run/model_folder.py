@@ -11,7 +11,6 @@ import numpy as np
 from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator.another_graph import predict_another
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.posterior import Posterior
 from nodecopy.problem.problem import Problem
 from nodecopy.read.ids import places_in
@@ -81,7 +80,7 @@ class ModelFolder:
             kinds=tuple(fitted.kinds),
             **reading,
         )
-        described, notes = NO_FEATURES not in table.notes, list(table.notes)
+        described, notes = table.features is not None, list(table.notes)
         if described != (fitted.hubs is None):
             way, do = ("without", "leave out") if described else ("to", "add")
             raise DatasetError(f"the model was fitted {way} columns of nodes: {do} --nodes FILE")
@@ -93,8 +92,7 @@ class ModelFolder:
                 "none of the nodes that the model knows is in this graph; without features it can "
                 "only be applied to the graph it was fitted to, grown or changed"
             )
-        X = table.features if described else None
-        posterior = predict_another(self.result, table.graph, X, places)
+        posterior = predict_another(self.result, table.graph, table.features, places)
         labels = np.where(places < 0, -1, fitted.labels[places])
         labelled = replace(table, labels=labels, class_names=fitted.class_names, notes=tuple(notes))
         return labelled, posterior.take(slice(table.num_classified))
