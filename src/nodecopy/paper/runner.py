@@ -39,8 +39,6 @@ from nodecopy.problem.task import Task
 
 RunTrial: TypeAlias = Callable[[Trial], TrialResult]
 
-_dataset = cache(load_dataset)
-
 
 @dataclass(frozen=True)
 class RunSummary:
@@ -129,7 +127,7 @@ def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
 
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
-    dataset = _dataset(trial.dataset)
+    dataset = load_dataset(trial.dataset)
     split = split_of(trial, dataset)
     task = Task.from_split(dataset, split)
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)

@@ -7,6 +7,7 @@ test_idx.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 
 import numpy as np
@@ -45,8 +46,9 @@ def dataset_names() -> tuple[str, ...]:
     return tuple(sorted(CLASS_NAMES))
 
 
+@cache
 def load_dataset(name: str) -> Problem:
-    """Load a built-in dataset: "cora", "citeseer" or "pubmed".
+    """Load a built-in dataset, once: "cora", "citeseer" or "pubmed".
 
     >>> load_dataset("cora")
     Problem('cora', nodes=2708, edges=5278, features=1433, classes=7)
