@@ -26,7 +26,7 @@ def made(**changes) -> Problem:
         "graph": PATH,
         "features": np.array(ROWS),
         "labels": [0, 1, -1],
-        "class_names": ("a", "b"),
+        "classes": ("a", "b"),
     }
     return Problem(**(parts | changes))
 
@@ -88,10 +88,8 @@ def test_everything_is_read_only():
         ({"labels": [0, 1, 2]}, "node 2 has label 2; accepted: 0 to 1, or -1"),
         ({"labels": [0, -2, 1]}, "node 1 has label -2"),
         ({"labels": [0.0, 1.0, np.nan]}, "integer per node.*got float64"),
-        ({"class_names": ()}, "one or more different strings"),
-        ({"class_names": ("a", "a")}, "one or more different strings"),
-        ({"class_names": "ab"}, "different strings; got 'ab'"),
-        ({"class_names": (0, 1)}, "different strings"),
+        ({"classes": ("a", "a")}, "different values"),
+        ({"classes": "ab"}, "different values, .*got 'ab'"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):

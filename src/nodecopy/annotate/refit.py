@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.problem.problem import Problem
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.read.labelled import LabelledNodes, read_problem
 from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.trust.accuracy import EstimatedAccuracy
@@ -157,5 +157,5 @@ class Refitter:
 
     @cached_property
     def _unlabelled(self) -> LabelledNodes:
-        given = self._table, None, None, (), self._settings.normalise
-        return LabelledNodes.read(*given, labelled=False)
+        problem = read_problem(self._table, labelled=False)
+        return LabelledNodes.of(problem, self._settings.normalise)

@@ -320,7 +320,7 @@ class Session:
         """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
         read, others = self._read_table(self.answers.file), len(self.table.ids) - len(self._ids)
         labels = np.pad(read.labels, (0, others), constant_values=-1)
-        return self.table.with_labels(labels, read.class_names, read.suggested, read.notes)
+        return self.table.with_labels(labels, read.classes, read.suggested, read.notes)
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:

@@ -65,6 +65,6 @@ def load_dataset(name: str) -> Problem:
             Graph.from_edges(shape[0], arrays["edges"]),
             sp.csr_array((values, columns, starts), shape=shape),
             arrays["y"],
-            CLASS_NAMES[name],
+            np.array(CLASS_NAMES[name]),
             Split(arrays["train_idx"], arrays["val_idx"], arrays["test_idx"]),
         )

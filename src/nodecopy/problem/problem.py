@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import DatasetError
+from nodecopy.core.errors import DatasetError, shown
 from nodecopy.features.matrix import Features, checked_features, frozen
 from nodecopy.features.node_types import Encoder, NodeKinds, num_classified
 from nodecopy.graph import Graph
@@ -29,13 +28,15 @@ class Problem:
             without stored zeros) if it came sparse, else dense. None where nodes have no columns:
             a fit then describes them by `structural_features`.
         labels: class of each node, int64 [N]; -1 where it is unknown.
-        class_names: K different names; label k is ``class_names[k]``.
+        classes: K different values; label k stands for ``classes[k]``.
         public_split: the split everybody compares on, if there is one.
         names: the id of each node as files have it [N]; None where nodes have numbers only.
         titles: what people call each node, empty where unknown [N]; None where nothing says it.
         kinds: how many nodes each type has, in the order of the nodes; classes belong to the first.
             Empty where there is one type.
         encoder: how features were made of the columns of nodes; None without columns.
+        columns: names of features that are the columns of a DataFrame as they are.
+        validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
         notes: what was changed or assumed in reading, in sentences.
 
@@ -49,12 +50,14 @@ class Problem:
     graph: Graph
     features: Features | None
     labels: NDArray[np.int64]
-    class_names: tuple[str, ...]
+    classes: NDArray[Any]
     public_split: Split | None = None
     names: NDArray[Any] | None = None
     titles: NDArray[np.object_] | None = None
     kinds: NodeKinds = field(default_factory=dict)
     encoder: Encoder | None = None
+    columns: tuple[str, ...] = ()
+    validation: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     notes: tuple[str, ...] = ()
 
@@ -63,10 +66,10 @@ class Problem:
         if self.features is not None:
             features = checked_features(self.features, self.graph.num_nodes)
             object.__setattr__(self, "features", features)
-        object.__setattr__(self, "class_names", _class_names(self.class_names))
-        labels = _labels(self.labels, self.graph.num_nodes, len(self.class_names))
+        object.__setattr__(self, "classes", _classes(self.classes))
+        labels = _labels(self.labels, self.graph.num_nodes, len(self.classes))
         object.__setattr__(self, "labels", labels)
-        for name in ("names", "titles", "suggested"):
+        for name in ("names", "titles", "suggested", "validation"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
         if self.public_split is not None:
@@ -85,16 +88,12 @@ class Problem:
     @property
     def num_classes(self) -> int:
         """K."""
-        return len(self.class_names)
+        return len(self.classes)
 
     @property
-    def class_values(self) -> list[int] | list[str]:
-        """The classes as 64-bit integers if all of them are, else as strings [K]."""
-        names = list(self.class_names)
-        plain = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", name) for name in names)
-        values = list(map(int, names)) if plain else [-1]
-        fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
-        return values if fit else names
+    def class_names(self) -> tuple[str, ...]:
+        """The classes as strings [K]."""
+        return tuple(map(str, self.classes.tolist()))
 
     @property
     def num_classified(self) -> int:
@@ -113,7 +112,7 @@ class Problem:
     def with_labels(
         self,
         labels: ArrayLike,
-        class_names: Sequence[str],
+        classes: ArrayLike,
         suggested: ArrayLike = (),
         notes: Sequence[str] = (),
     ) -> Problem:
@@ -121,7 +120,7 @@ class Problem:
         return replace(
             self,
             labels=np.asarray(labels, np.int64),
-            class_names=tuple(class_names),
+            classes=np.asarray(classes),
             public_split=None,
             suggested=np.asarray(suggested, np.int64),
             notes=(*self.notes, *notes),
@@ -151,8 +150,8 @@ def _labels(values: ArrayLike, num_nodes: int, num_classes: int) -> NDArray[np.i
     return frozen(labels)
 
 
-def _class_names(names: Sequence[str]) -> tuple[str, ...]:
-    strings = not isinstance(names, str) and all(isinstance(name, str) for name in names)
-    if not strings or not names or len(set(names)) != len(names):
-        raise DatasetError(f"class_names must be one or more different strings; got {names!r}")
-    return tuple(names)
+def _classes(values: ArrayLike) -> NDArray[Any]:
+    classes = np.asarray(values)
+    if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
+        raise DatasetError(f"classes must be a list of different values, [K]; got {shown(values)}")
+    return frozen(classes)

@@ -72,7 +72,7 @@ class GraphInput(NamedTuple):
     train_mask: NDArray[np.bool_] | None = None
     names: Sequence[Hashable] | None = None
     checked: bool = False
-    classes: Sequence[Any] | None = None
+    classes: NDArray[Any] | None = None
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = MappingProxyType({})
     columns: NodeColumns | None = None
@@ -330,7 +330,7 @@ def _from_problem(problem: Problem) -> GraphInput:
         mask,
         names,
         checked=True,
-        classes=problem.class_values,
+        classes=problem.classes,
         encoder=problem.encoder,
         kinds=problem.kinds,
     )

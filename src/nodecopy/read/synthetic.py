@@ -70,7 +70,7 @@ def planted_partition(
         Graph.from_edges(num_nodes, edges),
         _features(labels, num_classes, stream(seed, "planted", "features")),
         labels,
-        tuple(f"class {k}" for k in range(num_classes)),
+        np.array([f"class {k}" for k in range(num_classes)]),
     )
 
 

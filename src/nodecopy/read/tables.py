@@ -116,7 +116,7 @@ def read_tables(
         graph,
         features,
         known.labels,
-        known.class_names,
+        known.classes,
         names=ids,
         titles=_titles(columns, sizes),
         kinds=sizes,

@@ -95,8 +95,8 @@ def _built_in_table(settings: FitSettings) -> Problem:
         f"{dataset.name} is built in; its split {split.name} has {len(split.train):,} nodes to "
         f"learn from and {len(split.test):,} to test on"
     )
-    problem = dataset.with_labels(known, dataset.class_names, notes=[note])
+    problem = dataset.with_labels(known, dataset.classes, notes=[note])
     if settings.labels is None:
         return problem
     given = read_label_table(settings.labels, problem.ids, label_columns=settings.label_columns)
-    return problem.with_labels(given.labels, given.class_names, given.suggested, given.notes)
+    return problem.with_labels(given.labels, given.classes, given.suggested, given.notes)

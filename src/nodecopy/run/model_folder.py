@@ -94,7 +94,7 @@ class ModelFolder:
             )
         posterior = predict_another(self.result, table.graph, table.features, places)
         labels = np.where(places < 0, -1, fitted.labels[places])
-        labelled = replace(table, labels=labels, class_names=fitted.class_names, notes=tuple(notes))
+        labelled = replace(table, labels=labels, classes=fitted.classes, notes=tuple(notes))
         return labelled, posterior.take(slice(table.num_classified))
 
     def predictions(
