@@ -71,7 +71,7 @@ class Problem:
         object.__setattr__(self, "labels", labels)
         for name in ("names", "titles", "suggested", "validation"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
+                object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
         if self.public_split is not None:
             self.public_split.check_range(self.num_nodes)
 

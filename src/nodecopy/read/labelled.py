@@ -1,7 +1,7 @@
-"""What a fit is given: graph, features, labels and names of nodes, read and checked.
+"""What a fit is given: `read_problem` makes a `Problem` of Python objects, which is then scaled.
 
-`LabelledNodes` is all of it; `NodeSchema`, which it extends, is what a model file keeps: names,
-labels and how columns became features, without graph and features.
+`LabelledNodes` is a problem with scaled features; `NodeSchema`, which it extends, is what a model
+file keeps: names, labels and how columns became features, without graph and features.
 """
 
 from __future__ import annotations
