@@ -36,8 +36,8 @@ def default_before() -> StackedClassifier:
             component(linear(Diffusion(1.0, 0), 0.1), 0.1, -0.7),
             component(linear(Diffusion(features=False), 0.003), 0.1, -1.5),
             component(linear(Diffusion(0.0, 2), 0.001), 0.15, -0.1),
-            component(AnnotatedBlocks(), 0.5, 0.4, on="pool"),
-            component(DiffusedStudent(), 0.4, -1.0, on=4),
+            component(AnnotatedBlocks(), 0.5, 0.4, name="blocks", start="pool"),
+            component(DiffusedStudent(), 0.4, -1.0, start="blocks"),
         ),
         calibrator=TemperatureScaling(-0.3, 0.3),
         class_prior="estimate",
@@ -49,5 +49,7 @@ def linear(diffusion: Diffusion, precision: float) -> DiffusionClassifier:
     return DiffusionClassifier(diffusion, MaximumPosterior(precision, None))
 
 
-def component(classifier, count: float, log_temperature: float, on=None) -> Component:
-    return Component(classifier, count, calibrator=TemperatureScaling(log_temperature, 0.7), on=on)
+def component(classifier, count: float, log_temperature: float, **settings) -> Component:
+    return Component(
+        classifier, count, calibrator=TemperatureScaling(log_temperature, 0.7), **settings
+    )

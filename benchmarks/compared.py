@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.markdown import markdown_rows
 from benchmarks.paper_tables import replace_block
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.classifiers import NodeClassifier, fit_one
 from nodecopy.core.metrics import negative_log_likelihood, reliability_curve, score_predictions
 from nodecopy.core.rng import child_seed
 from nodecopy.problem.task import Task
@@ -154,7 +154,7 @@ def missing_rows(
 def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
     """Fit a method and score it on the test nodes."""
     start = time.process_time()
-    fitted = method.fit(problem.task, child_seed(trial, "method"))
+    fitted = fit_one(method, problem.task, child_seed(trial, "method"))
     p = np.asarray(fitted.probabilities, np.float64)[problem.test]
     seconds = time.process_time() - start
     p /= p.sum(1, keepdims=True)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from benchmarks.compared import Problem, Row
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.classifiers import NodeClassifier, fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.graph import Graph
 
@@ -41,7 +41,7 @@ class SplitConformal:
 
     def measure(self, problem: Problem, trial: int) -> Row:
         """Return the coverage and the mean size of sets of the test nodes."""
-        fitted = self.classifier.fit(problem.task, child_seed(trial, "method"))
+        fitted = fit_one(self.classifier, problem.task, child_seed(trial, "method"))
         scores = self.scores(
             np.asarray(fitted.probabilities, np.float64), problem.task.graph, trial
         )

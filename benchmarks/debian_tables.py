@@ -49,7 +49,7 @@ from benchmarks.compared import (
 from benchmarks.debian import lines_of
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
-from nodecopy.classifiers import LabelPropagation
+from nodecopy.classifiers import LabelPropagation, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.problem.task import Task
@@ -197,7 +197,7 @@ def by_propagation(given: Programs, trial: int) -> np.ndarray:
     labels[known] = [TOPICS.index(topic) for topic in given.known]
     none = np.ones((len(names), 1), np.float32)
     task = Task.of(Graph.from_edges(len(names), ends), none, labels, np.sort(known))
-    return LabelPropagation().fit(task).probabilities[names.get_indexer(given.others.index)]
+    return fit_one(LabelPropagation(), task).probabilities[names.get_indexer(given.others.index)]
 
 
 def measure(given: Programs, method: Method, trial: int) -> Row:

@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from benchmarks.measure import cpu_times, environment, keep_freed_memory, verdict
+from nodecopy.classifiers import fit_one
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.problem.splits import fixed_split
@@ -79,8 +80,8 @@ def main() -> None:
     task = Task.from_split(dataset, fixed_split(dataset, labels_per_class=5))
     times = cpu_times(
         {
-            "default": lambda: best().fit(task).probabilities,
-            "no folds": lambda: replace(best(), folds=0).fit(task).probabilities,
+            "default": lambda: fit_one(best(), task).probabilities,
+            "no folds": lambda: fit_one(replace(best(), folds=0), task).probabilities,
             "GCN": lambda: fit_gcn(task),
         },
         repeats=5,

@@ -25,8 +25,7 @@ import numpy as np
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from benchmarks.kinds import TESTED, even_labels, words
 from benchmarks.measure import cpu_times, environment, verdict
-from nodecopy.classifiers import Fitted
-from nodecopy.core.progress import Progress
+from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import stored_by_density
 from nodecopy.features.scaling import scaling_of
@@ -92,12 +91,13 @@ class Reading:
 
     kind: int | None
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+    def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
+        (task,), (seed,) = tasks, seeds
         graph = replace(task.graph, kinds={})
         if self.kind is not None:
             kinds = list(task.graph.kinds.values())
             graph = kinds[min(self.kind, len(kinds) - 1)].symmetrise()
-        return best().fit(replace(task, graph=graph), seed, progress)
+        return [fit_one(best(), replace(task, graph=graph), seed, progress)]
 
 
 COMPARISON = Comparison(

@@ -36,10 +36,16 @@ from benchmarks.compared import (
 )
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
-from nodecopy.classifiers import DiffusionClassifier, FeatureClassifier, Fitted, GCNClassifier
+from nodecopy.classifiers import (
+    DiffusionClassifier,
+    FeatureClassifier,
+    Fitted,
+    GCNClassifier,
+    fit_one,
+)
 from nodecopy.core.rng import stream
+from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.propagation import whole_adjacency
 from nodecopy.paper.geometric import appnp
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
@@ -57,7 +63,8 @@ COMPONENTS = 64
 class DiffusedBoosting:
     """Gradient boosting on [X, ÂX, Â²X], X reduced to its principal components."""
 
-    def fit(self, task: Task, seed: int = 0) -> Fitted:
+    def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
+        (task,), (seed,) = tasks, seeds
         n, (indptr, columns, values) = task.graph.num_nodes, whole_adjacency(task.graph)
         adjacency = sp.csr_array((values, columns, indptr), shape=(n, n))
         hops = [TruncatedSVD(COMPONENTS, random_state=0).fit_transform(task.features)]
@@ -66,7 +73,7 @@ class DiffusedBoosting:
         several = np.bincount(task.labels[task.train]).min() >= 10  # for a stratified validation
         boosting = HistGradientBoostingClassifier(max_iter=200, early_stopping=bool(several))
         features = np.hstack(hops).astype(np.float32)
-        return FeatureClassifier(boosting).fit(replace(task, features=features), seed)
+        return [fit_one(FeatureClassifier(boosting), replace(task, features=features), seed)]
 
 
 METHODS = {
@@ -114,7 +121,7 @@ def main() -> None:
     keep_freed_memory()
     torch.set_num_threads(1)
     rows = read_rows(chosen.rows)
-    best().fit(random_labels("cora", 35, 0).task)  # what is loaded once does not count
+    fit_one(best(), random_labels("cora", 35, 0).task)  # what is loaded once does not count
     grid = [
         (name, count, trial, method)
         for trial in range(chosen.first_trial, 0 if chosen.show else chosen.trials)

@@ -60,20 +60,28 @@ MUTATIONS = (
     _presets("lambda of diffusion", "PRECISION = 0.005", "PRECISION = 0.01"),
     _presets("lambda of features", "FEATURES_PRECISION = 0.1", "FEATURES_PRECISION = 0.2"),
     _presets("lambda of two hops", "TWO_HOPS_PRECISION = 0.001", "TWO_HOPS_PRECISION = 0.002"),
-    _presets("no copied diffusion", "component(copied, in", "Component(copied, 0.0, in"),
-    _presets("no features", "component(features)", "Component(features, 0.0)"),
-    _presets("no graph", "component(graph)", "Component(graph, 0.0)"),
+    _presets(
+        "no copied diffusion",
+        "component(\n                copied_diffusion(",
+        "Component(\n                count=0.0, classifier=copied_diffusion(",
+    ),
+    _presets("no features", "component(features, ", "Component(features, 0.0, "),
+    _presets("no graph", "component(graph, ", "Component(graph, 0.0, "),
     _presets("no two hops", "component(two_hops, ", "Component(two_hops, 0.0, "),
     _presets("no places", "component(CopiedPlaces(), ", "Component(CopiedPlaces(), 0.0, "),
     _presets("no blocks", "component(AnnotatedBlocks(), ", "Component(AnnotatedBlocks(), 0.0, "),
     _presets(
         "no student, reliable",
-        "            component(DiffusedStudent(), on=5, reliable=True),\n",
-        "",
+        'component(DiffusedStudent(), name="student", ',
+        'Component(DiffusedStudent(), 0.0, name="student", ',
     ),
-    _presets("no student, observed", "            component(DiffusedStudent(), on=5),\n", ""),
-    _presets("no roles", "            component(RoleClassifier()),", "            "),
-    _presets("no copying per relation", ", per_kind=cheap", ""),
+    _presets(
+        "no student, observed",
+        'component(DiffusedStudent(), name="student, ',
+        'Component(DiffusedStudent(), 0.0, name="student, ',
+    ),
+    _presets("no roles", "component(RoleClassifier(), ", "Component(RoleClassifier(), 0.0, "),
+    _presets("no copying per relation", "                per_kind=cheap,\n", ""),
     _presets("no two hops per relation", ", per_kind=two_hops", ""),
     _presets("no edge reliability", "        edges=EdgeReliability(),\n", ""),
     _presets("no kernel map", "        features=KernelMap(),\n        edges", "        edges"),
@@ -86,7 +94,10 @@ MUTATIONS = (
         "1.0",
     ),
     Mutation(
-        "calibration not nested", "stack/pool.py", "parts(~inside)", "parts(inside | ~inside)"
+        "calibration not nested",
+        "stack/pool.py",
+        "_Chosen(labels.truth, ~fold, fold)",
+        "_Chosen(labels.truth, fold | ~fold, fold)",
     ),
     Mutation("delta 0", "stack/temperature.py", "_SMOOTHING = 0.5", "_SMOOTHING = 0.0"),
     Mutation(
@@ -166,12 +177,15 @@ MUTATIONS = (
         "known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]",
         "pass",
     ),
-    Mutation("a role column", "classifiers/roles.py", "        two_hops,\n", "        one_hop,\n"),
+    Mutation("a role column", "graph/positions.py", "        two_hops,\n", "        one_hop,\n"),
     Mutation(
         "lambda of roles", "classifiers/roles.py", "MaximumPosterior(1.0)", "MaximumPosterior(2.0)"
     ),
     Mutation(
-        "copying up to 40 labels", "classifiers/adapters.py", "most: Count = 50", "most: Count = 40"
+        "copying up to 40 labels",
+        "stack/component.py",
+        "most_labels: int = 50",
+        "most_labels: int = 40",
     ),
     Mutation("EM rounds", "classifiers/blocks.py", "rounds: Count = 2", "rounds: Count = 1"),
     Mutation("EM sweeps", "classifiers/blocks.py", "sweeps: Count = 5", "sweeps: Count = 4"),

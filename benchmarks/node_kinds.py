@@ -22,8 +22,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
-from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities
-from nodecopy.core.progress import Progress
+from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.presets import best
@@ -84,17 +83,21 @@ def problem(name: str, per_class: int, trial: int) -> Problem:
 class WithoutShopColumns:
     """The default, with shops that have no columns."""
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+    def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
+        (task,), (seed,) = tasks, seeds
         features = sp.csr_array(task.features)
         own = sp.diags_array((np.arange(features.shape[0]) < CUSTOMERS).astype(np.float32))
-        return best().fit(replace(task, features=sp.csr_array(own @ features)), seed, progress)
+        return [
+            fit_one(best(), replace(task, features=sp.csr_array(own @ features)), seed, progress)
+        ]
 
 
 @dataclass(frozen=True)
 class Projection:
     """The default on customers alone, joined by the number of shops they share."""
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
+    def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
+        (task,), (seed,) = tasks, seeds
         bought = task.graph.to_scipy()[:CUSTOMERS, CUSTOMERS:]
         shared = sp.csr_array(bought @ bought.T)
         shared.setdiag(0)
@@ -102,9 +105,9 @@ class Projection:
         graph = Graph.from_scipy(shared, weighted=True)
         features = sp.csr_array(task.features)[:CUSTOMERS]
         one = Task.of(graph, features, task.labels[:CUSTOMERS], task.train, num_classes=CLASSES)
-        p = np.asarray(best().fit(one, seed, progress).probabilities)
+        p = np.asarray(fit_one(best(), one, seed, progress).probabilities)
         others = np.full((len(task.labels) - CUSTOMERS, CLASSES), 1 / CLASSES)
-        return GivenProbabilities(np.concatenate([p, others]))
+        return [GivenProbabilities(np.concatenate([p, others]))]
 
 
 BLOCK = "nodes"

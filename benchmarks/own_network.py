@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
 from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
+from nodecopy.classifiers import fit_one
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph_models import NodeCopying, ObservedGraph
 from nodecopy.nn.torch_module import TorchNetwork
@@ -43,13 +44,17 @@ def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
     """Return [accuracy, negative log-likelihood] on the test nodes for each way."""
     answers = {}
     for way, model in zip(WAYS[1:], (ObservedGraph(), NodeCopying()), strict=True):
-        fitted = BayesianGCN(
-            graph_model=model,
-            network=network,
-            weights=MCDropout(TrainConfig(epochs=100)),
-            n_zeta=MEMBERS,
-            n_weights=DRAWS,
-        ).fit(problem.task, seed=trial)
+        fitted = fit_one(
+            BayesianGCN(
+                graph_model=model,
+                network=network,
+                weights=MCDropout(TrainConfig(epochs=100)),
+                n_zeta=MEMBERS,
+                n_weights=DRAWS,
+            ),
+            problem.task,
+            seed=trial,
+        )
         answers["alone"] = fitted.base_probabilities
         answers[way] = fitted.probabilities
     scores = {

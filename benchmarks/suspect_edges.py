@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.compared import Comparison, Key, Problem, Row, main
 from benchmarks.kinds import KINDS, as_problem, split_problem
 from benchmarks.markdown import markdown_rows
+from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.features.matrix import stored_by_density
 from nodecopy.features.scaling import scaling_of
@@ -63,8 +64,8 @@ class Planted:
         own_features = problem.calibration is None  # see `made_problem`
         graph, wrong = planted(task.graph, self.share, stream(trial, "planted"))
         features = task.features if own_features else described(graph)
-        fitted = self.stack.fit(
-            replace(task, graph=graph, features=features), child_seed(trial, "method")
+        fitted = fit_one(
+            self.stack, replace(task, graph=graph, features=features), child_seed(trial, "method")
         )
         p, shown = fitted.probabilities, features if own_features else None
         suspects = suspect_edges(graph, p, shown, 50, seed=trial)

@@ -36,6 +36,7 @@ from benchmarks.compared import (
 from benchmarks.conformal import SplitConformal
 from benchmarks.kinds import as_problem, split_problem
 from benchmarks.markdown import markdown_rows
+from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.paper.methods import build_method
 from nodecopy.presets import best
@@ -70,7 +71,7 @@ class OwnWord:
     stack: StackedClassifier
 
     def measure(self, problem: Problem, trial: int) -> Row:
-        fitted = self.stack.fit(problem.task, child_seed(trial, "method"))
+        fitted = fit_one(self.stack, problem.task, child_seed(trial, "method"))
         held, truth = fitted.held_out, problem.truth[problem.test]
         pooled, p = fitted.held_out_probabilities, fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
@@ -101,7 +102,7 @@ class PlantedErrors:
         labels[wrong] += rng.integers(1, task.num_classes, count)
         labels[wrong] %= task.num_classes
         labels.flags.writeable = False
-        fitted = self.stack.fit(replace(task, labels=labels), child_seed(trial, "method"))
+        fitted = fit_one(self.stack, replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
         suspects = suspect_labels(held.nodes, held.truth, fitted.held_out_probabilities)
         right = np.isin(suspects.nodes, wrong)

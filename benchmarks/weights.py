@@ -30,7 +30,7 @@ from benchmarks.compared import (
 )
 from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
-from nodecopy.classifiers import GCNClassifier, GivenProbabilities
+from nodecopy.classifiers import GCNClassifier, GivenProbabilities, fit_one
 from nodecopy.core.metrics import score_predictions
 from nodecopy.core.rng import child_seed
 from nodecopy.paper.study import DATASET_TITLES
@@ -55,7 +55,7 @@ class WithBase(Problem):
 
 def problem(name: str, labels: int, trial: int) -> WithBase:
     plain = split_problem(name, labels, trial)
-    base = GCNClassifier().fit(plain.task, child_seed(trial, "base"))
+    base = fit_one(GCNClassifier(), plain.task, child_seed(trial, "base"))
     given = GivenProbabilities(base.probabilities)
     return WithBase(plain.task, plain.truth, plain.test, base=given)
 
@@ -65,7 +65,10 @@ def measure(problem: WithBase, posterior: WeightPosterior, trial: int) -> Row:
     start = time.process_time()
     # The seed names the graphs and the members, so they are the same for every posterior.
     model = BayesianGCN(problem.base, weights=posterior)
-    p, y = model.fit(problem.task, trial).probabilities[problem.test], problem.truth[problem.test]
+    p, y = (
+        fit_one(model, problem.task, trial).probabilities[problem.test],
+        problem.truth[problem.test],
+    )
     seconds = time.process_time() - start
     scores = score_predictions(p, y)
     return {

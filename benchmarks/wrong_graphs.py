@@ -30,7 +30,7 @@ from benchmarks.compared import (
     tables,
 )
 from benchmarks.kinds import split_problem
-from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.classifiers import Fitted, NodeClassifier, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
@@ -39,7 +39,6 @@ from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.problem.problem import Problem as Dataset
-from nodecopy.problem.task import Task
 
 DATASETS = ("cora", "citeseer")
 # What is done to edges, and to which share of them.
@@ -59,7 +58,8 @@ class SimilarEdges:
     classifier: NodeClassifier
     least: float = 0.01
 
-    def fit(self, task: Task, seed: int = 0, progress=None) -> Fitted:
+    def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
+        (task,), (seed,) = tasks, seeds
         edges = task.graph.edges()
         words = sp.csr_array(task.features != 0).astype(np.int64)
         common = words[edges[:, 0]].multiply(words[edges[:, 1]]).sum(1)
@@ -67,7 +67,7 @@ class SimilarEdges:
         union = counts[edges].sum(1) - common
         kept = common >= self.least * np.maximum(union, 1)
         graph = Graph.from_edges(task.graph.num_nodes, edges[kept])
-        return self.classifier.fit(replace(task, graph=graph), seed)
+        return [fit_one(self.classifier, replace(task, graph=graph), seed)]
 
 
 def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> Problem:

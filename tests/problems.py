@@ -95,7 +95,8 @@ def train(
 ) -> WeightSamples:
     """Train M networks and return their weights."""
     estimate = PointEstimate(config or TrainConfig())
-    return estimate.fit(network, tasks, graphs, seeds, 1, progress)
+    each = [tasks] * len(seeds) if isinstance(tasks, Task) else tasks
+    return estimate.fit(network, each, graphs, seeds, 1, progress)
 
 
 def k_hop(graph: Graph, nodes: Sequence[int], hops: int) -> np.ndarray:

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
-    ByLabelCount,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
@@ -59,11 +59,13 @@ def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
     return copied
 
 
+@cache
 def fast() -> StackedClassifier:
     """Return a linear classifier on diffused features, calibrated: a fraction of the time."""
     return StackedClassifier((Component(diffusion()),), features=KernelMap())
 
 
+@cache
 def best(n_zeta: int = 10) -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
@@ -83,28 +85,36 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     def component(classifier: NodeClassifier, **settings: Any) -> Component:
         return Component(classifier, COUNT, **settings)
 
-    copied = ByLabelCount(copied_diffusion(n_zeta), diffusion())
-    cheap = ByLabelCount(copied_diffusion(min(n_zeta, 3), rounds=1), diffusion())
+    cheap = copied_diffusion(min(n_zeta, 3), rounds=1)
     features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
         (
-            component(copied, in_folds=cheap, reliable=True, per_kind=cheap),
-            component(features),
-            component(graph),
-            component(two_hops, reliable=True, per_kind=two_hops),
-            component(CopiedPlaces(), on="pool"),
-            component(AnnotatedBlocks(), on="pool", reliable=True),
-            component(DiffusedStudent(), on=5, reliable=True),
-            component(DiffusedStudent(), on=5),
-            component(RoleClassifier()),  # last: by chance it misled EM, where labels were few
+            component(
+                copied_diffusion(n_zeta),
+                name="copied",
+                in_folds=cheap,
+                many_labels=diffusion(),
+                reliable=True,
+                per_kind=cheap,
+            ),
+            component(features, name="features"),
+            component(graph, name="graph"),
+            component(two_hops, name="two hops", reliable=True, per_kind=two_hops),
+            component(CopiedPlaces(), name="places", start="pool"),
+            component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
+            component(DiffusedStudent(), name="student", start="blocks", reliable=True),
+            component(DiffusedStudent(), name="student, edges as given", start="blocks"),
+            # Last: by chance it misled EM, where labels were few.
+            component(RoleClassifier(), name="roles"),
         ),
         features=KernelMap(),
         edges=EdgeReliability(),
     )
 
 
+@cache
 def paper() -> BayesianGCN:
     """Return Algorithm 1 with the paper's settings."""
     return BayesianGCN()

@@ -24,7 +24,7 @@ from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import FormatError, ModelError
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import load, savable, save
-from nodecopy.posterior import Posterior, posterior_of
+from nodecopy.posterior import Posterior
 from nodecopy.read.inspection import Inspection, inspect_graph
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
 from nodecopy.trust.accuracy import (
@@ -90,7 +90,7 @@ class Result:
     @cached_property
     def posterior(self) -> Posterior:
         """Probabilities and uncertainty of the nodes that classes belong to, read-only [n, K]."""
-        posterior = posterior_of(self.model)
+        posterior = self.model.posterior
         if self.given.kinds:
             posterior = posterior.take(slice(self.given.num_classified))
         for array in vars(posterior).values():

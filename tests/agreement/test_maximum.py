@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from nodecopy.classifiers import DiffusionClassifier
+from nodecopy.classifiers import DiffusionClassifier, fit_one
 from nodecopy.core.errors import ModelError, TrainingError
 from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.gcn import GCN
@@ -88,9 +88,9 @@ def test_folds_of_many_labels_share_what_each_is_fitted_to(
     task = make_task(num_nodes=900, num_features=num_features, per_class=230)
     classifier = DiffusionClassifier(network, MaximumPosterior(0.1, tolerance=1e-5))
     parts = [replace(task, train=np.delete(task.train, slice(i, None, 3))) for i in range(2)]
-    together = classifier.fit_many(parts, [0, 1])
+    together = classifier.fit(parts, [0, 1])
     for part, fitted in zip(parts, together, strict=True):
-        alone = classifier.fit(part).probabilities
+        alone = fit_one(classifier, part).probabilities
         np.testing.assert_allclose(fitted.probabilities, alone, atol=1e-3)
 
 
@@ -103,10 +103,10 @@ def test_features_without_end_are_a_training_error() -> None:
 def test_only_networks_that_are_linear_in_their_weights_are_solved() -> None:
     task = make_task()
     with pytest.raises(ModelError, match=r"linear in its weights: Diffusion\(\); got GCN"):
-        MaximumPosterior().fit(GCN(), task, [task.graph], [0], 1)
+        MaximumPosterior().fit(GCN(), [task], [task.graph], [0], 1)
 
 
 def test_without_a_base_the_members_are_their_own(task: Task) -> None:
     model = BayesianGCN(n_zeta=2, network=Diffusion(), weights=MaximumPosterior())
-    base = DiffusionClassifier().fit(task).probabilities
-    np.testing.assert_array_equal(model.fit(task, seed=5).base_probabilities, base)
+    base = fit_one(DiffusionClassifier(), task).probabilities
+    np.testing.assert_array_equal(fit_one(model, task, seed=5).base_probabilities, base)

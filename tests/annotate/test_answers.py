@@ -1,4 +1,4 @@
-"""Answers: every one once, whatever is killed, torn, edited or taken back."""
+"""Answers: every one once, whatever is killed, removed, edited or taken back."""
 
 from __future__ import annotations
 
@@ -16,31 +16,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate
-from nodecopy.core.errors import FormatError, InputError
+from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate, file_time, stored_labels
+from nodecopy.core.errors import FormatError, InputError, RunError
 from nodecopy.read.labels import read_label_table
 from tests.waiting import LIMIT
 
 
 def read(path: Path) -> dict[str, str]:
-    """Read a file strictly; ids are n0, n1 and so on."""
     with path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            rows = list(csv.DictReader(file, strict=True))
-        except csv.Error as error:
-            raise FormatError(f"{path}: {error}") from error
-    if strangers := [row["id"] for row in rows if not row["id"].startswith("n")]:
-        raise FormatError(f"{path}: {strangers[0]} is not in the graph")
-    return {row["id"]: row["label"] for row in rows}
+        return {row["id"]: row["label"] for row in csv.DictReader(file, strict=True)}
 
 
 HELD: list[Answers] = []
 
 
 def opened(folder: Path) -> Answers:
-    answers = Answers(folder / "answers.sqlite", folder / "labels.csv", read)
+    answers = Answers(folder)
     HELD.append(answers)
-    answers.sync()
+    answers.refresh()
     return answers
 
 
@@ -112,20 +105,24 @@ def test_skipped_nodes_come_back_later(answers: Answers) -> None:
     assert answers.excluded() == {"n2", "n90"}
 
 
-def test_labels_of_another_file_are_taken_over_once(answers: Answers) -> None:
+def test_labels_of_a_file_are_taken_over_unless_an_answer_is_newer(
+    answers: Answers, tmp_path: Path
+) -> None:
     answers.label("n1", "red")
     answers.label("n2", "red")
     answers.undo()
-    for _ in range(2):
-        answers.add_given({"n1": "blue", "n2": "blue", "n3": "green", "n4": "blue"})
-    answers.sync()
+    given = {"n1": "blue", "n2": "blue", "n3": "green", "n4": "blue"}
+    assert answers.take(given, saved="") == (2, 0, 0, 2)
+    assert answers.take(given, saved="") == (0, 0, 0, 2)
     assert read(answers.file) == {"n1": "red", "n3": "green", "n4": "blue"}
     assert answers.classes == ["red", "blue", "green"]
-    answers.file.write_text("id,label\nn1,red\n")
-    answers.sync()
-    answers.add_given({"n3": "green"})  # somebody deleted the row, and means it
-    assert answers.labels == {"n1": "red"}
-    assert answers.undo() == "n1"  # what was taken over is not undone
+    (tmp_path / "edited.csv").write_text("id,label\n")
+    saved = file_time(tmp_path / "edited.csv")
+    assert answers.take({"n1": "blue", "n3": "red", "n5": "red"}, saved=saved) == (1, 2, 1, 0)
+    assert read(answers.file) == {"n1": "blue", "n3": "red", "n4": "blue", "n5": "red"}
+    answers.label("n3", "blue")
+    assert answers.take({"n3": "red"}, saved=saved) == (0, 0, 0, 1)  # the same command again
+    assert again(answers).labels["n3"] == "blue"
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "x" * 201, "Red", "\ud800", "a\u2028b"])
@@ -156,73 +153,140 @@ def test_a_folder_is_open_once_at_a_time_and_another_file_is_no_database(
         opened(tmp_path / "other")
 
 
-# What people do to labels.csv while it is served.
-
-
-def test_edits_are_imported_and_undo_does_not_overwrite_them(answers: Answers) -> None:
-    answers.label("n1", "red")
-    answers.file.write_text("id,label\nn1,blue\nn5,amber\nn6,9\nn7,10\nn8,--5\n")
-    assert answers.sync()
-    assert not answers.sync()
-    assert answers.classes == ["red", "blue", "9", "10", "--5", "amber"]
-    assert answers.undo() == "n1"
-    assert answers.labels == read(answers.file)
-    assert answers.labels["n1"] == "blue"
-    answers.file.write_text("id,label\n")
-    assert answers.sync()
-    assert again(answers).labels == {}
+# What people do to the folder while it is served.
 
 
 @pytest.mark.parametrize(
-    "broken",
-    ['id,label\nn1,"red\n', 'id,label\nn1,"red\nn2,blue\n"\n', "id,label\nstranger,red\n"],
-    ids=["unclosed quote", "quote closed in another row", "unknown id"],
+    "content", ["id,label\n", "id,label\nn1,blu", "", None, "id,label\nn9,red\n"]
 )
-def test_answers_are_kept_while_the_file_cannot_be_read(answers: Answers, broken: str) -> None:
-    answers.label("n1", "red")
-    answers.file.write_text(broken)
-    answers.label("n2", "blue")
-    answers.label("n3", "red")
-    assert "labels.csv" in answers.problem
-    assert answers.file.read_text() == broken  # somebody may be typing
-    answers.undo()
-    answers.file.write_text("id,label\nn1,blue\nn9,red\n")
-    assert answers.sync()
-    assert answers.problem == ""
-    assert read(answers.file) == answers.labels == {"n1": "blue", "n2": "blue", "n9": "red"}
-
-
-@pytest.mark.parametrize("content", [None, "", "\n"])
-def test_an_emptied_or_removed_file_is_written_again(answers: Answers, content: str | None) -> None:
+def test_labels_csv_is_written_again_and_never_taken_for_an_edit(
+    answers: Answers, content: str | None
+) -> None:
     answers.label("n1", "red")
     answers.file.unlink() if content is None else answers.file.write_text(content)
-    answers.sync()
-    assert answers.file.read_text() == "id,label\nn1,red\n"
-    answers.file.write_text("")
+    answers.refresh()
+    assert answers.labels == {"n1": "red"}
     answers.label("n2", "blue")
     assert answers.file.read_text() == "id,label\nn1,red\nn2,blue\n"
+    later = again(answers)
+    assert later.labels == {"n1": "red", "n2": "blue"}
+    copies = [copy.read_text() for copy in answers.file.parent.glob("labels.edited-*.csv")]
+    assert copies == ([content] if content else [])
+    assert later.edited == ""
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_a_file_that_cannot_be_written_is_a_problem_and_loses_nothing(
     answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers.label("n1", "red")
-
-    def full(handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         answers.label("n2", "blue")
         assert "No space left" in answers.problem
+        assert str(answers.database) in answers.problem
         answers.undo()
         answers.label("n3", "blue")
         assert answers.file.read_text() == "id,label\nn1,red\n"
-    assert not answers.sync()
+    answers.refresh()
     assert answers.problem == ""
     assert read(answers.file) == {"n1": "red", "n3": "blue"}
     assert answers.undo() == "n3"
     assert [path.name for path in answers.file.parent.glob("*.part*")] == []
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    "harm", ["folder removed", "folder moved", "database", "copied", "emptied"]
+)
+def test_an_answer_is_refused_and_the_others_are_rescued_when_the_table_is_gone(
+    tmp_path: Path, home: Path, harm: str
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    answers = opened(run)
+    answers.add_class("red")
+    answers.label("n1", "red")
+    answers.put_aside("n2", "cannot tell")
+    if harm == "folder removed":
+        shutil.rmtree(run)
+    elif harm == "folder moved":
+        run.rename(tmp_path / "moved")
+    elif harm == "database":
+        answers.database.unlink()
+    elif harm == "copied":  # as by a program that replaces a file, or a disk without hard links
+        shutil.copy(answers.database, run / "copy")
+        (run / "copy").replace(answers.database)
+    else:
+        answers.database.write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(RunError, match="removed or replaced") as refused:
+            answers.label("n3", "red")
+    (rescue,) = home.iterdir()
+    assert str(rescue) in str(refused.value)
+    answers.refresh()
+    assert str(rescue) in answers.problem
+    assert str(rescue) in answers.kept
+    copy = opened(rescue)
+    assert (copy.labels, copy.excluded()) == ({"n1": "red"}, {"n2"})
+    assert read(copy.file) == {"n1": "red"}
+    if harm == "folder moved":
+        (tmp_path / "moved").rename(run)
+        answers.label("n4", "red")
+        assert again(answers).labels == {"n1": "red", "n4": "red"}
+
+
+def test_a_table_that_goes_while_it_is_written_is_noticed_before_the_answer_counts(
+    answers: Answers, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers.label("n1", "red")
+    apply = Answers._apply
+
+    def removed(*given: object) -> None:
+        answers.database.unlink(missing_ok=True)
+        apply(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Answers, "_apply", removed)
+    with pytest.raises(RunError, match="removed or replaced"):
+        answers.label("n2", "red")
+    (rescue,) = home.iterdir()
+    assert read(rescue / "labels.csv")["n1"] == "red"
+
+
+def test_who_reads_the_table_changes_nothing_and_knows_that_it_is_open(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers.label("n2", "red")
+    answers.undo()
+    assert stored_labels(answers.file.parent) is None
+    answers.close()
+    before = answers.database.read_bytes()
+    assert stored_labels(answers.file.parent) == {"n1": "red"}
+    assert answers.database.read_bytes() == before
+    assert stored_labels(answers.file.parent / "none") == {}
+
+
+def test_a_failed_write_leaves_memory_and_table_alike(answers: Answers) -> None:
+    answers.label("n1", "red")
+    answers._db.execute("PRAGMA query_only = ON")
+    for write in (
+        lambda: answers.label("n2", "red"),
+        lambda: answers.add_estimate(Estimate(1, 0.5, 0, 1)),
+    ):
+        with pytest.raises(RunError, match="not kept"):
+            write()
+    answers._db.execute("PRAGMA query_only = OFF")
+    assert answers.labels == {"n1": "red"}
+    answers.label("n3", "red")
+    assert again(answers).labels == {"n1": "red", "n3": "red"}
 
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
@@ -234,8 +298,7 @@ def test_any_text_comes_back(
     tmp_path_factory: pytest.TempPathFactory, labels: dict[str, str]
 ) -> None:
     answers = opened(tmp_path_factory.mktemp("any"))
-    answers.add_given(labels)
-    answers.sync()
+    answers.take(labels)
     assert read(answers.file) == labels
     later = again(answers)
     assert later.labels == labels
@@ -245,8 +308,7 @@ def test_any_text_comes_back(
 def test_awkward_ids_are_read_by_a_fit(tmp_path: Path) -> None:
     ids = ["a,b", 'say "x"', "lead ing", "two\nlines", "tab\tbed", "=1+1", "'q", "ä"]
     answers = opened(tmp_path)
-    answers.add_given({id: f"class {n % 2}" for n, id in enumerate(ids)})
-    answers.sync()
+    answers.take({id: f"class {n % 2}" for n, id in enumerate(ids)})
     labels = read_label_table(answers.file, np.array(ids, object))
     assert [labels.class_names[k] for k in labels.labels] == [f"class {n % 2}" for n in range(8)]
     answers.close()
@@ -294,9 +356,6 @@ def test_a_kill_before_the_file_is_written_loses_nothing(tmp_path: Path) -> None
     command = [sys.executable, "-c", code, str(tmp_path)]
     assert subprocess.run(command, check=False, timeout=LIMIT).returncode == 9
     assert (tmp_path / "labels.csv").read_text() == "id,label\nn1,red\n"
-    copy = shutil.copytree(tmp_path, tmp_path / "copy")
-    (copy / "labels.csv").write_text("id,label\nn1,red\nn5,red\n")  # somebody edits it
-    for folder, nodes in ((tmp_path, {"n1", "n2"}), (copy, {"n1", "n2", "n5"})):
-        later = opened(folder)
-        assert set(later.labels) == set(read(later.file)) == nodes
-        later.close()
+    later = opened(tmp_path)
+    assert set(later.labels) == set(read(later.file)) == {"n1", "n2"}
+    assert later.edited == ""

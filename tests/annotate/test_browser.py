@@ -142,7 +142,7 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
         os.kill(program.pid, signal.SIGKILL)
         program.wait(LIMIT)
         screen.press("1")
-        screen.until(lambda: "Not saved" in screen.text("#message"))
+        screen.until(lambda: "Perhaps not saved" in screen.text("#message"))
         screen.until(lambda: "does not answer" in screen.text("#alerts"))
     assert kept(run) == given
     with serving(str(run)) as (url, program):

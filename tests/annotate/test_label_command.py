@@ -37,12 +37,10 @@ def test_ctrl_c_says_what_is_written_where_and_then_that_it_is_done(
     tables: Tables, ctrl_c: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["label", *words(tables, "--method=fast")]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        f"Writing the results of 9 labels to {tables.run}: predictions, report, model and "
-        "settings. Ctrl-C again leaves without them; the labels stay in "
-        f"{tables.run / 'labels.csv'}.",
-        f"Done: {tables.run} holds predictions, report, model and settings.",
-    ]
+    writing, done = capsys.readouterr().out.splitlines()[-2:]
+    assert writing.startswith(f"Writing the results of 9 labels to {tables.run}")
+    assert str(tables.run / "answers.sqlite") in writing
+    assert done.startswith(f"Done: {tables.run} holds predictions")
     assert (tables.run / "predictions.csv").is_file()
 
 
@@ -83,3 +81,26 @@ def test_a_port_that_cannot_be_had_is_one_line_and_exit_code_2(
     assert err.startswith(f"error: cannot listen on port {port}")
     assert err.count("\n") == 1
     assert len(tables.labels()) == 9
+
+
+def test_labels_of_a_file_come_in_by_name_and_a_fit_changes_no_answer(
+    tables: Tables, ctrl_c: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["label", *words(tables, "--method=fast")]) == 0
+    held = tables.labels()
+    first, second, *_ = held
+    edited = tables.folder / "edited.csv"
+    edited.write_text(f"id,label\n{first},cedar\np80,ash\n")
+    capsys.readouterr()
+    assert cli.main(["label", str(tables.run), f"--labels={edited}"]) == 0
+    assert "1 label added, 1 changed" in capsys.readouterr().out
+    assert tables.labels() == held | {first: "cedar", "p80": "ash"}
+    assert cli.main(["label", str(tables.run), "--edges=x.csv"]) == 2
+    edited.write_text(f"id,label\n{first},ash\n{second},beech\np81,beech\n")
+    capsys.readouterr()
+    fit = ["fit", f"--edges={tables.folder}/edges.csv", f"--labels={edited}", "--method=fast"]
+    assert cli.main([*fit, f"--out={tables.run}"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "stay as they are" in line]
+    assert "8 of their 10 labels" in line
+    assert "2 contradict it" in line
+    assert tables.labels() == held | {first: "cedar", "p80": "ash"}

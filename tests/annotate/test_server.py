@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import resource
 import socket
+import stat
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -186,6 +190,52 @@ def test_a_fault_of_the_server_is_said_and_the_server_goes_on(
             assert (reply[0], "ZeroDivisionError('boom')" in reply[1]["error"]) == (500, True)
     assert client("api/answer", answer)[0] == 200
     assert tables.labels()["p50"] == "ash"
+
+
+def test_idle_connections_do_not_keep_the_page_out(client: Client, capfd: Any) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
+    address, first = ("127.0.0.1", client.port), None
+    try:
+        with ExitStack() as stack:
+            for number in range(1200):
+                link = stack.enter_context(socket.create_connection(address, LIMIT))
+                first = first or link
+                if number % 2:
+                    link.sendall(b"GET /")  # and no more
+                if number % 200 == 0:
+                    assert client("api/state")[0] == 200
+            assert client("api/state")[0] == 200
+            first.settimeout(10)
+            with suppress(ConnectionResetError):
+                assert first.recv(1) == b""  # closed to make room
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nodecopy.annotate.server._REQUEST_SECONDS", 0.1)
+    assert send_raw(client, "GET / HTTP/1.1", "Host: ") == b""
+
+
+def test_a_body_has_a_limit(client: Client, tables: Tables) -> None:
+    before = tables.labels()
+    status, content, _ = client("api/answer", json.dumps({"id": "x" * 2**20}))
+    assert (status, "bytes" in content["error"]) == (413, True)
+    assert tables.labels() == before
+
+
+def test_the_command_line_of_a_browser_does_not_show_the_token(session: Session) -> None:
+    with Served(session) as served:
+        address = served.redirect()
+        file = Path(address.removeprefix("file://"))
+        assert served.url.split("/")[3] not in address
+        assert served.url in file.read_text()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not file.exists()
 
 
 @pytest.mark.parametrize("site", ["none", "cross-site"])  # a new tab, a link

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.report import report_page
 from nodecopy.run import Run, label_tables, read_settings, write_folder
 from tests.annotate.conftest import CLASSES, Tables
+from tests.csv_files import read_csv
 from tests.waiting import LIMIT, wait_until
 
 Opened = Callable[..., Session]
@@ -79,7 +81,7 @@ def test_one_class_is_too_few_to_finish_and_that_is_said(tables: Tables, opened:
     with pytest.raises(InputError, match="at least two classes are needed"):
         session.finish()
     assert session.state()["finish"]["state"] == "failed"
-    assert "The labels are kept" in session.state()["finish"]["message"]
+    assert str(session.answers.database) in session.state()["finish"]["message"]
     assert tables.labels() == {"p00": "ash"}
 
 
@@ -92,13 +94,9 @@ def test_settings_stay_those_of_the_results_until_both_are_written(
     (id,) = answer(session, tables, 1)
     session.close()
     assert {file: file.read_bytes() for file in held} == held
-    # What was taken over is not taken over again: a row that somebody deletes stays away.
     file = tables.run / "labels.csv"
-    first, *rest = file.read_text().splitlines(keepends=True)
-    file.write_text("".join([first, *rest[1:]]))
     later = opened()
-    assert list(tables.labels()) == [row.split(",")[0] for row in rest[1:]]
-    assert id in tables.labels()
+    assert later.answers.labels[id] == tables.truth[id]
     answer(later, tables, 1)
     assert later.unwritten
     later.finish()
@@ -175,26 +173,46 @@ def test_two_pages_do_not_overwrite_each_other(tables: Tables, opened: Opened) -
     assert tables.labels()[id] == "beech"
 
 
-def test_who_edits_the_file_is_respected(tables: Tables, opened: Opened) -> None:
+def test_labels_are_edited_by_naming_a_file_which_says_what_changed(
+    tables: Tables, opened: Opened
+) -> None:
     session = opened(tables.settings("given.csv"))
-    settled(session)
+    session.label("p50", "ash", None)
+    session.close()
     file = tables.run / "labels.csv"
-    file.write_text(file.read_text() + "p50,dogwood\n")
-    session.refresh()
-    assert settled(session)["classes"] == [*CLASSES, "dogwood"]
-    good = file.read_text()
-    for bad, word in [("nobody,ash\n", "nobody"), ('p52,"ash\n', "labels.csv")]:
-        file.write_text(good + bad)
-        session.refresh()
-        assert word in session.state()["problem"]
-        session.label("p51", "ash", session.answers.labels.get("p51"))
-        assert file.read_text() == good + bad
+    rows = file.read_text().replace("p50,ash", "p50,dogwood").splitlines()
+    file.write_text("\n".join([*rows[:1], *rows[2:], "p51,ash"]) + "\n")
+    edited = opened(labels=[str(file)])
+    (line,) = [note for note in edited.notes if "added" in note]
+    assert "1 label added, 1 changed; 1 of these" in line
+    assert edited.answers.labels | {"p50": "dogwood", "p51": "ash"} == edited.answers.labels
+    assert rows[1].split(",")[0] in tables.labels()  # a label that the file lacks stays
+    assert edited.state()["classes"] == [*CLASSES, "dogwood"]
+    edited.close()
+    for bad, word in [("nobody,ash\n", "nobody"), ("", "no rows")]:
+        (tables.folder / "bad.csv").write_text(f"id,label\n{bad}")
         with pytest.raises(InputError, match=word):
-            session.finish()
-    file.write_text(good)
-    session.refresh()
-    assert session.state()["problem"] == ""
-    assert tables.labels()["p51"] == "ash"
+            opened(labels=[str(tables.folder / "bad.csv")])
+    assert opened().answers.labels == edited.answers.labels
+
+
+def test_labels_of_nodes_that_have_gone_from_the_tables_are_kept(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    session.label("p50", "ash", None)
+    session.put_aside("p51", "cannot tell")
+    session.close()
+    for name in ("edges.csv", "features.csv"):
+        rows = (tables.folder / name).read_text().splitlines()
+        left = [row for row in rows if not {"p50", "p51"} & {*row.split(",")}]
+        (tables.folder / name).write_text("\n".join(left))
+    later = opened()
+    assert settled(later)["fitted"]
+    assert any("1 label of nodes" in note for note in later.notes)
+    later.finish()
+    assert later.view("p00")["label"] == "ash"
+    assert tables.labels()["p50"] == "ash"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
@@ -208,13 +226,15 @@ def test_labels_are_kept_in_utf_8_whatever_the_tables_are(
     session.label("ö00", session.add_class("Gebüsch"), session.answers.labels["ö00"])
     file = tables.run / "labels.csv"
     assert "ö00,Gebüsch" in file.read_text(encoding="utf-8-sig")
-    file.write_text(file.read_text(encoding="utf-8-sig"), encoding="utf-16")  # by an editor
     session.label("p50", "ash", None)
     assert session.state()["problem"] == ""
     assert {"ö00,Gebüsch", "p50,ash"} <= {*file.read_text(encoding="utf-8-sig").splitlines()}
     session.finish()
     session.close()
-    assert opened().answers.labels["ö00"] == "Gebüsch"
+    file.write_text(file.read_text(encoding="utf-8-sig"), encoding="utf-16")  # by an editor
+    edited = opened(labels=[str(file)])
+    assert edited.answers.labels["ö00"] == "Gebüsch"
+    edited.close()
     again = label_tables(read_settings(tables.run / "config.toml"), False)
     assert "Gebüsch" in again.result.given.class_names
 
@@ -235,6 +255,38 @@ def test_suspect_labels_are_confirmed_or_changed(tables: Tables, opened: Opened)
     assert wrong in [row[0] for row in session.state()["suspects"]]
     session.label(wrong, "ash", "cedar")
     assert wrong not in [row[0] for row in session.state()["suspects"]]
+
+
+def test_an_estimate_that_cannot_be_stored_is_said_and_fits_go_on(
+    tables: Tables, opened: Opened
+) -> None:
+    session = opened(tables.settings("given.csv"))
+    settled(session)
+    session.answers._db.execute("PRAGMA query_only = ON")
+    session._refit()
+    session.answers.estimates.clear()
+    assert wait_until(lambda: "not kept" in session.state()["problem"])
+    session.answers._db.execute("PRAGMA query_only = OFF")
+    answer(session, tables, 1)
+    assert settled(session)["problem"] == ""
+
+
+@pytest.mark.parametrize("stands_inside", [True, False])
+def test_finish_writes_file_by_file_wherever_one_stands(
+    tables: Tables, opened: Opened, stands_inside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.run.mkdir()
+    identity = tables.run.stat().st_ino
+    monkeypatch.chdir(tables.run if stands_inside else tables.folder)
+    session = Session("." if stands_inside else "run", tables.settings("given.csv"))
+    with closing(session):
+        session.finish()
+        session.label("p50", "ash", None)
+        session.finish()
+        assert tables.run.stat().st_ino == identity
+        assert tables.labels()["p50"] == "ash"
+        rows = read_csv(tables.run / "predictions.csv")
+        assert {row["id"]: row["known"] for row in rows}["p50"] == "ash"
 
 
 def make_labels(version: int, count: int = 9) -> Labels:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities
+from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, GivenProbabilities, fit_one
 from nodecopy.classifiers.blocks import (
     adjacency_operator,
     class_affinity,
@@ -58,10 +58,10 @@ def test_each_kind_of_edges_has_its_affinity_and_adds_its_evidence() -> None:
         join_kinds({"a": agrees, "b": cites}), np.zeros((4, 1), np.float32), classes, [0, 2]
     )
     model = AnnotatedBlocks(rounds=1, sweeps=1, edge_weight=1.0)
-    (fitted,) = model.refine_many([replace(task, train=np.zeros(0, int))], [GivenProbabilities(q)])
+    (fitted,) = model.fit([replace(task, train=np.zeros(0, int))], [0], [GivenProbabilities(q)])
     powers = np.exp(expected)
     np.testing.assert_allclose(fitted.probabilities, powers / powers.sum(1, keepdims=True))
-    again = fitted.predict_proba(task.graph, task.features)
+    again = fitted.predict(task.graph, task.features).probabilities
     np.testing.assert_allclose(again, fitted.probabilities)
 
 
@@ -91,7 +91,7 @@ def unlike_neighbours(seed: int = 0) -> tuple[Task, np.ndarray]:
 def test_neighbours_that_differ_are_evidence_too() -> None:
     task, labels = unlike_neighbours()
     alone = DiffusionClassifier(Diffusion(alpha=1.0), MaximumPosterior(0.1))
-    features = np.mean(alone.fit(task).probabilities.argmax(1) == labels)
-    smoothed = np.mean(DiffusionClassifier().fit(task).probabilities.argmax(1) == labels)
-    blocks = AnnotatedBlocks(alone).fit(task).probabilities
+    features = np.mean(fit_one(alone, task).probabilities.argmax(1) == labels)
+    smoothed = np.mean(fit_one(DiffusionClassifier(), task).probabilities.argmax(1) == labels)
+    blocks = fit_one(AnnotatedBlocks(alone), task).probabilities
     assert np.mean(blocks.argmax(1) == labels) > max(features, smoothed) + 0.1

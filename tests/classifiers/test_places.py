@@ -47,7 +47,7 @@ def test_many_nodes_are_searched_within_cells() -> None:
 def test_predictions_are_means_over_similar_nodes() -> None:
     task = make_task()
     p = np.random.default_rng(0).dirichlet(np.ones(3), 90)
-    (fitted,) = CopiedPlaces(neighbours=4).refine_many([task], [GivenProbabilities(p)])
+    (fitted,) = CopiedPlaces(neighbours=4).fit([task], [0], [GivenProbabilities(p)])
     x = weighted(task.features).toarray()
     p[task.train] = np.eye(3)[task.labels[task.train]]
     cosine = x @ x.T
@@ -62,8 +62,9 @@ def test_a_node_without_features_keeps_what_is_known_of_it() -> None:
     task = make_task()
     features = task.features.toarray()
     features[7] = 0
-    (fitted,) = CopiedPlaces().refine_many(
+    (fitted,) = CopiedPlaces().fit(
         [type(task).of(task.graph, sp.csr_array(features), task.labels, task.train)],
+        [0],
         [GivenProbabilities(np.tile([0.5, 0.3, 0.2], (90, 1)))],
     )
     expected = [0.5, 0.3, 0.2] if 7 not in task.train else np.eye(3)[task.labels[7]]

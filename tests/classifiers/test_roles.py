@@ -5,9 +5,9 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from nodecopy.classifiers import RoleClassifier
-from nodecopy.classifiers.roles import role_columns
+from nodecopy.classifiers import RoleClassifier, fit_one
 from nodecopy.graph import Graph
+from nodecopy.graph.positions import role_columns
 from nodecopy.problem.task import Task
 
 
@@ -36,11 +36,11 @@ def test_classes_by_degree_are_learnt() -> None:
     truth = (graph.degrees > np.median(graph.degrees)).astype(int)
     train = np.concatenate([np.flatnonzero(truth == k)[::8] for k in (0, 1)])
     task = Task.of(graph, np.ones((200, 1), np.float32), truth, train)
-    fitted = RoleClassifier().fit(task)
+    fitted = fit_one(RoleClassifier(), task)
     assert np.mean(fitted.probabilities.argmax(1) == truth) > 0.8
 
 
 def test_nodes_that_are_all_alike_get_equal_probabilities() -> None:
     graph = Graph.from_edges(6, [])
     task = Task.of(graph, np.ones((6, 1), np.float32), [0, 0, 1, -1, -1, -1], [0, 1, 2])
-    np.testing.assert_allclose(RoleClassifier().fit(task).probabilities, 0.5, atol=1e-3)
+    np.testing.assert_allclose(fit_one(RoleClassifier(), task).probabilities, 0.5, atol=1e-3)

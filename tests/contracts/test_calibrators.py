@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, fit_one
 from nodecopy.core.metrics import negative_log_likelihood
 from nodecopy.problem.task import Task
 from nodecopy.stack.calibrator import Calibrator
@@ -75,7 +75,7 @@ def test_a_stack_takes_it_for_components_and_pool(calibrator: Calibrator, task: 
         Component(DiffusionClassifier(), calibrator=calibrator),
         Component(LabelPropagation(), calibrator=calibrator),
     )
-    fitted = StackedClassifier(components, folds=3, calibrator=calibrator).fit(task, seed=1)
+    fitted = fit_one(StackedClassifier(components, folds=3, calibrator=calibrator), task, seed=1)
     check_probabilities(fitted.probabilities, (90, 3))
     check_probabilities(fitted.held_out_probabilities, (len(task.train), 3))
     np.testing.assert_allclose(

@@ -14,8 +14,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
-    Applicable,
-    ByLabelCount,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
@@ -27,6 +25,7 @@ from nodecopy.classifiers import (
     NetworkClassifier,
     NodeClassifier,
     RoleClassifier,
+    fit_one,
 )
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress
@@ -52,7 +51,6 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "diffusion with copying": BayesianGCN(
         n_zeta=3, network=Diffusion(), weights=MaximumPosterior()
     ),
-    "by label count": ByLabelCount(LabelPropagation(), DiffusionClassifier(), 2),
     "diffusion on the graph alone": DiffusionClassifier(Diffusion(features=False)),
     "stack": StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation()))),
     "best preset": best(),
@@ -84,7 +82,7 @@ TASK = make_task()
 
 
 def fit(name: str, task: Task, progress: Progress | None = None) -> Any:
-    return CLASSIFIERS[name].fit(task, 7, progress)
+    return fit_one(CLASSIFIERS[name], task, 7, progress)
 
 
 @cache
@@ -141,13 +139,12 @@ def test_a_graph_without_edges_and_dense_features(name: str) -> None:
 @every
 def test_a_fit_is_applied_to_its_own_graph_and_to_a_grown_one(name: str) -> None:
     fitted, _ = first_fit(name)
-    assert isinstance(fitted, Applicable)
-    again = fitted.predict_proba(TASK.graph, TASK.features)
+    again = fitted.predict(TASK.graph, TASK.features).probabilities
     np.testing.assert_allclose(again, fitted.probabilities, atol=2e-5)
     # Twins of the first three nodes, which know their friends and one another.
     twins = [(90 + i, friend) for i in range(3) for friend in TASK.graph.neighbours(i).tolist()]
     grown = Graph.from_edges(93, [*TASK.graph.edges().tolist(), *twins, (90, 92)])
-    p = fitted.predict_proba(grown, sp.vstack([TASK.features, TASK.features[:3]]).tocsr())
+    p = fitted.predict(grown, sp.vstack([TASK.features, TASK.features[:3]]).tocsr()).probabilities
     assert_distributions(p, 93)
     # Most known nodes keep their class; the roles of nodes with a new neighbour change.
     assert np.mean(p[:90].argmax(1) == fitted.probabilities.argmax(1)) > 0.8
@@ -164,20 +161,48 @@ def test_progress_never_goes_back_and_reaches_its_end(name: str) -> None:
 def test_given_probabilities_apply_to_no_other_graph(task: Task) -> None:
     stack = StackedClassifier((Component(GivenProbabilities(np.full((90, 3), 1 / 3))),))
     with pytest.raises(ModelError, match="GivenProbabilities cannot be applied to another graph"):
-        stack.fit(task).predict(task.graph, task.features)
+        fit_one(stack, task).predict(task.graph, task.features)
 
 
 def test_given_probabilities_are_checked(task: Task) -> None:
     good = np.full((90, 3), 1 / 3)
-    assert GivenProbabilities(good).fit(task).probabilities is good
+    assert fit_one(GivenProbabilities(good), task).probabilities is good
     with pytest.raises(ModelError, match=r"shape \[90, 3\]; got \[90, 2\]"):
-        GivenProbabilities(good[:, :2]).fit(task)
+        fit_one(GivenProbabilities(good[:, :2]), task)
     with pytest.raises(ModelError, match="sum to one"):
-        GivenProbabilities(good * 2).fit(task)
+        fit_one(GivenProbabilities(good * 2), task)
 
 
 def test_clear_errors(task: Task) -> None:
     with pytest.raises(ModelError, match="early stopping needs validation nodes"):
-        CLASSIFIERS["gat"].fit(dataclasses.replace(task, val=np.array([], int)))
+        fit_one(CLASSIFIERS["gat"], dataclasses.replace(task, val=np.array([], int)))
     with pytest.raises(ModelError, match="has none"):
-        FeatureClassifier(object()).fit(task)
+        fit_one(FeatureClassifier(object()), task)
+
+
+def test_a_fit_that_breaks_the_contract_is_refused(task: Task) -> None:
+    class Alone:
+        def fit(self, *_: object, **__: object) -> Any:
+            return GivenProbabilities(np.full((90, 3), 1 / 3))
+
+    class TooFew(Alone):
+        def fit(self, *given: object, **more: object) -> Any:
+            return [super().fit(*given, **more)]
+
+    with pytest.raises(ModelError, match="Alone must return a list"):
+        fit_one(Alone(), task)
+    with pytest.raises(ModelError, match="TooFew must return a list.*of 4 tasks"):
+        fit_one(StackedClassifier((Component(TooFew()),), folds=3), task)
+
+
+@pytest.mark.parametrize("name", ["diffusion", "gcn", "label propagation", "roles", "stack"])
+def test_what_is_fitted_to_labels_alone_starts_from_no_other_fit(name: str, task: Task) -> None:
+    start = [GivenProbabilities(np.full((90, 3), 1 / 3))]
+    with pytest.raises(ModelError, match="labels alone"):
+        CLASSIFIERS[name].fit([task], [0], start)
+
+
+def test_a_bayesian_gcn_may_start_from_another_fit(task: Task) -> None:
+    p = np.eye(3)[true_labels(task)]
+    (fitted,) = CLASSIFIERS["diffusion with copying"].fit([task], [0], [GivenProbabilities(p)])
+    np.testing.assert_array_equal(fitted.base_probabilities, p)  # type: ignore[attr-defined]

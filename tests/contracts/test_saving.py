@@ -54,7 +54,6 @@ def arguments(name: str) -> tuple[Any, ...]:
     names = NodeNames(3, None, {"ids": np.array([7, 8, 9])})
     schema = NodeSchema(names, np.array([1.5, 2.0, 3.0]), np.array([0, 1, -1]), 2)
     needed: dict[str, tuple[Any, ...]] = {
-        "ByLabelCount": (LabelPropagation(), DiffusionClassifier()),
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
         "FittedBlocks": (0.5, p, p, p[None], w),

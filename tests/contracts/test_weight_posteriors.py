@@ -162,7 +162,7 @@ def pooled(case: Case, task: Task, objective: Objective) -> np.ndarray:
     posterior = case.build(objective, len(task.train), None, False)
     members = 2 if case.spread == "none" else MEMBERS
     graphs, seeds = [task.graph] * members, list(range(members))
-    drawn = posterior.fit(LINEAR, task, graphs, seeds, DRAWS).weights["w0"]
+    drawn = posterior.fit(LINEAR, [task] * len(seeds), graphs, seeds, DRAWS).weights["w0"]
     return drawn.flatten(1).double().numpy()
 
 
@@ -202,7 +202,7 @@ def test_a_colder_posterior_is_narrower(case: Case) -> None:
     cold = replace(warm, temperature=0.25)  # type: ignore[type-var]
     if isinstance(cold, SGLD):
         cold = replace(cold, step_size=0.05)
-    drawn = cold.fit(LINEAR, task, [task.graph] * MEMBERS, list(range(MEMBERS)), DRAWS)
+    drawn = cold.fit(LINEAR, [task] * MEMBERS, [task.graph] * MEMBERS, list(range(MEMBERS)), DRAWS)
     draws = drawn.weights["w0"].flatten(1).double().numpy()
     assert_moments(case, draws, mean, deviation / 2)
 
@@ -234,7 +234,7 @@ def test_members_depend_on_themselves_alone(case: Case) -> None:
     assert_same(together, in_parts)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1][0] == seen[-1][1]
-    alone = short(case).fit(NETWORK, TASKS[1], GRAPHS[1:2], [2], 3)
+    alone = short(case).fit(NETWORK, TASKS[1:2], GRAPHS[1:2], [2], 3)
     assert_same(together.take(slice(1, 2)), alone)
     backwards = short(case).fit(NETWORK, TASKS[::-1], GRAPHS[::-1], [4, 2, 1], 3)
     assert_same(together.take(slice(0, 1)), backwards.take(slice(2, 3)))
@@ -278,24 +278,26 @@ def test_fixed_parameters_and_buffers_stay_what_they_are(posterior: WeightPoster
 def test_running_statistics_have_no_posterior(posterior: WeightPosterior) -> None:
     task, network = TASKS[0], TorchNetwork(partial(Module, norm=True))
     with pytest.raises(ModelError, match=r"running statistics \(.*mean.*use MCDropout\(\)"):
-        posterior.fit(network, task, [task.graph], [0], 2)
+        posterior.fit(network, [task], [task.graph], [0], 2)
 
 
 def test_laplace_needs_a_last_layer_of_moderate_size() -> None:
     task = TASKS[0]
     with pytest.raises(ModelError, match=r"GAT has no last layer .* use SGLD\(\)"):
-        Laplace().fit(GAT(), task, [task.graph], [0], 2)
+        Laplace().fit(GAT(), [task], [task.graph], [0], 2)
     with pytest.raises(ModelError, match="36 numbers for each of 900,000 weights"):
-        Laplace().fit(GCN((300_000,)), task, [task.graph], [0], 2)
+        Laplace().fit(GCN((300_000,)), [task], [task.graph], [0], 2)
 
 
 def test_laplace_is_centred_where_the_convex_fit_ends() -> None:
     """So cold that nothing but the maximum is left; 36 factors for 72 weights."""
     network, task = Diffusion(), TASKS[0]
     graphs, seeds = [task.graph, GRAPHS[1]], [1, 2]
-    expected = MaximumPosterior(TAU).fit(network, task, graphs, seeds, 1).weights["w"]
+    expected = (
+        MaximumPosterior(TAU).fit(network, [task] * len(seeds), graphs, seeds, 1).weights["w"]
+    )
     cold = Laplace(TAU, 400, 0.05, temperature=1e-8)
-    drawn = cold.fit(network, task, graphs, seeds, 2).weights["w"]
+    drawn = cold.fit(network, [task] * len(seeds), graphs, seeds, 2).weights["w"]
     torch.testing.assert_close(drawn, expected.repeat_interleave(2, 0), atol=2e-3, rtol=0)
 
 
@@ -318,4 +320,4 @@ def test_a_posterior_that_is_not_a_number_names_the_member(
 ) -> None:
     task = unconnected(np.full((4, 2), np.inf), [0, 1, 0, 1])
     with pytest.raises(Exception, match=rf"member 0 \(seed 8\).*smaller {setting}"):
-        posterior.fit(LINEAR, task, [task.graph], [8], 1)
+        posterior.fit(LINEAR, [task], [task.graph], [8], 1)

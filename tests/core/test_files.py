@@ -7,8 +7,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,35 +15,33 @@ from nodecopy import cli
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import (
     check_target,
-    left_over_lines,
     replacing,
-    replacing_folder,
+    unlike_manifest,
     write_whole,
+    writing_folder,
 )
 from tests.waiting import LIMIT
 
-OURS = {"config.toml", "model"}
+FILES = ("config.toml", "predictions.csv", "model/weights")
+OURS = {*FILES, "manifest.json", "old.csv"}
 MARK = ("config.toml", "run of")
 
-# Replaces the folder run in a process that is killed before a rename, or after all of them.
+# Writes to the folder run in a process that is killed before a rename, or after all of them.
 KILLED = """
 import os, signal, sys
-from pathlib import Path
-from nodecopy.core.files import replacing_folder
-from tests.core.test_files import OURS, write
+from tests.core.test_files import write
 
-count, rename = 0, Path.rename
+count, replace = 0, os.replace
 
 def counted(old, new):
     global count
     count += 1
     if count == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
-    return rename(old, new)
+    return replace(old, new)
 
-Path.rename = counted
-with replacing_folder("run", OURS) as fresh:
-    write(fresh, "new")
+os.replace = counted
+write("run", "new")
 """
 
 
@@ -72,9 +68,9 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "fit --edges=edges.csv --labels=labels.csv --out=pipe",
         "predict --model=run/model --edges=edges.csv --out=p.csv",
         "label --edges=edges.csv --labels=pipe.csv --out=new",
-        "reproduce pipe.toml",
-        "status pipe.sqlite",
-        "report pipe.jsonl.gz",
+        "paper reproduce pipe.toml",
+        "paper status pipe.sqlite",
+        "paper tables pipe.jsonl.gz",
     ],
 )
 @pytest.mark.usefixtures("pipes")
@@ -117,98 +113,112 @@ def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
         write_whole(tmp_path / "none" / "file", "x")
 
 
-def write(folder: Path, content: str) -> None:
-    """Two files that belong together."""
-    (folder / "model").mkdir(parents=True)
-    (folder / "config.toml").write_text(f"run of {content}")
-    (folder / "model" / "weights").write_text(f"run of {content}")
+def write(folder: Path | str, content: str) -> None:
+    """Write three files that belong together."""
+    with writing_folder(folder, "config.toml", OURS) as new:
+        (new / "model").mkdir()
+        for name in FILES:
+            (new / name).write_text(f"run of {content}")
 
 
-def content(folder: Path) -> str | None:
-    """Return what a folder holds, None if it is not whole."""
-    files = [folder / "config.toml", folder / "model" / "weights"]
-    if not all(file.exists() for file in files):
-        return None
-    (text,) = {file.read_text() for file in files}
-    return text.removeprefix("run of ")
+def contents(folder: Path) -> list[str]:
+    return [(folder / name).read_text().removeprefix("run of ") for name in FILES]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write(tmp_path / "run", "old")
+    for name in ("notes.txt", ".hidden", "model/notes.txt"):
+        (tmp_path / "run" / name).write_text("mine")
     return tmp_path / "run"
 
 
-def test_a_folder_is_made_and_replaced(tmp_path: Path) -> None:
-    run = tmp_path / "deep" / "run"
-    for text in ("first", "second"):
-        with replacing_folder(run, OURS) as fresh:
-            write(fresh, text)
-        assert content(run) == text
-        assert os.listdir(run.parent) == ["run"]
+def test_a_folder_is_made_and_written_again_file_by_file(folder: Path) -> None:
+    (folder / "old.csv").write_text("of an earlier fit")
+    identity = folder.stat().st_ino
+    with (folder / "notes.txt").open("a") as notes:
+        write(folder, "new")
+        notes.write(", too")
+    assert contents(folder) == ["new"] * 3
+    assert unlike_manifest(folder, FILES) == []
+    assert folder.stat().st_ino == identity
+    assert (folder / "notes.txt").read_text() == "mine, too"
+    assert sorted(os.listdir(folder)) == sorted(
+        ["config.toml", "model", "predictions.csv", "manifest.json", "notes.txt", ".hidden"]
+    )
+    assert sorted(os.listdir(folder / "model")) == ["notes.txt", "weights"]
+    write(folder.parent / "deep" / "run", "first")
+    assert contents(folder.parent / "deep" / "run") == ["first"] * 3
 
 
-def test_a_failure_changes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rename = Path.rename
+def test_a_failure_changes_nothing(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
 
-    def refused(old: Path, new: Path) -> Path:
-        if old.name == "new":
-            raise OSError("no")
-        return rename(old, new)
+    def failing(path: Path) -> None:
+        with writing_folder(path, "config.toml", OURS) as new:
+            (new / "config.toml").write_text("run of new")
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "rename", refused)
-    with pytest.raises(OSError, match="no"), replacing_folder(folder, OURS) as fresh:
-        write(fresh, "new")
-    assert content(folder) == "old"
+    for path in (folder, folder.with_name("new")):
+        with pytest.raises(OSError, match="No space"):
+            failing(path)
+    assert contents(folder) == ["old"] * 3
+    assert sorted(folder.rglob("*")) == before
     assert os.listdir(folder.parent) == ["run"]
 
 
-@pytest.mark.parametrize(("rename", "left"), [(1, "old"), (2, None), (3, "new")])
-def test_a_kill_leaves_one_of_them_whole_and_the_next_start_says_where(
-    folder: Path, rename: int, left: str | None
-) -> None:
-    program = [sys.executable, "-c", KILLED, str(rename)]
+@pytest.mark.parametrize("rename", range(1, 6))
+def test_a_kill_leaves_every_file_whole_and_readers_know(folder: Path, rename: int) -> None:
     root = Path(__file__).parents[2]
     paths = os.pathsep.join([str(root), str(root / "src")])
+    program = [sys.executable, "-c", KILLED, str(rename)]
     done = subprocess.run(
         program, cwd=folder.parent, env=os.environ | {"PYTHONPATH": paths}, timeout=LIMIT
     )
-    assert done.returncode == (0 if rename == 3 else -signal.SIGKILL)
-    assert content(folder) == left
-    lines = left_over_lines(folder)
-    assert len(lines) == (rename < 3)
-    if left is None:
-        (old,) = folder.parent.glob(".run.nodecopy-*/old")
-        assert content(old) == "old"
-        assert str(old) in lines[0]
+    assert done.returncode == (0 if rename == 5 else -signal.SIGKILL)
+    new = min(rename - 1, 3)
+    assert contents(folder) == ["new"] * new + ["old"] * (3 - new)
+    changed = [] if rename == 5 else list(FILES[:new])
+    assert unlike_manifest(folder, FILES) == changed
+    write(folder, "next")
+    assert unlike_manifest(folder, FILES) == []
+    assert not list(folder.glob(".nodecopy-*"))
+    assert (folder / "model/notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_a_file_that_is_being_written_is_kept_as_it_is_at_the_exchange(
-    folder: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*names: object, **options: object) -> None:
-        raise OSError("this disk gives a file one name")
+    synced: list[str] = []
+    fsync, replace = os.fsync, os.replace
 
-    if not links:
-        monkeypatch.setattr(os, "link", refused)
-    (folder / "labels.csv").write_text("a,red\n")
+    def noted(handle: int) -> None:
+        fsync(handle)
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
 
-    @contextmanager
-    def exchanging() -> Iterator[None]:
-        with (folder / "labels.csv").open("a") as file:
-            file.write("b,blue\n")
-        yield
+    def checked(old: str | Path, new: str | Path) -> None:
+        assert str(old) in synced
+        replace(old, new)
 
-    with (folder / "labels.csv").open("a") as before:
-        with replacing_folder(folder, OURS, exchanging()) as fresh:
-            write(fresh, "new")
-        before.write("c,red\n")
-    expected = "a,red\nb,blue\n" + ("c,red\n" if links else "")
-    assert (folder / "labels.csv").read_text() == expected
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "replace", checked)
+    write(folder, "new")
+    write_whole(folder / "notes.txt", "x")
+    assert synced[-1] == str(folder)  # the new name, too
+    assert str(folder / "model") in synced
 
 
-def test_which_folders_may_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manifest_that_is_missing_or_no_manifest_is_named(folder: Path) -> None:
+    (folder / "predictions.csv").unlink()
+    assert unlike_manifest(folder, FILES) == ["predictions.csv"]
+    for content in ("[]", "{", '{"files": 3}'):
+        (folder / "manifest.json").write_text(content)
+        assert unlike_manifest(folder, FILES) == ["manifest.json"]
+    (folder / "manifest.json").unlink()
+    assert unlike_manifest(folder, FILES) == ["manifest.json"]
+
+
+def test_which_folders_may_be_written(folder: Path) -> None:
     def check(path: Path) -> None:
         check_target(path, MARK, "nodecopy fit", ("labels.csv",))
 
@@ -226,14 +236,13 @@ def test_which_folders_may_be_written(folder: Path, monkeypatch: pytest.MonkeyPa
         check(other / "config.toml")
     with pytest.raises(InputError, match="cannot be written"):
         check(other / "config.toml" / "run")
-    monkeypatch.setattr(Path, "is_mount", lambda self: True)
-    with pytest.raises(InputError, match="mount point"):
-        check(folder)
+    with pytest.raises(InputError, match="other files"):
+        check(Path("/"))
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for path in ("/", tmp_path / "loop", tmp_path / ("a" * 240), tmp_path / ("a" * 300), "/proc/x"):
+    for path in ("/", tmp_path / "loop", tmp_path / ("a" * 300), "/proc/x"):
         with pytest.raises(InputError):
             check_target(path, ("config.toml", "nodecopy"), "nodecopy fit")
     new = tmp_path / "new" / "run"

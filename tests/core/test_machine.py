@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nodecopy import NodeCopyClassifier
 from nodecopy.classifiers import LabelPropagation
 from nodecopy.core.machine import usable_memory
-from nodecopy.problem.task import Task
 from nodecopy.read.synthetic import planted_partition
 
 PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -86,9 +85,9 @@ def test_fits_and_trials_compute_on_one_thread_unless_asked_otherwise(monkeypatc
         return {torch.get_num_threads(), *(pool["num_threads"] for pool in threadpool_info())}
 
     class Counts(LabelPropagation):
-        def fit(self, task: Task, *rest: object) -> object:
+        def fit(self, *given: object, **more: object) -> object:
             inside.update(threads())
-            return super().fit(task, *rest)
+            return super().fit(*given, **more)
 
     inside: set[int] = set()
     monkeypatch.setitem(METHODS, "counts", Method("", lambda *_: Counts()))

@@ -85,7 +85,8 @@ def test_classes_of_any_type_come_back_and_a_generator_does_not(
 ) -> None:
     y = np.array(labels, object)[true_labels(TASK) % len(labels)]
     y[Y < 0] = None
-    clf = fitted(LabelPropagation(), y).set_params(random_state=np.random.default_rng(5))
+    clf = NodeCopyClassifier(LabelPropagation(), random_state=np.random.default_rng(5))
+    clf.fit(TASK.graph, TASK.features, y)
     clf.save(tmp_path / "m")
     loaded = NodeCopyClassifier.load(tmp_path / "m")
     assert loaded.classes_.dtype == clf.classes_.dtype

@@ -10,11 +10,11 @@ import torch
 from nodecopy.core.errors import ModelError
 from nodecopy.features.kernel_map import KernelMap
 from nodecopy.graph import Graph
+from nodecopy.graph.operators import adjacency_rows
 from nodecopy.graph_models import CopiedGraph
 from nodecopy.nn.diffusion import Diffused, Diffusion, Propagator
 from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import Computing, Reading
-from nodecopy.nn.propagation import adjacency_rows
 from tests.problems import make_task
 
 TASK = make_task()

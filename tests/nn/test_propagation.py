@@ -8,15 +8,15 @@ import torch
 
 from nodecopy.core.errors import GraphError
 from nodecopy.graph import Graph
-from nodecopy.nn.batch import _block_diagonal
-from nodecopy.nn.propagation import (
+from nodecopy.graph.operators import (
     OperatorRows,
-    SparseOperator,
     adjacency_rows,
     attention_rows,
     laplacian_rows,
     whole_adjacency,
 )
+from nodecopy.nn.batch import _block_diagonal
+from nodecopy.nn.propagation import SparseOperator
 from nodecopy.read.synthetic import planted_partition
 from tests.problems import make_task
 
@@ -68,7 +68,7 @@ def test_an_operator_made_in_blocks_is_the_one_made_at_once(monkeypatch):
     for one in (graph, weighted):
         whole = whole_adjacency(one)
         with monkeypatch.context() as smaller:
-            smaller.setattr("nodecopy.nn.propagation._BLOCK", 17)
+            smaller.setattr("nodecopy.graph.operators.BLOCK", 17)
             blocks = whole_adjacency(one)
         for some, expected in zip(blocks, whole, strict=True):
             np.testing.assert_array_equal(some, expected)

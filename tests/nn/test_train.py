@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.core.errors import ModelError, TrainingError
+from nodecopy.core.errors import TrainingError
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, chunks_within
 from nodecopy.paper.networks import GAT, ChebNet
@@ -48,8 +48,6 @@ def test_a_loss_that_is_not_a_number_names_member_and_epoch(task: Task) -> None:
     broken = replace(task, features=features)
     with pytest.raises(TrainingError, match=r"member 0 \(seed 8\) is nan at epoch 0"):
         train(GCN(), broken, [task.graph], [8], TrainConfig(epochs=2))
-    with pytest.raises(ModelError, match="one task, graph and seed per member"):
-        train(GCN(), task, [task.graph], [1, 2])
 
 
 def test_chunks_hold_the_bound_and_the_order() -> None:

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from nodecopy.classifiers import fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.paper.geometric import APPNP
 from nodecopy.paper.methods import build_method
@@ -20,11 +21,11 @@ from tests.problems import make_task, true_labels
 def test_geometric_networks_learn_from_training_labels_alone(name: str) -> None:
     pytest.importorskip("torch_geometric", reason="PyTorch Geometric is not installed")
     task, method = make_task(), build_method(name, "cora", 5)
-    p = method.fit(task, seed=1).probabilities
+    p = fit_one(method, task, seed=1).probabilities
     assert np.mean(p.argmax(1) == true_labels(task)) > 0.6
-    np.testing.assert_array_equal(p, method.fit(task, seed=1).probabilities)
+    np.testing.assert_array_equal(p, fit_one(method, task, seed=1).probabilities)
     alone = replace(task, val=task.val[:0])
-    np.testing.assert_array_equal(p, method.fit(alone, seed=1).probabilities)
+    np.testing.assert_array_equal(p, fit_one(method, alone, seed=1).probabilities)
 
 
 def test_sparse_features_of_appnp_equal_dense_layers() -> None:
@@ -58,4 +59,6 @@ def test_the_default_reads_no_validation_label() -> None:
     labels = task.labels.copy()
     labels[task.val] = -1
     alone = replace(task, val=task.val[:0], labels=labels)
-    np.testing.assert_array_equal(method.fit(task).probabilities, method.fit(alone).probabilities)
+    np.testing.assert_array_equal(
+        fit_one(method, task).probabilities, fit_one(method, alone).probabilities
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.classifiers import GivenProbabilities
+from nodecopy.classifiers import GivenProbabilities, fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import child_seed
 from nodecopy.graph import Graph
@@ -66,7 +66,7 @@ def test_the_authors_number_of_epochs() -> None:
 
 
 def test_collected_networks_are_consecutive_iterates(task: Task) -> None:
-    fitted = online(graph_model=ObservedGraph()).fit(task, seed=1)
+    fitted = fit_one(online(graph_model=ObservedGraph()), task, seed=1)
     assert len(fitted.samples) == len(fitted.graphs) == 5
     for i, epochs in enumerate(range(20, 25)):
         expected = trained(task, epochs).weights
@@ -80,7 +80,7 @@ def test_collected_networks_are_consecutive_iterates(task: Task) -> None:
 def test_the_answer_is_the_average_of_the_iterates_without_dropout(
     task: Task, predict_on: str
 ) -> None:
-    fitted = online(predict_on=predict_on).fit(task, seed=1)
+    fitted = fit_one(online(predict_on=predict_on), task, seed=1)
     graphs = task.graph if predict_on == "observed" else list(fitted.graphs)
     each = fitted.samples.predict_proba(graphs, task.features)  # [5, N, K]
     np.testing.assert_allclose(fitted.probabilities, each.mean(0), atol=1e-6)
@@ -89,7 +89,7 @@ def test_the_answer_is_the_average_of_the_iterates_without_dropout(
 
 def test_averages_refresh_the_model_once_collection_has_begun(task: Task) -> None:
     model = Recorder()
-    online(graph_model=model).fit(task, seed=1)
+    fit_one(online(graph_model=model), task, seed=1)
     assert [epoch for epoch, _ in model.draws] == list(range(10, 24))
     generations = dict(model.draws)
     assert [generations[epoch] for epoch in range(10, 24)] == [0] * 10 + [1, 2, 3, 4]
@@ -100,7 +100,7 @@ def test_averages_refresh_the_model_once_collection_has_begun(task: Task) -> Non
 
 def test_networks_refresh_the_model_every_twenty_epochs(task: Task) -> None:
     model = Recorder()
-    online(epochs=60, refresh="network", graph_model=model).fit(task, seed=1)
+    fit_one(online(epochs=60, refresh="network", graph_model=model), task, seed=1)
     generations = [generation for _, generation in model.draws]
     assert generations == [0] * 21 + [1] * 20 + [2] * 9
     for seen, epochs in enumerate((31, 51)):
@@ -112,7 +112,7 @@ def test_networks_refresh_the_model_every_twenty_epochs(task: Task) -> None:
 def test_without_a_base_the_pretrained_network_is_it(task: Task, pretraining: int) -> None:
     model = Recorder()
     schedule = {"pretraining": pretraining, "epochs": 13, "collect": 3}
-    fitted = online(**schedule, graph_model=model).fit(task, seed=1)
+    fitted = fit_one(online(**schedule, graph_model=model), task, seed=1)
     expected = trained(task, pretraining).predict_proba(task.graph, task.features)[0]
     np.testing.assert_allclose(model.fits[0], expected, atol=1e-6)
     assert fitted.base_probabilities is model.fits[0]
@@ -121,7 +121,7 @@ def test_without_a_base_the_pretrained_network_is_it(task: Task, pretraining: in
 
 def test_a_base_replaces_the_pretrained_network(task: Task) -> None:
     given, model = np.full((90, 3), 1 / 3), Recorder()
-    fitted = online(graph_model=model, base=GivenProbabilities(given)).fit(task, seed=1)
+    fitted = fit_one(online(graph_model=model, base=GivenProbabilities(given)), task, seed=1)
     assert model.fits[0] is given
     assert fitted.base_probabilities is given
 
@@ -137,6 +137,6 @@ def test_collected_graphs_are_those_the_steps_were_taken_on(
         return used[-1]
 
     monkeypatch.setattr("nodecopy.graph_models.copying.CopyingPosterior.graph", noted)
-    fitted = online().fit(task, seed=1)
+    fitted = fit_one(online(), task, seed=1)
     steps = used[:14]
     assert [g.built for g in fitted.graphs] == [g.built for g in steps[-5:]]

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodecopy.classifiers import fit_one
+from nodecopy.classifiers.posterior import PARTS, entropy
 from nodecopy.core.rng import stream
 from nodecopy.graph_models import ObservedGraph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.posterior import BayesianGCN, Posterior, average
-from nodecopy.posterior.averaging import PARTS, entropy
 from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior, MCDropout, PointEstimate, TrainConfig
 
@@ -90,7 +91,7 @@ def test_a_fitted_model_is_the_triple_loop(task: Task) -> None:
     model = BayesianGCN(
         n_zeta=2, n_graphs=2, n_weights=3, weights=MCDropout(TrainConfig(epochs=15))
     )
-    fitted = model.fit(task, seed=5)
+    fitted = fit_one(model, task, seed=5)
     p = np.empty((2, 2, 3, 90, 3), np.float32)
     for v in range(2):
         for i in range(2):
@@ -172,7 +173,7 @@ def test_convex_members_differ_in_the_graph_alone_others_in_initial_weights_too(
     convex = BayesianGCN(n_zeta=6, network=Diffusion(), weights=MaximumPosterior())
     trained = BayesianGCN(n_zeta=6, n_weights=1, weights=PointEstimate(TrainConfig(epochs=60)))
     for model, fixed in ((convex, False), (trained, True)):
-        copied = model.fit(task).posterior.graph_information.mean()
-        observed = replace(model, graph_model=ObservedGraph()).fit(task).posterior
+        copied = fit_one(model, task).posterior.graph_information.mean()
+        observed = fit_one(replace(model, graph_model=ObservedGraph()), task).posterior
         assert copied > 1e-4
         assert (observed.graph_information.mean() > 1e-5) == fixed

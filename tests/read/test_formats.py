@@ -191,8 +191,8 @@ def test_every_option_is_one_of_the_command_line(tmp_path, capsys):
     (tmp_path / "e.csv").write_text("a;b;1,500\nb;c;2,500\n")
     command = ["inspect", f"--edges={tmp_path / 'e.csv'}"]
     assert cli.main(command) == 2
-    assert "`decimal`" in capsys.readouterr().err
-    given = ["`decimal`=,", "--no-header", "`edge_columns`=1,2,3", "`repeated_edges`=sum"]
+    assert "--decimal" in capsys.readouterr().err
+    given = ["--decimal=,", "--no-header", "--edge-columns=1,2,3", "--repeated-edges=sum"]
     assert cli.main([*command, *given]) == 0
     assert "weighted" in capsys.readouterr().out
     cli.main(["inspect", "--help"])

@@ -186,12 +186,12 @@ def test_20_000_rows_are_few_elements_and_many_classes_are_listed_on_demand(driv
 
 
 def test_what_held_out_labels_tell_is_shown(driver, written):
-    made = make_result(60, held_out=contradicted(6, 2))
-    baselines = (Baseline("label propagation", np.array([True] * 5 + [False])),)
-    result = replace(made, baselines=baselines)
+    result = make_result(60, held_out=contradicted(6, 2))
+    propagation = Baseline("label propagation", np.array([True] * 5 + [False]))
+    vars(result.lists)["baselines"] = (propagation,)  # a cached property
     page = Page(driver, written("held-out", result))
     page.open()
-    sizes = result.sets[6:].sum(1)
+    sizes = result.sets()[6:].sum(1)
     page.one("#sets-table summary").click()
     rows = [row.text.split() for row in page.all("#sets-table tbody tr")]
     assert [(int(size), int(count)) for size, count, _ in rows] == [
@@ -214,7 +214,7 @@ def test_what_held_out_labels_tell_is_shown(driver, written):
     assert f"wrong with a probability of {100 * suspects.probability[1]:.1f}%" in panel
     shown = [page.run("arguments[0].textContent", item) for item in page.all("#panel .set li")]
     order = np.argsort(-result.probabilities[suspects.nodes[1]], kind="stable")
-    assert shown == [f"class {k}" for k in order if result.sets[suspects.nodes[1], k]]
+    assert shown == [f"class {k}" for k in order if result.sets()[suspects.nodes[1], k]]
     lefts = "[...document.querySelector(arguments[0]).children].map(e => e.offsetLeft)"
     head, row = page.run(lefts, ".row.head"), page.run(lefts, ROWS)
     assert len(set(head)) == 10

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier, fit_many
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier, fit_one
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.paper import OnlineBayesianGCN
 from nodecopy.posterior import BayesianGCN
@@ -20,7 +20,7 @@ from tests.problems import make_task
 
 
 def held_out(classifiers: list[NodeClassifier], task: Task, folds: int = 5) -> HeldOut:
-    return StackedClassifier(tuple(map(Component, classifiers)), folds).fit(task).held_out
+    return fit_one(StackedClassifier(tuple(map(Component, classifiers)), folds), task).held_out
 
 
 def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
@@ -31,7 +31,7 @@ def test_each_fold_is_a_fit_without_its_labels(task: Task) -> None:
         rest = np.setdiff1d(task.train, hidden)
         part = Task.of(task.graph, task.features, task.labels, rest, task.val, num_classes=3)
         for which, classifier in enumerate(classifiers):
-            alone = classifier.fit(part).probabilities[hidden]  # neither of them is random
+            alone = fit_one(classifier, part).probabilities[hidden]  # neither of them is random
             got = held.probabilities[which, held.folds == fold]
             np.testing.assert_allclose(got, alone, atol=1e-5)
 
@@ -50,9 +50,9 @@ def test_fits_side_by_side_are_those_made_one_by_one(
     classifier: NodeClassifier, task: Task
 ) -> None:
     parts = [replace(task, train=task.train[task.train != node]) for node in task.train[:3]]
-    together = fit_many(classifier, parts, [1, 2, 3])
+    together = classifier.fit(parts, [1, 2, 3])
     for part, seed, fitted in zip(parts, (1, 2, 3), together, strict=True):
-        alone = classifier.fit(part, seed).probabilities
+        alone = fit_one(classifier, part, seed).probabilities
         np.testing.assert_allclose(fitted.probabilities, alone, atol=1e-4)
 
 

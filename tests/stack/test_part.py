@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, Placement, RoleClassifier
+from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, RoleClassifier, fit_one
 from nodecopy.core.errors import ModelError
+from nodecopy.core.executors import Serial
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.presets import best, fast
@@ -33,7 +34,7 @@ def task(problem) -> Task:
 
 @pytest.fixture(scope="module")
 def within(task):
-    return replace(best(n_zeta=3), most_nodes=600).fit(task, seed=1)
+    return fit_one(replace(best(n_zeta=3), most_nodes=600), task, seed=1)
 
 
 def accuracy(probabilities, labels, task) -> float:
@@ -42,7 +43,7 @@ def accuracy(probabilities, labels, task) -> float:
 
 
 def test_a_part_of_the_graph_labels_all_of_it_as_well(task, within, problem):
-    whole = replace(best(n_zeta=3), most_nodes=None).fit(task, seed=1)
+    whole = fit_one(replace(best(n_zeta=3), most_nodes=None), task, seed=1)
     labels = problem.labels
     assert within.probabilities.shape == whole.probabilities.shape
     np.testing.assert_allclose(within.probabilities.sum(1), 1.0)
@@ -52,10 +53,10 @@ def test_a_part_of_the_graph_labels_all_of_it_as_well(task, within, problem):
 
 def test_components_of_a_negligible_weight_are_left_out(task):
     components = Component(DiffusionClassifier()), Component(RoleClassifier(), 1e-3)
-    whole = StackedClassifier(components).fit(task)
+    whole = fit_one(StackedClassifier(components), task)
     assert whole.pool.weights[1] < 0.01
-    within = StackedClassifier(components, most_nodes=300).fit(task)
-    alone = StackedClassifier(components[:1], most_nodes=300).fit(task)
+    within = fit_one(StackedClassifier(components, most_nodes=300), task)
+    alone = fit_one(StackedClassifier(components[:1], most_nodes=300), task)
     assert within.pool.weights == (1.0,)
     np.testing.assert_allclose(within.probabilities, alone.probabilities, atol=0.01)
 
@@ -66,9 +67,9 @@ def test_roles_and_class_shares_are_those_of_the_whole_graph(task):
     train = np.concatenate([np.flatnonzero(truth == k)[:20] for k in range(2)])
     by_degree = Task.of(task.graph, task.features, truth, train)
     stack = StackedClassifier((Component(RoleClassifier()),), most_nodes=300)
-    fitted = stack.fit(by_degree)
+    fitted = fit_one(stack, by_degree)
     assert accuracy(fitted.probabilities, truth, by_degree) > 0.8
-    shared = replace(stack, class_prior=(0.9, 0.1)).fit(by_degree)
+    shared = fit_one(replace(stack, class_prior=(0.9, 0.1)), by_degree)
     others = np.setdiff1d(np.arange(1_500), train)
     np.testing.assert_allclose(shared.probabilities[others].mean(0), [0.9, 0.1], atol=1e-4)
 
@@ -85,9 +86,9 @@ def test_applied_to_its_own_graph_it_says_the_same(task, within):
 
 def test_a_part_of_all_nodes_is_the_whole_graph(task):
     stack = replace(best(n_zeta=2), most_nodes=None)
-    fitted = stack.fit(task, seed=3)
+    fitted = fit_one(stack, task, seed=3)
     graphs = task.graph, fitted.reliability.weighted(task.graph, task.features)
-    every = fitted.extended(np.arange(task.graph.num_nodes), graphs, task.features)
+    every = fitted.extended(np.arange(task.graph.num_nodes), graphs, task.features, Serial())
     np.testing.assert_allclose(every.probabilities, fitted.probabilities, atol=2e-4)
 
 
@@ -97,10 +98,10 @@ def test_the_graph_alone_and_spread_labels_find_their_nodes_again(task):
         LabelPropagation(),
     ):
         order = np.random.default_rng(0).permutation(task.graph.num_nodes)
-        fitted = method.fit(task)
+        fitted = fit_one(method, task)
         graph = task.graph.induced(np.argsort(order))
         features = task.features[np.argsort(order)]
-        result = fitted.predict_proba(graph, features, Placement(order))
+        result = fitted.predict(graph, features, order).probabilities
         np.testing.assert_allclose(result[order], fitted.probabilities, atol=1e-5)
 
 
@@ -114,5 +115,5 @@ def test_where_labels_reach_little_the_part_is_filled_with_other_nodes(task):
     # The labelled nodes hang together, and nothing leads from them to the others.
     edges = np.stack([np.repeat(task.train[0], len(task.train) - 1), task.train[1:]], 1)
     lone = replace(task, graph=Graph.from_edges(task.graph.num_nodes, edges))
-    fitted = replace(fast(), most_nodes=200).fit(lone)
+    fitted = fit_one(replace(fast(), most_nodes=200), lone)
     assert len(fitted.part) == 200

@@ -14,13 +14,14 @@ from nodecopy.classifiers import (
     DiffusionClassifier,
     GivenProbabilities,
     LabelPropagation,
+    fit_one,
 )
 from nodecopy.core.errors import ModelError
 from nodecopy.features.kernel_map import KernelMap
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import Component
 from nodecopy.stack.held_out import HeldOut
-from nodecopy.stack.pool import Pool, fit_pool, stacking_weights
+from nodecopy.stack.pool import Pool, PoolFits, stacking_weights
 from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.stack.temperature import Temperature, TemperatureScaling
 from tests.problems import true_labels
@@ -81,11 +82,12 @@ def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
     parts = np.stack([p, Temperature(3.0).apply(p[::-1])])
     folds = np.arange(60) % 3
     others = np.where(folds == 1, (y + 1) % 4, y)
-    fits = [
-        fit_pool(HeldOut(np.arange(60), labels, parts, folds), np.ones(2), [cal] * 2, cal)
-        for labels in (y, others)
-        for cal in (TemperatureScaling(),)
-    ]
+    fits = []
+    for labels in (y, others):
+        pools = PoolFits(HeldOut(np.arange(60), labels, parts, folds), TemperatureScaling())
+        for part in parts:
+            pools.add(part, 1.0, TemperatureScaling())
+        fits.append(pools.pool())
     for fold, same in enumerate((False, True, False)):
         weights, calibrators = (
             [getattr(fit.without[fold], name) for fit in fits]
@@ -103,27 +105,32 @@ def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:
     stack = StackedClassifier(
         (Component(useless), Component(DiffusionClassifier()), Component(LabelPropagation()))
     )
-    fitted = stack.fit(task, seed=1)
+    fitted = fit_one(stack, task, seed=1)
     assert fitted.pool.weights[1] > fitted.pool.weights[0]
     assert np.mean(fitted.probabilities.argmax(1) == truth) > 0.6
 
 
 def test_a_component_may_start_from_another(task: Task) -> None:
     stack = StackedClassifier(
-        (Component(DiffusionClassifier(), 0.0), Component(AnnotatedBlocks(), on=0))
+        (
+            Component(DiffusionClassifier(), 0.0, name="diffusion"),
+            Component(AnnotatedBlocks(), start="diffusion"),
+        )
     )
-    fitted = stack.fit(task, seed=1)
+    fitted = fit_one(stack, task, seed=1)
     assert fitted.pool.weights == (0.0, 1.0)
-    alone = AnnotatedBlocks(DiffusionClassifier()).fit(task).probabilities
+    alone = fit_one(AnnotatedBlocks(DiffusionClassifier()), task).probabilities
     np.testing.assert_allclose(fitted.components[1].probabilities, alone, atol=1e-6)
 
 
 def test_a_component_may_start_from_the_pool_of_those_before_it(task: Task) -> None:
     first = (Component(DiffusionClassifier()), Component(LabelPropagation()))
-    before = StackedClassifier(first).fit(task, seed=1)
-    fitted = StackedClassifier((*first, Component(AnnotatedBlocks(), on="pool"))).fit(task, seed=1)
+    before = fit_one(StackedClassifier(first), task, seed=1)
+    fitted = fit_one(
+        StackedClassifier((*first, Component(AnnotatedBlocks(), start="pool"))), task, seed=1
+    )
     start = GivenProbabilities(before.probabilities)
-    (alone,) = AnnotatedBlocks().refine_many([task], [start])
+    (alone,) = AnnotatedBlocks().fit([task], [0], [start])
     np.testing.assert_allclose(fitted.components[2].probabilities, alone.probabilities, atol=1e-3)
     np.testing.assert_array_equal(fitted.held_out.nodes, before.held_out.nodes)
 
@@ -132,10 +139,10 @@ def test_dense_columns_are_seen_through_a_kernel(task: Task) -> None:
     columns = np.random.default_rng(0).normal(size=(90, 3)).astype(np.float32)
     dense = replace(task, features=columns)
     parts = (Component(DiffusionClassifier()),)
-    fitted = StackedClassifier(parts, features=KernelMap()).fit(dense)
+    fitted = fit_one(StackedClassifier(parts, features=KernelMap()), dense)
     assert fitted.features is not None
     mapped = replace(task, features=fitted.features.apply(columns))
-    same = StackedClassifier(parts).fit(mapped)
+    same = fit_one(StackedClassifier(parts), mapped)
     np.testing.assert_allclose(fitted.probabilities, same.probabilities)
     applied = fitted.predict(task.graph, columns).probabilities
     np.testing.assert_allclose(applied, fitted.probabilities, atol=1e-6)
@@ -144,11 +151,15 @@ def test_dense_columns_are_seen_through_a_kernel(task: Task) -> None:
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(ModelError, match="at least one component with a positive count"):
         StackedClassifier((Component(LabelPropagation(), 0),))
-    for on in (0, "pool", "pools"):
-        with pytest.raises(ModelError, match="component 0 must be on the number of an earlier one"):
-            StackedClassifier((Component(AnnotatedBlocks(), on=on),))
-    with pytest.raises(ModelError, match="LabelPropagation, cannot start from another's fit"):
-        StackedClassifier((Component(DiffusionClassifier()), Component(LabelPropagation(), on=0)))
+    for start in ("pool", "pools", "itself"):
+        with pytest.raises(ModelError, match=f"must start from an earlier one.*got '{start}'"):
+            StackedClassifier((Component(AnnotatedBlocks(), name="itself", start=start),))
+    first = Component(DiffusionClassifier(), name="first")
+    with pytest.raises(ModelError, match="accepted: 'first', 'pool'"):
+        StackedClassifier((first, Component(AnnotatedBlocks(), start="fist")))
+    for names in (("one", "one"), ("pool",)):
+        with pytest.raises(ModelError, match="name of component"):
+            StackedClassifier(tuple(Component(LabelPropagation(), name=name) for name in names))
     one = Temperature(1.0)
     for weights in ((), (0.5,), (2.0, -1.0), (0.5, 0.6)):
         with pytest.raises(ModelError, match="pool"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation
+from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation, fit_one
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.problem.task import Task
@@ -75,7 +75,9 @@ def test_a_temperature_keeps_the_shares_of_one_component() -> None:
 
 
 def test_a_fitted_stack_says_where_its_uncertainty_comes_from(task: Task) -> None:
-    fitted = StackedClassifier((Component(SMALL), Component(DiffusionClassifier())), 3).fit(task)
+    fitted = fit_one(
+        StackedClassifier((Component(SMALL), Component(DiffusionClassifier())), 3), task
+    )
     check_parts(fitted.posterior)
     np.testing.assert_allclose(fitted.posterior.probabilities, fitted.probabilities)
     assert all(getattr(fitted.posterior, name).mean() > 0 for name in PARTS)
@@ -94,14 +96,14 @@ def test_nothing_held_out_leaves_the_priors() -> None:
         folds=0,
     )
     task = make_task()
-    fitted = stack.fit(task)
+    fitted = fit_one(stack, task)
     assert fitted.pool == pool((0.75, 0.25), (float(np.exp(-0.5)), 1.0), 1.0)
     assert len(fitted.held_out.nodes) == 0
     # One label per class: none can be held out, which is the same.
     one_each = np.unique(true_labels(task)[task.train], return_index=True)[1]
     few = Task.of(task.graph, task.features, true_labels(task), task.train[one_each])
     seen: list[tuple[int, int]] = []
-    fitted = StackedClassifier(stack.components).fit(few, progress=lambda *at: seen.append(at))
+    fitted = fit_one(StackedClassifier(stack.components), few, progress=lambda *at: seen.append(at))
     assert fitted.pool.weights == (0.75, 0.25)
     assert seen[-1][0] == seen[-1][1]
 
@@ -111,18 +113,32 @@ def test_the_unit_of_edge_weights_plays_no_part(task: Task, unit: float) -> None
     pairs = task.graph.edges()
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(pairs))
     one, other = (Graph.from_edges(90, pairs, scale * weights) for scale in (1.0, unit))
-    parts = Component(DiffusionClassifier()), Component(AnnotatedBlocks(), on=0)
+    parts = (
+        Component(DiffusionClassifier(), name="first"),
+        Component(AnnotatedBlocks(), start="first"),
+    )
     stack = StackedClassifier(parts, folds=2)
-    fitted = stack.fit(replace(task, graph=other))
+    fitted = fit_one(stack, replace(task, graph=other))
     assert fitted.weight_unit == pytest.approx(unit * np.median(weights))
-    expected = stack.fit(replace(task, graph=one)).probabilities
+    expected = fit_one(stack, replace(task, graph=one)).probabilities
     np.testing.assert_allclose(fitted.probabilities, expected, atol=1e-3)
-    again = fitted.predict_proba(other, task.features)
+    again = fitted.predict(other, task.features).probabilities
     np.testing.assert_allclose(again, fitted.probabilities, atol=1e-6)
-    raw = replace(stack, scale_weights=False).fit(replace(task, graph=other))
+    raw = fit_one(replace(stack, scale_weights=False), replace(task, graph=other))
     assert np.abs(raw.probabilities - expected).max() > 0.05
     huge = weights.copy()
     huge[0] = 1e15  # one edge does not decide what the others are worth
-    assert stack.fit(replace(task, graph=Graph.from_edges(90, pairs, huge))).weight_unit < 2
+    assert fit_one(stack, replace(task, graph=Graph.from_edges(90, pairs, huge))).weight_unit < 2
     weightless = Graph.from_edges(90, pairs, np.zeros(len(pairs)))
-    assert stack.fit(replace(task, graph=weightless)).weight_unit == 1.0
+    assert fit_one(stack, replace(task, graph=weightless)).weight_unit == 1.0
+
+
+@pytest.mark.parametrize(("most", "expected"), [(4, "SpreadLabels"), (3, "FittedNetwork")])
+def test_where_labels_are_many_another_classifier_is_fitted(
+    task: Task, most: int, expected: str
+) -> None:
+    train = np.concatenate([np.flatnonzero(true_labels(task) == k)[:4] for k in range(3)])
+    twelve = Task.of(task.graph, task.features, true_labels(task), train)
+    component = Component(LabelPropagation(), many_labels=DiffusionClassifier(), most_labels=most)
+    fitted = fit_one(StackedClassifier((component,), folds=0), twelve)
+    assert type(fitted.components[0]).__name__ == expected

@@ -11,15 +11,16 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import BayesianGCN, Graph, NodeCopyClassifier
-from nodecopy.classifiers import DiffusionClassifier
+from nodecopy.classifiers import DiffusionClassifier, fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.stack.evidence import Lead
+from nodecopy.stack.evidence import Lead, mixture
+from nodecopy.stack.stacked import FittedStack
 from nodecopy.trust.explanation import Explanation, Row, named_explanation
 from tests.problems import make_task, networkx_graph, short_gcn
 
@@ -72,11 +73,10 @@ def test_evidence_adds_up_to_the_lead(kind: str):
 def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
-    model: Any = clf.model_
-    for part in model.mixture(task.graph, clf.result_.given.features).parts[1:]:
-        assert isinstance(part.fitted, HasEvidence)
-        of = EvidenceOf(nodes, 0, 1, part.probabilities)
-        each = part.fitted.evidence(part.near, of)
+    assert isinstance(clf.model_, FittedStack)
+    for part in mixture(clf.model_, task.graph, clf.result_.given.features).parts[1:]:
+        of = Contrast(nodes, 0, 1, part.probabilities)
+        each = part.fitted.terms(part.near, of)
         for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word
             total = sum(value for (kind, _), value in terms.items() if kind != "labelled node")
             assert total == pytest.approx(odds, abs=1e-5)
@@ -84,26 +84,26 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
 
 def test_terms_of_a_diffusion_are_its_logit_and_what_is_lost_without_a_neighbour():
     task, _ = problem("words")
-    one_hop = DiffusionClassifier(Diffusion(0.3, hops=1)).fit(task)
-    near = Surroundings(task.graph, task.features)
-    of = EvidenceOf(np.array([40]), 2, 0, one_hop.probabilities)
-    (terms,) = one_hop.evidence(near, of)
+    one_hop = fit_one(DiffusionClassifier(Diffusion(0.3, hops=1)), task)
+    near = Neighbourhood(task.graph, task.features)
+    of = Contrast(np.array([40]), 2, 0, one_hop.probabilities)
+    (terms,) = one_hop.terms(near, of)
     assert sum(terms.values()) == pytest.approx(of.log_odds[0], abs=1e-5)
     for neighbour in task.graph.neighbours(40).tolist():
         kept = (np.arange(90) != neighbour).astype(np.float32)
         features = sp.csr_array(sp.diags_array(kept) @ task.features)
-        p = one_hop.predict_proba(task.graph, features)
-        lost = of.log_odds[0] - EvidenceOf(np.array([40]), 2, 0, p).log_odds[0]
+        p = one_hop.predict(task.graph, features).probabilities
+        lost = of.log_odds[0] - Contrast(np.array([40]), 2, 0, p).log_odds[0]
         assert lost == pytest.approx(terms["neighbour", neighbour], abs=1e-5)
 
 
 def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     """The representer theorem, by hand: W is a combination of the rows of labelled nodes."""
     task, _ = problem("words")
-    linear = DiffusionClassifier().fit(task)
-    near = Surroundings(task.graph, task.features, labels=task.train)
-    of = EvidenceOf(np.array([40]), 2, 0, linear.probabilities)
-    (terms,) = linear.evidence(near, of)
+    linear = fit_one(DiffusionClassifier(), task)
+    near = Neighbourhood(task.graph, task.features, labels=task.train)
+    of = Contrast(np.array([40]), 2, 0, linear.probabilities)
+    (terms,) = linear.terms(near, of)
     learnt = [value for (kind, _), value in terms.items() if kind == "labelled node"]
     rows = Diffusion().rows(near, np.append(task.train, 40)).double().numpy()
     w = linear.weights.weights["w"][0].double().numpy()

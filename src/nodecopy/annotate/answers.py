@@ -1,39 +1,48 @@
 """Answers given on the labelling page: one append-only SQLite table, and labels.csv made from it.
 
 Every answer is a committed row of answers.sqlite before the page shows the next node; nothing is
-ever changed or removed there. labels.csv is for people and for `nodecopy fit`: it is written again
-after every answer, in one step. Whoever edits it is respected: when its content is not what was
-written last, the differences become rows of the table. A file that cannot be read or written is
-left alone, ``problem`` says why, and answers are kept meanwhile. An empty or missing file is not an
-edit: it is written again.
+ever changed or removed there, and nothing but the page writes it. labels.csv is an export for
+people and for `nodecopy fit`: it is written whole after every answer, and never read back. Whoever
+edits labels by hand names the file, see `Answers.take`; a labels.csv that somebody changed is kept
+under another name before it is written again.
+
+A lock on a deleted file is no lock, and writing to it keeps nothing: before and after every write
+the database must still be the file that was opened. If it is not, answers are refused, and all that
+were given before are written to a folder elsewhere.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
+import tempfile
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from nodecopy.core.errors import FormatError, InputError, NodecopyError, RunError, shown
-from nodecopy.core.files import regular_file, replacing
+from nodecopy.core.errors import FormatError, InputError, RunError, shown
+from nodecopy.core.files import regular_file, write_whole
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.report.page_nodes import natural
+from nodecopy.run.folder import ANSWERS, LABELS
 
 # After so many answers a skipped node may be suggested again.
 SKIPPED_FOR = 50
 MAX_NAME = 200
+_WAIT = 0.5  # seconds that another program may read the table
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # Unicode: control characters, lone surrogates, line ends
 _UNDOABLE = ("label", "skip", "cannot tell", "confirm")
 # Actions after which the label of the node is the one in the row.
-_LABELLING = ("label", "edit", "given", "undo")
+_LABELLING = ("label", "given", "undo")
+# EXTRA is FULL, and the folder is synced after the journal is removed.
 _SCHEMA = """
 PRAGMA locking_mode = EXCLUSIVE;
-BEGIN IMMEDIATE;
+PRAGMA synchronous = EXTRA;
+BEGIN EXCLUSIVE;
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY,
     action TEXT NOT NULL,
@@ -41,11 +50,10 @@ CREATE TABLE IF NOT EXISTS answers (
     label TEXT,
     previous TEXT,
     undone INTEGER,
-    time TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
+    chosen TEXT,
+    time TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS chosen (node TEXT PRIMARY KEY, how TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS estimates (labels INTEGER, accuracy REAL, low REAL, high REAL);
-CREATE TABLE IF NOT EXISTS labels_csv (id INTEGER PRIMARY KEY, digest TEXT, answer INTEGER);
 COMMIT;
 """
 
@@ -55,12 +63,14 @@ class Answer(NamedTuple):
 
     Attributes:
         number: rows count up from 1.
-        action: "label", "skip", "cannot tell", "confirm" or "undo" on the page; "edit" in
-            labels.csv; "given" with the tables; "class" for a new class.
+        action: "label", "skip", "cannot tell", "confirm" or "undo" on the page; "given" in a file
+            of labels; "class" for a new class.
         node: id of the node; None for a class.
         label: of the node after the action, or the name of the class.
         previous: label of the node before the action.
         undone: number of the answer that an undo takes back.
+        chosen: why the node was asked about: "suggested" or "random".
+        time: when it was given, UTC.
     """
 
     number: int
@@ -69,6 +79,8 @@ class Answer(NamedTuple):
     label: str | None
     previous: str | None = None
     undone: int | None = None
+    chosen: str | None = None
+    time: str = ""
 
 
 class Estimate(NamedTuple):
@@ -80,49 +92,52 @@ class Estimate(NamedTuple):
     high: float
 
 
+class Taken(NamedTuple):
+    """How many labels of a file are new, replace another, of these one given on the page, or lost.
+
+    Attributes:
+        added: labels of nodes without one.
+        changed: labels that replace another.
+        answers: those of them that replace an answer given on the page.
+        older: labels that differ from those of the table, which are newer and stay.
+    """
+
+    added: int
+    changed: int
+    answers: int
+    older: int
+
+
 class Answers:
     """All answers in a run folder; one process at a time may have it open.
 
     Args:
-        database: answers.sqlite, made if it is missing.
-        file: labels.csv, likewise.
-        read: returns the labels by id in a file, and raises what is wrong with it.
+        folder: of answers.sqlite and labels.csv; they are made if they are missing.
         mark: start labels.csv with a byte-order mark, for readers that expect another encoding.
 
     Attributes:
         labels: label by id.
         chosen: how a node was chosen that the page asked about, by id: "suggested" or "random".
         classes: names of the classes, in the order in which they were first named.
-        problem: why labels.csv does not hold the labels; empty if it does.
+        problem: what cannot be written at present; empty if all is well.
+        edited: a sentence about a labels.csv that somebody else wrote; empty if nobody did.
     """
 
-    def __init__(
-        self,
-        database: Path,
-        file: Path,
-        read: Callable[[Path], Mapping[str, str]],
-        *,
-        mark: bool = False,
-    ) -> None:
-        self.database, self.file = database, file
-        self._read, self._mark = read, mark
-        self.problem = ""
-        self._open()
-
-    def sync(self) -> bool:
-        """Import edits of labels.csv, then write it if labels are missing there.
-
-        Returns whether there were edits; ``problem`` says what went wrong.
-        """
-        before = dict(self.labels)
+    def __init__(self, folder: Path, *, mark: bool = False) -> None:
+        self.database, self.file = folder / ANSWERS, folder / LABELS
+        self.problem, self.edited, self._stale = "", "", True
+        self._encoding = "utf-8-sig" if mark else "utf-8"
+        self._rescued: tuple[int, Path] | None = None
+        with _opening(self.database):
+            self._db = sqlite3.connect(self.database, timeout=_WAIT, check_same_thread=False)
         try:
-            self._import()
-            if self._new_nodes() or not self._content().strip():
-                self._export()
-            self.problem = ""
-        except (NodecopyError, OSError) as error:
-            self.problem = f"{error}. Answers are kept, and written to {self.file.name} once it can"
-        return self.labels != before
+            with _opening(self.database):
+                self._db.executescript(_SCHEMA)
+                self._load()
+        except BaseException:
+            self._db.close()
+            raise
+        self._identity = _identity(self.database)
 
     def label(self, node: str, label: str, chosen: str | None = None) -> None:
         """Give a node a label, a new one or another one; ``chosen`` says why it was asked about."""
@@ -130,10 +145,9 @@ class Answers:
             raise InputError(f"unknown class {shown(label)}; add it first")
         previous = self.labels.get(node)
         if previous != label:
-            if chosen is not None and previous is None:
-                self._note_chosen([(node, chosen)])
-            self._add([("label", node, label, previous, None)])
-            self.sync()
+            why = chosen if previous is None else None
+            self._add([Answer(0, "label", node, label, previous, chosen=why)])
+            self.refresh()
 
     def put_aside(self, node: str, action: str) -> None:
         """Skip a node, note that its class cannot be told, or confirm its label."""
@@ -144,10 +158,10 @@ class Answers:
             raise InputError(f"{shown(node)} has no label to confirm")
         latest = self._standing()[-1:]
         if [(one.node, one.action) for one in latest] != [(node, action)]:  # else sent twice
-            self._add([(action, node, label, None, None)])
+            self._add([Answer(0, action, node, label)])
 
     def undo(self) -> str:
-        """Take back the latest answer, but not an edit that came after it; return its node."""
+        """Take back the latest answer, but not a label given after it; return its node."""
         standing = self._standing()
         if not standing:
             raise InputError("there is nothing to undo")
@@ -156,17 +170,44 @@ class Answers:
         label = self.labels.get(answer.node)
         if answer.action == "label" and label == answer.label:
             label = answer.previous
-        self._add([("undo", answer.node, label, None, answer.number)])
-        self.sync()
+        self._add([Answer(0, "undo", answer.node, label, undone=answer.number)])
+        self.refresh()
         return answer.node
 
-    def add_given(self, labels: Mapping[str, str], suggested: Iterable[str] = ()) -> None:
-        """Take over labels of another file, but for nodes that there was an answer to before."""
-        answered = {one.node for one in self._answers}
-        new = {node: label for node, label in labels.items() if node not in answered}
-        self._name_classes(new.values())
-        self._note_chosen((node, SUGGESTED) for node in suggested if node in new)
-        self._add(("given", node, label, None, None) for node, label in new.items())
+    def take(
+        self, labels: Mapping[str, str], suggested: Iterable[str] = (), saved: str = ""
+    ) -> Taken:
+        """Take over labels of a file.
+
+        A label of the table is replaced if the file was saved after it was given; what the file
+        lacks stays.
+
+        Args:
+            labels: by id.
+            suggested: ids of nodes that were suggested.
+            saved: when the file was saved, as in `Answer.time`; "" replaces nothing.
+        """
+        latest = {one.node: one for one in self._answers if one.action in _LABELLING}
+        chosen = dict.fromkeys(suggested, SUGGESTED)
+        rows, replaced, older = [], 0, 0
+        for node, label in labels.items():
+            before = latest.get(node)
+            if self.labels.get(node) == label:
+                continue
+            if before is not None and before.time >= saved:
+                older += 1
+                continue
+            replaced += before is not None and before.action == "label"
+            held = self.labels.get(node)
+            rows.append(Answer(0, "given", node, label, held, chosen=chosen.get(node)))
+        names = {str(one.label) for one in rows} - set(self.classes)
+        if saved and (broken := [name for name in names if "\n" in name]):
+            raise FormatError(f"the class {shown(broken[0])} has two lines; is a quote left open?")
+        classes = [Answer(0, "class", None, name) for name in sorted(names, key=natural)]
+        self._add([*classes, *rows])
+        self.refresh()
+        changed = sum(one.previous is not None for one in rows)
+        return Taken(len(rows) - changed, changed, replaced, older)
 
     def add_class(self, name: str) -> str:
         """Add a class, and return its name as it is written."""
@@ -180,7 +221,7 @@ class Answers:
                 return other
             if unicodedata.normalize("NFC", other).lower() == name.lower():
                 raise InputError(f"{shown(name)} is hardly another class than {shown(other)}")
-        self._name_classes([name])
+        self._add([Answer(0, "class", None, name)])
         return name
 
     def excluded(self) -> set[str]:
@@ -207,89 +248,131 @@ class Answers:
     def add_estimate(self, estimate: Estimate) -> None:
         """Keep an estimate of accuracy, unless it is that of the last fit again."""
         if self.estimates[-1:] != [estimate]:
-            with self._writing():
-                self._db.execute("INSERT INTO estimates VALUES (?, ?, ?, ?)", estimate)
-            self.estimates.append(estimate)
+            try:
+                with self._writing():
+                    self._db.execute("INSERT INTO estimates VALUES (?, ?, ?, ?)", estimate)
+            finally:
+                self.estimates.append(estimate)  # it is shown even if it cannot be stored
 
-    @contextmanager
-    def closed(self) -> Iterator[None]:
-        """Close the table while the folder is replaced by a new one that holds it as well."""
-        self.close()
+    def refresh(self) -> None:
+        """Look whether the table is still there, and write labels.csv if it lacks labels."""
         try:
-            yield
-        finally:
-            self._open()
+            self._check()
+        except RunError as error:
+            self.problem = str(error)
+            return
+        try:
+            if self._stale or not self.file.exists():
+                self._export()
+            self.problem = ""
+        except (InputError, OSError) as error:
+            self.problem = f"cannot write {self.file}: {error}; {self.kept}"
+
+    @property
+    def kept(self) -> str:
+        """Where the answers are, in a sentence."""
+        try:
+            self._check()
+        except RunError as error:
+            return str(error)
+        return f"all answers so far are in {self.database}"
+
+    def text(self, nodes: Container[str] | None = None) -> bytes:
+        """Return the labels of all nodes, or of some, as labels.csv has them."""
+        rows = [("id", "label", CHOSEN)]
+        rows += [
+            (id, label, self.chosen.get(id, ""))
+            for id, label in self.labels.items()
+            if nodes is None or id in nodes
+        ]
+        width = 3 if any(row[2] for row in rows[1:]) else 2
+        text = "".join(",".join(map(_cell, row[:width])) + "\n" for row in rows)
+        return text.encode(self._encoding)
 
     def close(self) -> None:
         """Let others work in the folder."""
         self._db.close()
 
-    def _open(self) -> None:
-        opened: sqlite3.Connection | None = None
-        try:
-            opened = sqlite3.connect(self.database, timeout=0, check_same_thread=False)
-            self._db = opened
-            self._db.executescript(_SCHEMA)
-            columns = ", ".join(Answer._fields)
-            rows = self._db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
-            self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
-            self.chosen = dict(self._db.execute("SELECT node, how FROM chosen").fetchall())
-            written = self._db.execute("SELECT digest, answer FROM labels_csv").fetchone()
-        except sqlite3.Error as error:
-            if opened is not None:
-                opened.close()
-            if "locked" in str(error):
-                raise InputError(
-                    f"another nodecopy label is at work in {self.database.parent}; use its page, "
-                    "or stop it"
-                ) from error
-            kind = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
-            raise kind(f"cannot open {self.database}: {error}") from error
-        self._note: tuple[str, int] = written or ("", 0)
+    def _load(self) -> None:
+        """Read the table."""
+        columns = ", ".join(Answer._fields)
+        rows = self._db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
+        self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
         self._answers: list[Answer] = []
         self.labels: dict[str, str] = {}
+        self.chosen: dict[str, str] = {}
         self.classes: list[str] = []
+        # What labels.csv may hold if nobody changed it: a kill comes before it is written, too.
+        self._exported = {b"", self.text()}
         for row in map(Answer._make, rows):
-            self._take(row)
+            self._exported = {self.text()} if row.number == len(rows) else self._exported
+            self._apply(row)
+        self._exported.add(self.text())
 
-    def _take(self, answer: Answer) -> None:
+    def _apply(self, answer: Answer) -> None:
         """Apply an answer that is in the table."""
         self._answers.append(answer)
         if answer.action == "class" and answer.label is not None:
             self.classes.append(answer.label)
         elif answer.action in _LABELLING and answer.node is not None:
+            self._stale = True
             if answer.label is None:
                 self.labels.pop(answer.node, None)
             else:
                 self.labels[answer.node] = answer.label
+        if answer.chosen is not None and answer.node is not None:
+            self.chosen[answer.node] = answer.chosen
 
-    def _add(
-        self, rows: Iterable[tuple[str, str | None, str | None, str | None, int | None]]
-    ) -> None:
+    def _add(self, rows: Iterable[Answer]) -> None:
         """Add answers, all or none; they are on the disk when this returns."""
-        first = len(self._answers) + 1
-        answers = [Answer(number, *row) for number, row in enumerate(rows, first)]
+        first, now = len(self._answers) + 1, _timestamp(datetime.now(UTC))
+        answers = [
+            row._replace(number=n, time=row.time or now) for n, row in enumerate(rows, first)
+        ]
+        places = ", ".join("?" * len(Answer._fields))
         with self._writing():
-            self._db.executemany(
-                f"INSERT INTO answers ({', '.join(Answer._fields)}) VALUES (?, ?, ?, ?, ?, ?)",
-                answers,
-            )
+            insert = f"INSERT INTO answers ({', '.join(Answer._fields)}) VALUES ({places})"
+            self._db.executemany(insert, answers)
         for answer in answers:
-            self._take(answer)
-
-    def _note_chosen(self, rows: Iterable[tuple[str, str]]) -> None:
-        new = dict(rows)
-        with self._writing():
-            self._db.executemany("INSERT OR REPLACE INTO chosen VALUES (?, ?)", new.items())
-        self.chosen |= new
+            self._apply(answer)
+        self._check()  # the answer is acknowledged if it is where the next start will look
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        """Write a transaction."""
+        self._check()
         try:
             with self._db:
                 yield
         except sqlite3.Error as error:
-            raise RunError(f"cannot write {self.database}: {error}") from error
+            with suppress(sqlite3.Error):
+                self._load()  # what the table really holds
+            raise RunError(f"not kept: cannot write {self.database}: {error}") from error
+        held, now = self._identity, _identity(self.database)
+        if held is not None and now is not None and now[:2] == held[:2] and now[2] >= held[2]:
+            self._identity = now  # else the next check says so
+
+    def _check(self) -> None:
+        """Refuse to go on if the database is no longer the file that was opened."""
+        if _identity(self.database) == self._identity:
+            return
+        gone = f"{self.database} was removed or replaced: answers cannot be kept there. "
+        raise RunError(gone + self._rescue())
+
+    def _rescue(self) -> str:
+        """Write all answers to a folder elsewhere; return a sentence that says where they are."""
+        rows, held = len(self._answers), self._rescued
+        if held is not None and held[0] == rows and held[1].exists():
+            return f"What was answered so far is in {held[1]}"
+        for place in (os.path.expanduser("~"), tempfile.gettempdir()):
+            with suppress(OSError, sqlite3.Error, RunError):
+                folder = Path(tempfile.mkdtemp(dir=place, prefix="nodecopy-answers-"))
+                with closing(Answers(folder)) as copy:
+                    copy._add(self._answers)
+                    copy._export()
+                self._rescued = (rows, folder)
+                return self._rescue()
+        return "What was answered so far is in the memory of this program alone: do not stop it"
 
     def _standing(self) -> list[Answer]:
         """Return the answers that were not taken back."""
@@ -298,54 +381,76 @@ class Answers:
             one for one in self._answers if one.action in _UNDOABLE and one.number not in undone
         ]
 
-    def _name_classes(self, names: Iterable[str]) -> None:
-        new = sorted(set(names) - set(self.classes), key=natural)
-        self._add(("class", None, name, None, None) for name in new)
-
-    def _new_nodes(self) -> set[str | None]:
-        """Return the nodes whose label changed since labels.csv had all labels."""
-        new = self._answers[self._note[1] :]
-        return {one.node for one in new if one.action in _LABELLING}
-
-    def _content(self) -> bytes:
-        return regular_file(self.file).read_bytes() if self.file.exists() else b""
-
-    def _import(self) -> None:
-        """Add the differences to labels.csv, but for nodes whose label it does not have yet."""
-        content = self._content()
-        digest = hashlib.sha256(content).hexdigest()
-        if not content.strip() or digest == self._note[0]:
-            return
-        labels = self._read(self.file)
-        for name in set(labels.values()) - set(self.classes):
-            if "\n" in name:
-                raise FormatError(f"{self.file}: the class {shown(name)}; is a quote left open?")
-        self._name_classes(labels.values())
-        nodes = [node for node in {**self.labels, **labels} if node not in self._new_nodes()]
-        pairs = [(node, labels.get(node), self.labels.get(node)) for node in nodes]
-        self._add(("edit", *pair, None) for pair in pairs if pair[1] != pair[2])
-        if self.labels == labels:
-            self._note_file(digest)
-
     def _export(self) -> None:
-        """Write labels.csv in one step."""
-        rows = [("id", "label", CHOSEN)]
-        rows += [(id, label, self.chosen.get(id, "")) for id, label in self.labels.items()]
-        width = 3 if any(row[2] for row in rows[1:]) else 2
-        text = "".join(",".join(map(_cell, row[:width])) + "\n" for row in rows)
-        content = text.encode("utf-8-sig" if self._mark else "utf-8")
-        with replacing(os.path.realpath(self.file)) as temporary, temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        self._note_file(hashlib.sha256(content).hexdigest())
+        """Write labels.csv in one step, and keep what somebody else wrote there."""
+        file, text = Path(os.path.realpath(self.file)), self.text()
+        held = regular_file(file).read_bytes() if file.exists() else b""
+        if held != text:
+            if held.strip() and held not in self._exported:
+                copy = _free_name(file)
+                write_whole(copy, held)
+                self.edited = (
+                    f"{file.name} is written from the answers, and was changed by somebody else: "
+                    f"that is kept as {copy.name}. To take labels over: nodecopy label "
+                    f"{file.parent} --labels FILE"
+                )
+            write_whole(file, text)
+        self._exported, self._stale = {text}, False
 
-    def _note_file(self, digest: str) -> None:
-        """Remember that labels.csv, with this digest, holds all labels."""
-        with self._writing():
-            row = (digest, len(self._answers))
-            self._db.execute("INSERT OR REPLACE INTO labels_csv VALUES (1, ?, ?)", row)
-        self._note = row
+
+def stored_labels(folder: Path) -> dict[str, str] | None:
+    """Return the labels in the table of a folder by id; None while a page has it open."""
+    if not (folder / ANSWERS).exists():
+        return {}
+    labels: dict[str, str | None] = {}
+    query = "SELECT node, label FROM answers WHERE action IN (?, ?, ?) ORDER BY number"
+    try:
+        uri = f"{(folder / ANSWERS).absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT)) as db:
+            labels.update(db.execute(query, _LABELLING))
+    except sqlite3.OperationalError as error:
+        return None if "locked" in str(error) else {}
+    return {node: label for node, label in labels.items() if label is not None}
+
+
+def file_time(path: str | os.PathLike[str]) -> str:
+    """Return when a file was saved, as in `Answer.time`."""
+    return _timestamp(datetime.fromtimestamp(os.stat(path).st_mtime, UTC))
+
+
+def _timestamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _identity(file: Path) -> tuple[int, int, int] | None:
+    """Return what tells a file from another of the same name; None if there is none.
+
+    Opening it would not do: when it is closed, the process loses its lock of the file.
+    """
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size
+
+
+@contextmanager
+def _opening(database: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise InputError(
+                f"another nodecopy label is at work in {database.parent}; use its page, or stop it"
+            ) from error
+        kind = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
+        raise kind(f"cannot open {database}: {error}") from error
+
+
+def _free_name(file: Path) -> Path:
+    """Return a name beside a file that none has: labels.edited-1.csv, -2 and so on."""
+    names = (file.with_name(f"{file.stem}.edited-{n}{file.suffix}") for n in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def _cell(text: str) -> str:

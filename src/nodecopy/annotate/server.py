@@ -2,16 +2,20 @@
 
 Whoever is on the machine could reach it, and so could any page in the same browser. So every
 address begins with a random token; the Host must be the loopback address, which a name that
-somebody else owns is not; and a request that another site made is refused.
+somebody else owns is not; and a request that another site made is refused. Connections that ask for
+nothing are closed, the oldest first, so that they cannot keep the page out.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import secrets
 import socket
 import threading
 from functools import cache
+from html import escape
 from importlib.resources import files
 from typing import Any, Self
 
@@ -23,6 +27,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from nodecopy.annotate.session import Session
 from nodecopy.core.errors import InputError, NodecopyError, RunError
@@ -31,6 +36,9 @@ from nodecopy.run.folder import REPORT
 
 ADDRESS = "127.0.0.1"
 _STOP_SECONDS = 30.0
+_MAX_BODY = 2**20
+# Connections at a time, and seconds until one has sent a request: a browser takes six, and less.
+_CONNECTIONS, _REQUEST_SECONDS = 100, 10.0
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -42,6 +50,10 @@ _HEADERS = {
 _NO_TOKEN = "Open the address that nodecopy label printed: this one lacks its token.\n"
 _OTHER_HOST = "This server answers on the loopback address alone.\n"
 _OTHER_SITE = "Requests of other sites are refused.\n"
+_REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={url}"><title>Label nodes</title>
+<a href="{url}">Label nodes</a>
+"""
 _SHARED = ("text", "marks", "charts", "plain_table", "neighbourhood", "node", "theme")
 _OWN = ("question", "progress", "dialogs", "label")
 
@@ -70,10 +82,12 @@ class Served:
         self.port = int(self._socket.getsockname()[1])
         token = secrets.token_urlsafe(24)
         self.url = f"http://{ADDRESS}:{self.port}/{token}/"
+        self._redirect = session.folder / ".label.html"
         config = uvicorn.Config(
             create_app(session, token, self.port),
             access_log=False,
-            http="h11",
+            backlog=_CONNECTIONS // 2,  # so many are accepted before the first is looked at
+            http=_Connection,
             lifespan="off",
             log_config=None,
             log_level="error",
@@ -94,6 +108,19 @@ class Served:
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
         self._socket.close()
+        self._redirect.unlink(missing_ok=True)
+
+    def redirect(self) -> str:
+        """Return the address of a file that leads to the page, for the command line of a browser.
+
+        Everybody on the machine can see that, so the token must not be in it; the file is readable
+        by its owner alone, and removed in the end.
+        """
+        self._redirect.unlink(missing_ok=True)  # of a server that was killed
+        handle = os.open(self._redirect, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(_REDIRECT.format(url=escape(self.url)))
+        return self._redirect.absolute().as_uri()
 
 
 def create_app(session: Session, token: str, port: int) -> ASGIApp:
@@ -165,6 +192,29 @@ def label_page() -> tuple[str, str]:
     return html, f"{policy(library, script)}; connect-src 'self'; frame-ancestors 'none'"
 
 
+class _Connection(H11Protocol):
+    """A connection that is closed if it asks for nothing, at the latest when others need room."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self.loop.call_later(_REQUEST_SECONDS, self._close_unless_asked)
+        idle = [one for one in self.connections if isinstance(one, _Connection) and one.idle]
+        if len(self.connections) > _CONNECTIONS and idle:
+            oldest = min(idle, key=lambda one: (one.scope is not None, one.since))
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _close_unless_asked(self) -> None:
+        if self.scope is None:
+            self.transport.abort()
+
+
 class _Guard:
     """Refuses what does not come from the page, and adds headers to every response."""
 
@@ -182,7 +232,8 @@ class _Guard:
             await send(message)
 
         refusal = self._refusal(Request(scope))
-        app = self._app if refusal is None else PlainTextResponse(refusal, 403)
+        closing = {"Connection": "close"}
+        app = self._app if refusal is None else PlainTextResponse(refusal, 403, closing)
         await app(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> str | None:
@@ -205,8 +256,13 @@ def _problem(status: int, error: object) -> Response:
 
 
 async def _json_body(request: Request) -> dict[str, Any]:
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > _MAX_BODY:
+            raise HTTPException(413, f"a request may have {_MAX_BODY:,} bytes")
     try:
-        body = json.loads(await request.body())
+        body = json.loads(content)
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nodecopy.annotate.answers import Answers, Estimate
+from nodecopy.annotate.answers import Answers, Estimate, file_time
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
-from nodecopy.core.errors import InputError, NodecopyError, shown
+from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
 from nodecopy.problem.problem import Problem
-from nodecopy.read.labels import SUGGESTED, Labelling, read_label_table
+from nodecopy.read.labels import SUGGESTED, read_label_table
 from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
-from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder
+from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete
 from nodecopy.trust.accuracy import forecast
 from nodecopy.trust.next_labels import random_nodes
 
@@ -40,17 +40,19 @@ _SUSPECTS = 20
 class Session:
     """Labelling in a run folder: what a page talks to, from any thread.
 
-    The labels are those of the folder's labels.csv. Labels that the settings name elsewhere are
-    taken over once. The settings in a folder with results stay those of the results, until `finish`
-    replaces both; then they name labels.csv.
+    The labels are those of the folder's table of answers. Labels that the settings name elsewhere
+    are added to it once. The settings in a folder with results stay those of the results, until
+    `finish` replaces both; then they name labels.csv, which is written from the table.
 
     Args:
         folder: one that `nodecopy fit` or `nodecopy label` wrote, or, with settings, a new one.
         settings: the tables, and how to fit; None takes those of the folder.
         classes: names of classes that may be chosen before any node has them.
+        labels: files of labels to take over, also in place of those that the table has.
 
     Attributes:
         table: what was read, without labels.
+        notes: what was assumed, and what the files of labels changed.
         answers: everything that was answered.
         stamp: a number that changes whenever `state` does.
     """
@@ -60,6 +62,7 @@ class Session:
         folder: str | os.PathLike[str],
         settings: FitSettings | None = None,
         classes: Sequence[str] = (),
+        labels: Sequence[str] = (),
     ) -> None:
         self.folder = check_folder(folder)
         if settings is None:
@@ -74,11 +77,12 @@ class Session:
             kind = next(iter(read_source(settings).kinds), None)
         bare = replace(settings, labels=None, label_columns=None, label_type=kind)
         self.table = table = read_source(bare)
-        given, suggested = _given_labels(settings, table, own)
         kind = next(iter(table.kinds), None)
+        files = [_given_labels(settings, table, own), *_named_labels(labels, settings, table, own)]
         self.settings = settings = replace(
             settings, labels=str(own), label_columns=None, label_type=kind
         )
+        whole = incomplete(self.folder)
         begin_folder(self.folder, settings)
         self._ids = table.ids[: table.num_classified]
         self._number = {str(id): n for n, id in enumerate(self._ids)}
@@ -90,15 +94,19 @@ class Session:
         self._finish = {"state": "", "message": ""}
         self.stamp, self._version, self._written = 0, 0, -1
         utf8 = settings.encoding in (None, "utf-8", "utf-8-sig")
-        self.answers = Answers(self.folder / ANSWERS, own, self._read, mark=not utf8)
+        self.answers = answers = Answers(self.folder, mark=not utf8)
         try:
             for name in classes:
                 self.add_class(name)
-            self.answers.add_given(given, suggested)
-            self.answers.sync()
-            if self.answers.problem:
-                raise InputError(self.answers.problem)
+            taken = [_taken_line(file, answers) for file in files]
+            answers.refresh()
+            if answers.problem:
+                raise RunError(answers.problem)
+            gone = len(answers.labels) - len(self._labels())
             self._rows = NodeRows(settings, table)
+            left = f"{counted(gone, 'label')} of nodes that are not in the tables: left out"
+            notes = (*table.notes, whole, *taken, left if gone else "", answers.edited)
+            self.notes = tuple(filter(None, notes))
         except BaseException:
             self.answers.close()
             raise
@@ -163,12 +171,11 @@ class Session:
             return added
 
     def refresh(self) -> None:
-        """Look whether somebody edited labels.csv; if so, fit again."""
+        """Look whether answers can still be kept, and write labels.csv if it lacks some."""
         with self._lock:
-            problem = self.answers.problem
-            if self.answers.sync():
-                self._changed(refit=True)
-            elif problem != self.answers.problem:
+            before = self.answers.problem, self.answers.edited
+            self.answers.refresh()
+            if before != (self.answers.problem, self.answers.edited):
                 self.stamp += 1
 
     def next_nodes(self, count: int = _AHEAD) -> list[str]:
@@ -245,7 +252,7 @@ class Session:
                 else [_MORE, *forecast(accuracy, len(fit.labels.known), _MORE)],
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
-                "problem": answers.problem or (fit.problem if fit else ""),
+                "problem": answers.problem or answers.edited or (fit.problem if fit else ""),
                 "finish": self._finish,
                 "folder": str(self.folder),
             }
@@ -257,7 +264,7 @@ class Session:
         with self._lock:
             fit, label = self._fit, self.answers.labels.get(id)
             place = {name: k for k, name in enumerate(self.answers.classes)}
-            known = {self._number[key]: place[name] for key, name in self.answers.labels.items()}
+            known = {self._number[key]: place[name] for key, name in self._labels().items()}
         probabilities: list[float] | None = None
         why = None
         if fit is not None and fit.result is not None:
@@ -303,30 +310,33 @@ class Session:
             with self._lock:
                 self.refresh()
                 if self.answers.problem:
-                    raise InputError(self.answers.problem)
+                    raise RunError(self.answers.problem)
                 version, table = self._version, self._labelled_table()
             run = label_table(self.settings, table, progress)
             self._set_finish("writing", "Writing the folder …")
-            page = report_page(run.result, run.source)
-            write_folder(run, self.folder, page, self._exchanging())
+            write_folder(run, self.folder, report_page(run.result, run.source))
         except NodecopyError as error:
-            self._set_finish("failed", f"{error}. The labels are kept in {self.answers.file}.")
+            with self._lock:
+                kept = self.answers.kept
+            why = str(error) if kept in str(error) else f"{error}; {kept}"
+            self._set_finish("failed", f"No results were written: {why}.")
             raise
         self._written = version  # more labels may have come meanwhile
         holds = f"{self.folder} holds predictions, report, model and settings."
         self._set_finish("written", holds)
 
     def _labelled_table(self) -> Problem:
-        """Return the table with the labels of labels.csv, as `nodecopy fit` reads them."""
-        read, others = self._read_table(self.answers.file), len(self.table.ids) - len(self._ids)
-        labels = np.pad(read.labels, (0, others), constant_values=-1)
+        """Return the table with all labels, as `nodecopy fit` reads them from labels.csv."""
+        with tempfile.TemporaryDirectory(prefix="nodecopy-") as folder:
+            file = Path(folder, LABELS)
+            file.write_bytes(self.answers.text(self._number))
+            read = read_label_table(file, self._ids, na_values=self.settings.na_values)
+        labels = np.pad(read.labels, (0, len(self.table.ids) - len(self._ids)), constant_values=-1)
         return self.table.with_labels(labels, read.classes, read.suggested, read.notes)
 
-    @contextmanager
-    def _exchanging(self) -> Iterator[None]:
-        """Take no answers while the folder is replaced: nothing may be written to the old one."""
-        with self._lock, self.answers.closed():
-            yield
+    def _labels(self) -> dict[str, str]:
+        """Return the labels by id, without those of nodes that have gone from the tables."""
+        return {id: label for id, label in self.answers.labels.items() if id in self._number}
 
     def _set_finish(self, state: str, message: str) -> None:
         with self._lock:
@@ -339,15 +349,6 @@ class Session:
             raise InputError(f"no node has the id {shown(id)}; ids look like {example}")
         return self._number[id]
 
-    def _read(self, file: Path) -> dict[str, str]:
-        """Read the labels of a file by id, as `nodecopy fit` does."""
-        if len(regular_file(file).read_bytes().splitlines()) < 2:
-            return {}
-        return _by_id(self._read_table(file), self.table)
-
-    def _read_table(self, file: Path) -> Labelling:
-        return read_label_table(file, self._ids, na_values=self.settings.na_values)
-
     def _changed(self, *, refit: bool) -> None:
         self.stamp += 1
         if self._finish["state"] != "writing":
@@ -359,22 +360,28 @@ class Session:
     def _refit(self) -> None:
         place = {name: k for k, name in enumerate(self.answers.classes)}
         classes = np.full(len(self._number), -1, np.int64)
-        for id, name in self.answers.labels.items():
+        for id, name in self._labels().items():
             classes[self._number[id]] = place[name]
         suggested = [id for id, why in self.answers.chosen.items() if why == SUGGESTED]
-        parts = ([self._number[id] for id in ids] for ids in (self.answers.excluded(), suggested))
+        parts = (
+            [self._number[id] for id in ids if id in self._number]
+            for ids in (self.answers.excluded(), suggested)
+        )
         excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
         self._refitter.ask(Labels(self._version, classes, excluded, chosen))
 
     def _publish(self, fit: Fit) -> None:
         """Take a new fit."""
         with self._lock:
-            self._fit = fit
-            self.stamp += 1
             if fit.accuracy is not None:
                 figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
                 rounded = (round(float(value), 4) for value in figures)
-                self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
+                try:
+                    self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
+                except RunError as error:
+                    fit = replace(fit, problem=f"the estimated accuracy is {error}")
+            self._fit = fit
+            self.stamp += 1
 
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
@@ -393,21 +400,66 @@ class Session:
         return rows[:_SUSPECTS]
 
 
-def _given_labels(
-    settings: FitSettings, table: Problem, own: Path
-) -> tuple[dict[str, str], list[str]]:
-    """Return labels by id, of another file than the folder's own, or of the split.
+class _LabelFile(NamedTuple):
+    """Labels of a file by id, the suggested ones among them, and when it was saved.
 
-    Also the ids of those that were suggested.
+    What "saved" means is said in `Answers.take`; a name of "" is that of no file.
+    """
+
+    name: str
+    labels: dict[str, str]
+    suggested: list[str]
+    saved: str
+
+
+def _given_labels(settings: FitSettings, table: Problem, own: Path) -> _LabelFile:
+    """Return the labels that the settings name, or those of the split of a built-in dataset.
+
+    The folder's own labels.csv is read if there are no answers that it was written from.
     """
     if settings.labels is None:
-        return _by_id(table, table), []
-    one = settings.labels if isinstance(settings.labels, str) else None
-    if one is not None and os.path.realpath(one) == os.path.realpath(own):
-        return {}, []
+        return _LabelFile("", _by_id(table, table), [], "")
+    if _is_own(settings.labels, own):
+        rows = regular_file(own).read_bytes().splitlines() if own.exists() else []
+        if len(rows) < 2 or own.with_name(ANSWERS).exists():
+            return _LabelFile("", {}, [], "")
+    return _read_labels(settings.labels, settings, table, own)
+
+
+def _named_labels(
+    files: Sequence[str], settings: FitSettings, table: Problem, own: Path
+) -> Iterator[_LabelFile]:
+    for file in files:
+        bare = replace(settings, label_columns=None)
+        yield _read_labels(file, bare, table, own)._replace(saved=file_time(file))
+
+
+def _read_labels(
+    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path
+) -> _LabelFile:
     ids = table.ids[: table.num_classified]
-    read = read_label_table(settings.labels, ids, **settings.reading)
-    return _by_id(read, table), [str(id) for id in ids[read.suggested]]
+    # labels.csv is not in the encoding of the other tables.
+    reading = {"na_values": settings.na_values} if _is_own(files, own) else settings.reading
+    read = read_label_table(files, ids, **reading)
+    names = files if isinstance(files, str) else ", ".join(files)
+    return _LabelFile(names, _by_id(read, table), [str(id) for id in ids[read.suggested]], "")
+
+
+def _is_own(files: str | tuple[str, ...] | None, own: Path) -> bool:
+    return isinstance(files, str) and os.path.realpath(files) == os.path.realpath(own)
+
+
+def _taken_line(file: _LabelFile, answers: Answers) -> str:
+    """Take over the labels of a file; say what that changed."""
+    taken = answers.take(file.labels, file.suggested, file.saved)
+    if not file.name or not (any(taken) or file.saved):
+        return ""
+    counts = [f"{counted(taken.added, 'label')} added, {taken.changed:,} changed"]
+    if taken.answers:
+        counts.append(f"{taken.answers:,} of these had been answered on the page")
+    if taken.older:
+        counts.append(f"{taken.older:,} left out that contradict newer answers")
+    return f"{file.name}: {'; '.join(counts)}; a label that it lacks stays"
 
 
 def _by_id(labelled: Any, table: Problem) -> dict[str, str]:

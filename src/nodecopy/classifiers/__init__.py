@@ -1,23 +1,12 @@
 """Node classifiers: anything that gives every node class probabilities.
 
-``base`` says what one is; ``neural``, ``diffusion``, ``roles`` and ``label_propagation`` are fitted
-to labels, ``blocks``, ``student`` and ``places`` refine another fit, ``adapters`` wrap what there
-is elsewhere.
+``base`` says what one is, and ``posterior`` what it predicts; ``neural``, ``diffusion``, ``roles``
+and ``label_propagation`` are fitted to labels, ``blocks``, ``student`` and ``places`` start from
+another fit, ``adapters`` wrap what there is elsewhere.
 """
 
-from nodecopy.classifiers.adapters import ByLabelCount, FeatureClassifier, GivenProbabilities
-from nodecopy.classifiers.base import (
-    HERE,
-    Applicable,
-    Fitted,
-    NodeClassifier,
-    Placement,
-    Reducible,
-    Refiner,
-    SelfCalibrating,
-    check_classifier,
-    fit_many,
-)
+from nodecopy.classifiers.adapters import FeatureClassifier, GivenProbabilities
+from nodecopy.classifiers.base import Fitted, NodeClassifier, check_classifier, check_fits, fit_one
 from nodecopy.classifiers.blocks import AnnotatedBlocks
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.label_propagation import LabelPropagation
@@ -27,14 +16,12 @@ from nodecopy.classifiers.neural import (
     NetworkClassifier,
 )
 from nodecopy.classifiers.places import CopiedPlaces
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.classifiers.roles import RoleClassifier
 from nodecopy.classifiers.student import DiffusedStudent
 
 __all__ = [
-    "HERE",
     "AnnotatedBlocks",
-    "Applicable",
-    "ByLabelCount",
     "CopiedPlaces",
     "DiffusedStudent",
     "DiffusionClassifier",
@@ -46,11 +33,9 @@ __all__ = [
     "LabelPropagation",
     "NetworkClassifier",
     "NodeClassifier",
-    "Placement",
-    "Reducible",
-    "Refiner",
+    "Posterior",
     "RoleClassifier",
-    "SelfCalibrating",
     "check_classifier",
-    "fit_many",
+    "check_fits",
+    "fit_one",
 ]

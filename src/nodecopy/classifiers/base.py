@@ -1,37 +1,69 @@
-"""What a node classifier is, and its optional capabilities.
-
-`NodeClassifier` and `Fitted` are required; the other protocols are optional. A caller asks for a
-protocol, never for a class, and where one is missing it either does the same in another way
-(`fit_many`) or raises a ModelError that names the missing method.
-"""
+"""What a node classifier is: the one contract of all methods and of all parts of the default."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError, shown
-from nodecopy.core.executors import Executor
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import child_seed
-from nodecopy.core.typed import Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task
 
 
-@runtime_checkable
-class Fitted(Protocol):
-    """The result of a fit."""
+class Fitted:
+    """The result of a fit: derive from it, and give it `probabilities`.
+
+    All else is optional, and has a default that says so.
+    """
+
+    if TYPE_CHECKING:  # only: a dataclass would take an inherited property for a default
+
+        @property
+        def probabilities(self) -> NDArray[np.floating]:
+            """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
 
     @property
-    def probabilities(self) -> NDArray[np.floating]:
-        """Class probabilities of every node of the task's graph [N, K]; rows sum to one."""
-        ...
+    def posterior(self) -> Posterior:
+        """The probabilities, and where their uncertainty comes from; here it is not divided."""
+        return Posterior.undivided(self.probabilities)
+
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Return the posterior of every node of another graph.
+
+        On the graph and features that it was fitted to, that is its own, up to rounding.
+
+        Args:
+            graph: the other graph.
+            features: of its nodes [N', D], in the same columns.
+            nodes: where the nodes of the fit are in that graph: node i is ``nodes[i]``, or missing
+                if that is not a node of the graph [N]. None is i: known nodes come first, new ones
+                after.
+        """
+        raise ModelError(
+            f"{type(self).__name__} cannot be applied to another graph: it has no "
+            "predict(graph, features)"
+        )
+
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return what the log-odds at each node are a sum of; what is missing is not explained.
+
+        Terms of labelled nodes are another division of the same log-odds.
+        """
+        return [{} for _ in of.nodes]
+
+    def reduced(self) -> Fitted:
+        """Return what predictions need, to be sent to where they are made."""
+        return self
 
 
 @runtime_checkable
@@ -40,129 +72,76 @@ class NodeClassifier(Protocol):
 
     The rules, which one contract test checks for every implementation:
 
-    - `fit` reads nothing but the task; it changes neither the task nor the classifier;
-    - the same task and seed give the same probabilities;
+    - `fit` returns a fit to each task, in their order, as if that task were fitted alone;
+    - it reads nothing but its arguments, and changes neither them nor the classifier;
+    - the same task, seed and start give the same probabilities;
     - every node gets a row: isolated nodes and nodes without features too.
+
+    >>> class Shares:  # one of your own
+    ...     def fit(self, tasks, seeds, start=None, progress=None):
+    ...         counts = [np.bincount(t.labels[t.train], minlength=t.num_classes) for t in tasks]
+    ...         rows = [np.tile(c / c.sum(), (tasks[0].graph.num_nodes, 1)) for c in counts]
+    ...         return [GivenProbabilities(p) for p in rows]
+    >>> from nodecopy.classifiers import GivenProbabilities
+    >>> isinstance(Shares(), NodeClassifier)
+    True
     """
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
-        """Learn from the task and return the probabilities of every node."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class Placement:
-    """How a fit is applied to another graph.
-
-    Attributes:
-        nodes: where the nodes of the fit are in that graph: node i is ``nodes[i]``, or missing if
-            that is not a node of the graph [N]. None is i: known nodes come first, new ones after.
-        executor: where independent parts are computed, if there are any; None is here.
-    """
-
-    nodes: NDArray[np.int64] | None = None
-    executor: Executor | None = None
-
-
-HERE = Placement()
-
-
-@runtime_checkable
-class Applicable(Protocol):
-    """A fit that can be applied to another graph, with the same columns of features.
-
-    On the graph and features that it was fitted to, it gives its `Fitted.probabilities` again, up
-    to rounding.
-    """
-
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.floating]:
-        """Return class probabilities of every node of the graph [N', K].
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> Sequence[Fitted]:
+        """Learn from each task.
 
         Args:
-            graph: the other graph.
-            features: of its nodes [N', D].
-            at: where its own nodes are in that graph, and how to compute.
+            tasks: at least one; several share their graph and features and differ in their labels,
+                so that what they share can be computed once.
+            seeds: one for each task.
+            start: what another classifier was fitted to the same tasks, one for each; a classifier
+                that learns from predictions begins with them, in place of its own base. None where
+                it is fitted to the labels alone.
+            progress: called as the work goes on.
         """
         ...
 
 
-@runtime_checkable
-class BatchFit(Protocol):
-    """A classifier that is fitted to several tasks at once for less than one after the other."""
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
-        """Fit to each task, which differ in their labels only, as `fit` would with that seed."""
-        ...
-
-
-@runtime_checkable
-class Refiner(Protocol):
-    """A classifier that can start from the fit of another one."""
-
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
-        """Start from the fit of another classifier to each task; they differ in labels only."""
-        ...
+def fit_one(
+    classifier: NodeClassifier, task: Task, seed: int = 0, progress: Progress | None = None
+) -> Fitted:
+    """Fit a classifier to one task, and check that it has kept to the contract."""
+    (fitted,) = check_fits(classifier, classifier.fit([task], [seed], progress=progress), 1)
+    return fitted
 
 
-class RefiningClassifier(Settings):
-    """A `Refiner` with a base classifier, for a subclass that adds `refine_many`."""
-
-    base: NodeClassifier
-
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> Sequence[Fitted]:
-        """Start from the fit of another classifier to each task."""
-        raise NotImplementedError
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
-        """Fit the base, and start from it."""
-        base = self.base.fit(task, child_seed(seed, "base"), progress)
-        return self.refine_many([task], [base])[0]
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> Sequence[Fitted]:
-        """Fit the bases side by side, and start from them."""
-        bases = fit_many(self.base, tasks, [child_seed(seed, "base") for seed in seeds])
-        return self.refine_many(tasks, bases)
+def check_fits(classifier: NodeClassifier, fits: object, count: int) -> Sequence[Fitted]:
+    """Return what `NodeClassifier.fit` returned; raise ModelError if it is something else."""
+    if (
+        not isinstance(fits, Sequence)
+        or len(fits) != count
+        or not all(isinstance(one, Fitted) for one in fits)
+    ):
+        raise ModelError(
+            f"fit of {type(classifier).__name__} must return a list with a "
+            f"nodecopy.classifiers.Fitted for each of {count} tasks; got {shown(fits)}"
+        )
+    return fits
 
 
-@runtime_checkable
-class SelfCalibrating(Protocol):
-    """Several classifiers as one, which hold out labels to calibrate their probabilities.
-
-    A dataclass with these fields; see `nodecopy.stack.stacked.StackedClassifier`.
-    """
-
-    folds: int
-    class_prior: str | tuple[float, ...]
-
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> Fitted:
-        """Learn from the task and return the probabilities of every node."""
-        ...
-
-    def fit_on(
-        self, executor: Executor, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> Fitted:
-        """Fit as `fit` does, its independent parts on an executor, with the same result."""
-        ...
+def base_seeds(seeds: Sequence[int]) -> list[int]:
+    """Return the seeds of the base classifier that a classifier starts from."""
+    return [child_seed(seed, "base") for seed in seeds]
 
 
-@runtime_checkable
-class Reducible(Protocol):
-    """A fit that holds more than predictions need, such as the graphs it was fitted to."""
-
-    def reduced(self) -> Fitted:
-        """Return what predictions need, to be sent to where they are made."""
-        ...
-
-
-def fit_many(
-    classifier: NodeClassifier, tasks: Sequence[Task], seeds: Sequence[int]
-) -> Sequence[Fitted]:
-    """Fit a classifier to several tasks that differ in their labels only: at once where it can."""
-    if isinstance(classifier, BatchFit) and tasks:
-        return classifier.fit_many(tasks, seeds)
-    return [classifier.fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
+def refuse_start(classifier: NodeClassifier, start: Sequence[Fitted] | None) -> None:
+    """Raise ModelError if a classifier that is fitted to labels alone is to start from a fit."""
+    if start is not None:
+        raise ModelError(
+            f"{type(classifier).__name__} is fitted to the labels alone, and cannot start from "
+            "another's fit: leave out start"
+        )
 
 
 def check_classifier(name: str, value: object, accepted: str) -> None:

@@ -33,15 +33,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
-from nodecopy.core.typed import Count, NonNegative, Positive
+from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_kinds
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, terms_of_edges
-from nodecopy.nn.features import Features
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
+from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
 from nodecopy.nn.propagation import SparseOperator
 from nodecopy.problem.task import Task
@@ -69,7 +71,7 @@ Kinds = Sequence[tuple[SparseOperator, bool]]
 
 @savable
 @dataclass(frozen=True)
-class AnnotatedBlocks(RefiningClassifier):
+class AnnotatedBlocks(Settings):
     """Class probabilities of a base classifier, refined by EM in an annotated block model.
 
     Args:
@@ -86,25 +88,29 @@ class AnnotatedBlocks(RefiningClassifier):
     edge_weight: NonNegative = 0.5
     prior_precision: Positive = 1.0
 
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedBlocks]:
-        """Run EM for tasks that differ in their labels only, each from what was fitted to it.
-
-        As many at a time as memory allows.
-        """
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedBlocks]:
+        """Run EM for as many tasks at a time as memory allows, each from what was fitted to it."""
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         adjacency = kind_adjacencies(tasks[0].graph)
-        x = Features(tasks[0].features, torch.device("cpu"))
+        x = kept_features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
-        refined = []
+        fits = []
         for chosen, _ in chunks_within(sized, None):
-            refined += self._refine(adjacency, x, tasks[chosen], fits[chosen])
-        return refined
+            fits += self._refine(adjacency, x, tasks[chosen], start[chosen])
+        return fits
 
     def _refine(
-        self, adjacency: Kinds, x: Features, tasks: Sequence[Task], fits: Sequence[Fitted]
+        self, adjacency: Kinds, x: Features, tasks: Sequence[Task], start: Sequence[Fitted]
     ) -> list[FittedBlocks]:
         """Run EM for several tasks at once."""
-        bases = np.stack([np.asarray(fitted.probabilities, np.float64) for fitted in fits])
+        bases = np.stack([np.asarray(one.probabilities, np.float64) for one in start])
         q = torch.from_numpy(bases)  # [M, N, K]
         q = q / q.sum(-1, keepdim=True)
         weights: Tensor | None = None
@@ -129,7 +135,7 @@ class AnnotatedBlocks(RefiningClassifier):
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedBlocks:
+class FittedBlocks(Fitted):
     """A fitted annotated block model.
 
     Attributes:
@@ -157,10 +163,10 @@ class FittedBlocks:
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.floating]:
-        """Sweep new nodes until they converge beside the known ones, then all of them once [N', K].
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Sweep new nodes until they converge beside the known ones, then all of them once.
 
         In place, and in single precision where there are many nodes.
         """
@@ -168,10 +174,10 @@ class FittedBlocks:
         dtype = torch.float64 if double else torch.float32
         aligned = align_kinds(graph.built, self.kinds)
         adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
-        x = Features(features, torch.device("cpu"))
+        x = kept_features(features, torch.device("cpu"))
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
-        old = np.arange(len(self.before)) if at.nodes is None else at.nodes
+        old = np.arange(len(self.before)) if nodes is None else nodes
         there = old < len(q)
         kept, known = torch.as_tensor(self.before[there], dtype=dtype), torch.tensor(old[there])
         for _ in range(_MOST_SWEEPS if len(known) < len(q) else 0):
@@ -183,10 +189,9 @@ class FittedBlocks:
             if change.abs_().amax(1).sum() < _CONVERGED * (len(q) - len(known)):
                 break
         q[known] = kept
-        swept: NDArray[np.floating] = self._swept(adjacency, q, log_features).numpy()
-        return swept
+        return Posterior.undivided(self._swept(adjacency, q, log_features).numpy())
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return x_j (W_a - W_b), and η A_ji log (Ω q_i)_a / (Ω q_i)_b of each neighbour.
 
         Exact on the graph of the fit; the q of other nodes are taken from their predictions.

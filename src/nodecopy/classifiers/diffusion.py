@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from nodecopy.classifiers.base import Fitted, refuse_start
 from nodecopy.classifiers.neural import FittedNetwork
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import child_seed
@@ -34,17 +35,19 @@ class DiffusionClassifier:
     network: Network = field(default_factory=Diffusion)
     weights: WeightPosterior = field(default_factory=MaximumPosterior)
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
-        """Solve for W on the observed graph and predict every node."""
-        seeds = (child_seed(seed, "network"),)
-        samples = self.weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork.of(samples, task, self.weights.computing)
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedNetwork]:
-        """Solve for the W of every task in one batch."""
-        network_seeds = [child_seed(seed, "network") for seed in seeds]
-        graphs = [tasks[0].graph] * len(tasks)
-        samples = self.weights.fit(self.network, tasks, graphs, network_seeds, 1)
-        members = (samples.take(slice(m, m + 1)) for m in range(len(tasks)))
-        computing = self.weights.computing
-        return [FittedNetwork.of(member, tasks[0], computing) for member in members]
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedNetwork]:
+        """Solve for the W of every task in one batch, and predict every node."""
+        refuse_start(self, start)
+        graphs, named = [task.graph for task in tasks], [child_seed(s, "network") for s in seeds]
+        samples = self.weights.fit(self.network, tasks, graphs, named, 1, progress)
+        fits = []
+        for m, task in enumerate(tasks):
+            member = samples.take(slice(m, m + 1))
+            fits.append(FittedNetwork.of(member, task, self.weights.computing))
+        return fits

@@ -7,20 +7,22 @@ Zhou, Bousquet, Lal, Weston and Schölkopf (2004), "Learning with local and glob
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Placement
+from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
-from nodecopy.core.progress import Progress
+from nodecopy.core.progress import Progress, stages
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.propagation import adjacency_rows
+from nodecopy.graph.operators import whole_adjacency
 from nodecopy.problem.task import Task
 
 
@@ -39,11 +41,21 @@ class LabelPropagation(Settings):
     alpha: Probability = 0.9
     steps: Annotated[int, Limits(1, 10_000)] = 50
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> SpreadLabels:
-        """Spread the training labels; the seed plays no part."""
-        labels = np.eye(task.num_classes)[task.labels[task.train]]
-        spread = self.spread(task.graph, task.train, labels, progress)
-        return SpreadLabels(self, task.train, labels, spread)
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[SpreadLabels]:
+        """Spread the training labels of each task; the seeds play no part."""
+        refuse_start(self, start)
+        fits = []
+        for task, report in zip(tasks, stages(progress, [1] * len(tasks)), strict=True):
+            labels = np.eye(task.num_classes)[task.labels[task.train]]
+            spread = self.spread(task.graph, task.train, labels, report)
+            fits.append(SpreadLabels(self, task.train, labels, spread))
+        return fits
 
     def spread(
         self,
@@ -56,7 +68,7 @@ class LabelPropagation(Settings):
         import scipy.sparse as sp
 
         n = graph.num_nodes
-        indptr, columns, values = adjacency_rows(graph, np.arange(n))
+        indptr, columns, values = whole_adjacency(graph)
         operator = sp.csr_array((values.astype(np.float64), columns, indptr), shape=(n, n))
         known = np.zeros((n, labels.shape[1]))
         known[nodes[nodes < n]] = labels[nodes < n]
@@ -70,7 +82,7 @@ class LabelPropagation(Settings):
 
 @savable
 @dataclass(frozen=True, eq=False)
-class SpreadLabels:
+class SpreadLabels(Fitted):
     """Labels, and their probabilities after spreading.
 
     Attributes:
@@ -91,12 +103,12 @@ class SpreadLabels:
         if self.labels.shape != expected or self.nodes.min(initial=0) < 0:
             raise ModelError(f"labels must be {expected}; got {self.labels.shape}")
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float64]:
-        """Spread the labels over another graph [N', K]."""
-        labelled = self.nodes if at.nodes is None else at.nodes[self.nodes]
-        return self.model.spread(graph, labelled, self.labels)
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Spread the labels over another graph."""
+        labelled = self.nodes if nodes is None else nodes[self.nodes]
+        return Posterior.undivided(self.model.spread(graph, labelled, self.labels))
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Placement
-from nodecopy.core.progress import Progress
+from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.posterior import Posterior
+from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.problem.task import Task
@@ -33,17 +35,27 @@ class NetworkClassifier:
     network: Network
     training: TrainConfig
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedNetwork:
-        """Train the network and predict every node with dropout off."""
-        seeds = (child_seed(seed, "network"),)
-        weights = PointEstimate(self.training)
-        trained = weights.fit(self.network, task, [task.graph], seeds, 1, progress)
-        return FittedNetwork.of(trained, task, self.training.computing)
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedNetwork]:
+        """Train a network on each task, and predict every node with dropout off."""
+        refuse_start(self, start)
+        weights, fits = PointEstimate(self.training), []
+        reports = stages(progress, [1] * len(tasks))
+        for task, seed, report in zip(tasks, seeds, reports, strict=True):
+            given = [task], [task.graph], [child_seed(seed, "network")]
+            trained = weights.fit(self.network, *given, 1, report)
+            fits.append(FittedNetwork.of(trained, task, self.training.computing))
+        return fits
 
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedNetwork:
+class FittedNetwork(Fitted):
     """A trained network.
 
     Attributes:
@@ -59,19 +71,20 @@ class FittedNetwork:
     @classmethod
     def of(cls, weights: WeightSamples, task: Task, computing: Computing) -> FittedNetwork:
         """Predict every node of the task."""
-        p = weights.predict_proba(task.graph, task.features, computing=computing)
-        return cls(weights, computing, p[0])
+        (p,) = weights.predict_proba(task.graph, task.features, computing=computing)
+        return cls(weights, computing, p)
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float32]:
-        """Apply the trained weights to any graph with the same features [N', K]."""
-        weights = self.weights.placed(at.nodes, graph.num_nodes)
-        return weights.predict_proba(graph, features, computing=self.computing)[0]
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Apply the trained weights to any graph with the same features."""
+        weights = self.weights.placed(nodes, graph.num_nodes)
+        (p,) = weights.predict_proba(graph, features, computing=self.computing)
+        return Posterior.undivided(p)
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return the terms of its logits, see `HasEvidence`; none of a network with layers."""
-        return self.weights.evidence(near, of)
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return the terms of its logits; none of a network with layers."""
+        return self.weights.terms(near, of)
 
 
 @savable

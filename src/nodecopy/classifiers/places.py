@@ -20,12 +20,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
 from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import NOT_SAVED, savable
-from nodecopy.core.typed import Count
+from nodecopy.core.typed import Count, Settings
 from nodecopy.features.matrix import (
     FeatureMatrix,
     inverse_document_frequency,
@@ -33,7 +35,7 @@ from nodecopy.features.matrix import (
     weighted_columns,
 )
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task
 
 # Of at most twice _CANDIDATES nodes, all are compared; of more, those of the most similar cells, so
@@ -41,11 +43,13 @@ from nodecopy.problem.task import Task
 _CANDIDATES, _FEWEST, _COMPARISONS = 2**11, 2**8, 2**26
 # Nodes that are compared at a time.
 _BLOCK = 2**10
+# Entries of sparse rows that are made dense for a product.
+_MOST_DENSE = 2**22
 
 
 @savable
 @dataclass(frozen=True)
-class CopiedPlaces(RefiningClassifier):
+class CopiedPlaces(Settings):
     """Mean predictions of the nodes with the most similar features.
 
     Args:
@@ -56,15 +60,22 @@ class CopiedPlaces(RefiningClassifier):
     base: NodeClassifier = field(default_factory=DiffusionClassifier)
     neighbours: Count = 20
 
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedPlaces]:
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedPlaces]:
         """Average the predictions of other fits; similar nodes are searched once for all tasks."""
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
         features = tasks[0].features
         rarity = inverse_document_frequency(features) if sp.issparse(features) else None
         x = comparable(features, rarity)
         weights = similarities(x, np.arange(x.shape[0]), x, self.neighbours)
         fitted = []
-        for task, fit in zip(tasks, fits, strict=True):
-            known = np.array(fit.probabilities, np.float64)
+        for task, base in zip(tasks, start, strict=True):
+            known = np.array(base.probabilities, np.float64)
             known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]
             q = _average(weights, known, known)
             fitted.append(FittedPlaces(self.neighbours, known, q, rarity, weights))
@@ -73,7 +84,7 @@ class CopiedPlaces(RefiningClassifier):
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedPlaces:
+class FittedPlaces(Fitted):
     """Averages over similar nodes.
 
     Attributes:
@@ -95,18 +106,18 @@ class FittedPlaces:
         if self.known.shape != self.probabilities.shape or self.neighbours < 1:
             raise ModelError(f"averages over similar nodes need [N, K] twice: {self.known.shape}")
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float64]:
-        """Average over the nodes of the fit that are similar to each node [N', K]."""
-        known, old = self._known(graph.num_nodes, at.nodes)
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Average over the nodes of the fit that are similar to each node."""
+        known, old = self._known(graph.num_nodes, nodes)
         x = comparable(features, self.rarity)
         weights = similarities(x[old], old, x, self.neighbours)
         prior = np.tile(known.mean(0), (graph.num_nodes, 1))
         prior[old] = known
-        return _average(weights, known, prior)
+        return Posterior.undivided(_average(weights, known, prior))
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return s_ij (p_ia - p_ib) of each similar node, in proportion to what they add up to."""
         known, old = self._known(near.graph.num_nodes, near.nodes)
         if near.nodes is None and self.similar is not None:
@@ -220,7 +231,12 @@ def _unit(rows: FeatureMatrix) -> FeatureMatrix:
 
 
 def _products(a: FeatureMatrix, b: FeatureMatrix) -> NDArray[np.float32]:
-    """Return a bᵀ, dense."""
+    """Return a bᵀ, dense.
+
+    By way of dense rows of a where these are not many: a third of the time of a sparse product.
+    """
+    if sp.issparse(a) and a.shape[0] * a.shape[1] <= _MOST_DENSE:
+        return (b @ a.T.toarray()).T
     product = a @ b.T
     return product.toarray() if sp.issparse(product) else product
 

@@ -11,59 +11,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.classifiers.base import HERE, Fitted, NodeClassifier, Placement, RefiningClassifier
-from nodecopy.classifiers.blocks import AnnotatedBlocks, softmax_
+from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
+from nodecopy.classifiers.blocks import AnnotatedBlocks, FittedBlocks, softmax_
+from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
+from nodecopy.core.typed import Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
-from nodecopy.nn.features import Features
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
+from nodecopy.nn.features import kept_features
 from nodecopy.problem.task import Task
 
 # Graphs with more nodes than this are predicted in single precision.
 _MOST_DOUBLE = 2**18
 
 
-@runtime_checkable
-class FeatureTeacher(Protocol):
-    """A fit that a student can start from."""
-
-    @property
-    def feature_weights(self) -> NDArray[np.float32]:
-        """W of a softmax regression on the features [D, K]."""
-        ...
-
-
 @savable
 @dataclass(frozen=True)
-class DiffusedStudent(RefiningClassifier):
+class DiffusedStudent(Settings):
     """softmax(Π X W) with W of an annotated block model.
 
     Args:
-        base: gives W; its fit is a `FeatureTeacher`.
+        base: gives W: an `AnnotatedBlocks`.
         diffusion: Π.
     """
 
     base: NodeClassifier = field(default_factory=AnnotatedBlocks)
     diffusion: Diffusion = field(default_factory=lambda: Diffusion(alpha=0.2))
 
-    def refine_many(self, tasks: Sequence[Task], fits: Sequence[Fitted]) -> list[FittedStudent]:
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedStudent]:
         """Diffuse the feature scores of fitted teachers over the graph of their tasks."""
-        teachers = [fitted for fitted in fits if isinstance(fitted, FeatureTeacher)]
-        if len(teachers) != len(fits):
-            raise ModelError(
-                "DiffusedStudent must start from a fit such as that of AnnotatedBlocks"
-            )
-        weights = [teacher.feature_weights for teacher in teachers]
+        start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
+        weights = [one.feature_weights for one in start if isinstance(one, FittedBlocks)]
+        if len(weights) != len(start):
+            raise ModelError("DiffusedStudent must start from the fit of AnnotatedBlocks")
         scores = _diffused(
             self.diffusion, tasks[0].graph, tasks[0].features, np.concatenate(weights, axis=1)
         )  # [N, M K]
@@ -75,7 +71,7 @@ class DiffusedStudent(RefiningClassifier):
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedStudent:
+class FittedStudent(Fitted):
     """Scores of features, diffused over a graph.
 
     Attributes:
@@ -96,18 +92,17 @@ class FittedStudent:
                 f"{self.probabilities.shape}"
             )
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.floating]:
-        """Diffuse the scores of other nodes over their graph [N', K]; it has no known nodes."""
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Diffuse the scores of other nodes over their graph; it has no known nodes."""
         scores = _diffused(self.diffusion, graph, features, self.feature_weights)
         scores = scores if graph.num_nodes > _MOST_DOUBLE else scores.double()
-        probabilities: NDArray[np.floating] = softmax_(scores).numpy()
-        return probabilities
+        return Posterior.undivided(softmax_(scores).numpy())
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return the terms of Π X (W_a - W_b), exactly, see `HasEvidence`."""
-        return self.diffusion.evidence({"w": torch.as_tensor(self.feature_weights)}, near, of)
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return the terms of Π X (W_a - W_b), exactly."""
+        return self.diffusion.terms({"w": torch.as_tensor(self.feature_weights)}, near, of)
 
 
 def _diffused(
@@ -115,6 +110,6 @@ def _diffused(
 ) -> Tensor:
     """Return Π X W [N, columns of W]."""
     device = torch.device("cpu")
-    x = Features(features, device)
+    x = kept_features(features, device)
     propagator = Propagator(diffusion.coefficients, graph, x, device)
     return propagator.times(torch.as_tensor(weights))

@@ -18,6 +18,7 @@ from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
+    from nodecopy.result import Result
     from nodecopy.run import FitSettings
 
 
@@ -52,6 +53,8 @@ def fit(
     folder = _folder(out, settings)
     run = label_tables(settings, True)
     write_folder(run, folder, report_page(run.result, run.source))
+    if line := _answers_line(run.result, folder):
+        print(f"note: {line}")
     print("\n".join(fit_lines(run.result, folder)))
     if settings.dataset is not None and settings.labels is None:
         print("\n".join(truth_lines(run)))
@@ -69,6 +72,8 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.read.inspection import listed_sentences
+    from nodecopy.result import model_file
+    from nodecopy.run.folder import incomplete
     from nodecopy.run.model_folder import ModelFolder
     from nodecopy.run.predictions import check_predictions_file, write_predictions
 
@@ -80,7 +85,10 @@ def predict(
     table, posterior = loaded.predict(settings)
     write_predictions(loaded.predictions(table, posterior, coverage), target)
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
-    print("\n".join([*listed_sentences("note", [*map(with_flags, table.notes)]), rows]))
+    file = model_file(model)
+    whole = incomplete(file.absolute().parents[1], [f"{file.parent.name}/{file.name}"])
+    notes = [*map(with_flags, table.notes), *([whole] if whole else [])]
+    print("\n".join([*listed_sentences("note", notes), rows]))
 
 
 @app.command(rich_help_panel=reading.PANEL)
@@ -119,10 +127,12 @@ def label(
 
     nodecopy label run
 
+    nodecopy label run --labels edited.csv
+
     nodecopy label --edges edges.csv --nodes nodes.csv --classes red,blue --out run
 
-    Every answer is kept in the folder at once, and labels.csv holds the labels. Ctrl-C ends, and
-    writes the results.
+    Every answer is kept in the folder at once, and labels.csv is written from the answers: to
+    change labels by hand, edit a copy and name it. Ctrl-C ends, and writes the results.
     """
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
     asked = reading.asked_for(options)
@@ -132,24 +142,25 @@ def label(
     from nodecopy.run import FitSettings
 
     settings = FitSettings(**asked) if run is None else None
+    edited: tuple[str, ...] = ()
     if run is not None:
+        edited = asked.pop("labels", ())
         given = [*asked, *(["out"] if out else [])]
         reading.refuse(given, f"is for a new folder; {run} has its own settings")
     elif out is None:
         raise InputError("--out is missing: nodecopy label --edges FILE --out FOLDER")
     run = run or out or ""
 
-    reading.print_left_over(run)
-    with closing(Session(run, settings, named)) as session:
-        for note in session.table.notes:
+    with closing(Session(run, settings, named, edited)) as session:
+        for note in session.notes:
             print(f"note: {note}")
         with Served(session, port) as served:
             try:
                 print(f"Label nodes at {served.url}", flush=True)
-                print(f"Answers are kept in {session.folder}. Ctrl-C ends.", flush=True)
+                print(f"Answers are kept in {session.answers.database}. Ctrl-C ends.", flush=True)
                 if browser:  # it may wait for a browser that does not come
                     threading.Thread(
-                        target=webbrowser.open, args=(served.url,), daemon=True
+                        target=webbrowser.open, args=(served.redirect(),), daemon=True
                     ).start()
                 while True:  # a signal that another thread received is seen when the wait ends
                     threading.Event().wait(0.5)
@@ -169,7 +180,6 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
         out = out or f"runs/{settings.dataset}-{split.name}-seed-{settings.random_state}"
     if out is None:
         raise InputError("--out is missing: the folder to write")
-    reading.print_left_over(out)
     folder = check_folder(out)
     for file in map(Path, settings.files):
         if any(file.resolve().is_relative_to(folder.resolve() / name) for name in WRITTEN):
@@ -182,10 +192,34 @@ def _folder(out: str | None, settings: FitSettings) -> Path:
 
 def _what_follows(session: Session) -> str:
     """Say what Ctrl-C has written, and what another one does."""
-    labels, kept = counted(len(session.answers.labels), "label"), session.answers.file
+    labels, kept = counted(len(session.answers.labels), "label"), session.answers.kept
     if not session.unwritten:
-        return f"Done: {labels} in {kept}."
+        return f"Done: {labels}; {kept}."
     return (
         f"Writing the results of {labels} to {session.folder}: predictions, report, model and "
-        f"settings. Ctrl-C again leaves without them; the labels stay in {kept}."
+        f"settings. Ctrl-C again leaves without them; {kept}."
+    )
+
+
+def _answers_line(result: Result, folder: Path) -> str:
+    """Say how the labels of a fit differ from the answers in its folder, which stay; "" if not."""
+    from nodecopy.annotate.answers import stored_labels
+
+    stored = stored_labels(folder)
+    if stored is None:
+        return (
+            f"{folder} is being labelled: its answers stay as they are, and those given since the "
+            "labels were read are not in this fit"
+        )
+    rows = zip(result.given.ids, result.labels.tolist(), strict=False)
+    fitted = {str(id): result.given.class_names[label] for id, label in rows if label >= 0}
+    unused = len(stored.keys() - fitted.keys())
+    other = sum(fitted.get(id, label) != label for id, label in stored.items())
+    new = len(fitted.keys() - stored.keys())
+    if not stored or not (unused or other or new):
+        return ""
+    return (
+        f"the answers in {folder} stay as they are: {unused:,} of their {len(stored):,} labels are "
+        f"not in this fit, {other:,} contradict it, and {new:,} of its labels are not among them; "
+        f"nodecopy label {folder} --labels FILE takes labels over"
     )

@@ -10,7 +10,6 @@ import csv
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
@@ -167,14 +166,6 @@ def naming_option(message: str) -> str:
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def print_left_over(folder: str) -> None:
-    """Say what runs that were killed left beside a folder."""
-    from nodecopy.core.files import left_over_lines
-
-    for line in left_over_lines(folder):
-        print(f"note: {line}", file=sys.stderr)
 
 
 def column_names(columns: str) -> tuple[str, ...]:

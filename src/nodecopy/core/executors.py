@@ -22,6 +22,7 @@ from concurrent.futures import CancelledError, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
@@ -89,8 +90,7 @@ class Serial:
         >>> list(Serial().map(pow, [2, 3], 2))
         [4, 9]
         """
-        for item in items:
-            yield function(item, *shared)
+        return map(function, items, *map(repeat, shared))
 
 
 class _Remote(ABC):

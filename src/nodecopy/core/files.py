@@ -1,24 +1,28 @@
-"""Files and folders: only regular files are read, and what is written is whole or absent.
+"""Files and folders: only regular files are read, and a file that is written is whole or absent.
 
-A file is written under a temporary name and renamed. A folder is written inside a temporary folder
-beside the old one, and two renames exchange them: the old one into the temporary folder, then the
-new one to its name. Only the temporary folder is ever removed. A kill between the renames leaves
-the old folder inside it, and `left_over_lines` says so at the next start; nothing is moved back or
-removed by itself.
+A file is written under a temporary name, synced to the disk, and renamed. The files of a folder are
+written to a hidden folder inside it, renamed one by one, and a manifest comes last: the folder
+itself is never renamed or emptied, so it does not matter who else works in it. A kill between two
+renames leaves files of two runs side by side, each of them whole; `unlike_manifest` names them.
 """
 
 from __future__ import annotations
 
-import glob
+import hashlib
+import json
 import os
 import secrets
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from nodecopy import __version__
 from nodecopy.core.errors import FormatError, InputError, shown
+
+MANIFEST = "manifest.json"
+_STAGE = ".nodecopy-"
 
 
 def regular_file(path: str | os.PathLike[str], error: type[InputError] = FormatError) -> Path:
@@ -58,7 +62,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = target.with_name(f".{secrets.token_hex(8)}.part.{target.name}"[-250:])
     try:
         yield temporary
+        _sync(temporary)
         os.replace(temporary, target)
+        _sync(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -104,21 +110,19 @@ def check_target(
         kept: names that a folder may hold before it is first written. So are hidden files.
     """
     folder = Path(path)
+    present = folder.absolute()
     try:
-        if folder.stat() and (not folder.is_dir() or folder.absolute().is_mount()):
-            what = "a mount point" if folder.is_dir() else "a file"  # which cannot be renamed
-            raise InputError(f"{folder} is {what}; --out needs the name of a folder")
+        if folder.stat() and not folder.is_dir():
+            raise InputError(f"{folder} is a file; --out needs the name of a folder")
     except FileNotFoundError:
-        pass
+        present = next(parent for parent in present.parents if parent.exists())
     except OSError as error:  # a loop of symbolic links, a name that is too long
         raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
-    target = Path(os.path.realpath(folder))
-    above = next(parent for parent in target.parents if parent.exists())
     try:
-        tempfile.TemporaryDirectory(dir=above, prefix=_prefix(target)).cleanup()
+        tempfile.TemporaryDirectory(dir=present, prefix=_STAGE).cleanup()
     except OSError as error:
         name = shown(str(folder))
-        raise InputError(f"{name} cannot be made in {above}: {error.strerror}") from error
+        raise InputError(f"{name} cannot be written: {present}: {error.strerror}") from error
     if not folder.exists():
         return folder
     names = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - set(kept)
@@ -131,50 +135,103 @@ def check_target(
 
 
 @contextmanager
-def replacing_folder(
-    path: str | os.PathLike[str],
-    ours: Collection[str],
-    exchanging: AbstractContextManager[None] | None = None,
+def writing_folder(
+    path: str | os.PathLike[str], first: str, ours: Collection[str]
 ) -> Iterator[Path]:
-    """Yield an empty folder that takes the place of another if all goes well.
+    """Yield an empty folder whose files take their places in another, one by one, if all goes well.
 
     Args:
-        path: the folder to replace, or to make.
-        ours: names that belong to the writer; all others in the old folder are kept in the new one.
-        exchanging: entered for the moment of the exchange.
+        path: the folder to write to; it is made if it is missing.
+        first: the file that takes its place before all others.
+        ours: names of files that belong to the writer: those not written this time are removed.
+            Everything else in the folder stays as it is.
     """
-    folder = Path(os.path.realpath(path))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    workspace = Path(tempfile.mkdtemp(dir=folder.parent, prefix=_prefix(folder)))
-    old, new = workspace / "old", workspace / "new"
+    folder = Path(path)
+    new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    stage: Path | None = None
     try:
-        new.mkdir()
-        yield new
-        with exchanging or nullcontext():
-            if folder.exists():
-                _keep_others(folder, new, ours)
-                folder.rename(old)
-            new.rename(folder)
+        with _alone(folder) as certain:
+            for left in folder.glob(f"{_STAGE}*") if certain else ():
+                shutil.rmtree(left, ignore_errors=True)  # by a run that was killed
+            stage = Path(tempfile.mkdtemp(dir=folder, prefix=_STAGE))
+            yield stage
+            _place(stage, folder, first, ours)
     finally:
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        shutil.rmtree(workspace, ignore_errors=True)
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+        if new:
+            with suppress(OSError):
+                folder.rmdir()  # if nothing was written
 
 
-def left_over_lines(path: str | os.PathLike[str]) -> list[str]:
-    """Say what runs that were killed left beside a folder, a line for each."""
-    folder = Path(os.path.realpath(path))
-    lines = []
-    for workspace in sorted(folder.parent.glob(f"{glob.escape(_prefix(folder))}*")):
-        line = f"{workspace} was left by a run that was killed, unless one is writing"
-        if not folder.exists() and (workspace / "old").exists():
-            line += f"; the previous content of {folder} is in {workspace / 'old'}: move it back"
-        lines.append(line)
-    return lines
+def unlike_manifest(folder: str | os.PathLike[str], names: Collection[str]) -> list[str]:
+    """Return which of these files are missing, or not those that the manifest of a folder lists."""
+    try:
+        entries = json.loads((Path(folder) / MANIFEST).read_bytes())["files"]
+        return [name for name in names if entries.get(name) != _entry(Path(folder) / name)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return [MANIFEST]
 
 
-def _prefix(folder: Path) -> str:
-    return f".{folder.name}.nodecopy-"
+def _place(stage: Path, folder: Path, first: str, ours: Collection[str]) -> None:
+    """Move the files of a stage to a folder, and describe them in its manifest."""
+    paths = [path for path in stage.rglob("*") if path.is_file()]
+    names = [path.relative_to(stage).as_posix() for path in paths]
+    for path, name in zip(paths, names, strict=True):
+        _sync(path)
+        regular_file(folder / name)
+    entries = {name: _entry(stage / name) for name in sorted(names)}
+    for name in sorted(names, key=lambda name: (name == first, name), reverse=True):
+        (folder / name).parent.mkdir(exist_ok=True)
+        os.replace(stage / name, folder / name)
+    for name in {*ours} - {*names, MANIFEST}:
+        (folder / name).unlink(missing_ok=True)
+    for parent in {(folder / name).parent for name in names}:
+        _sync(parent)
+    content = json.dumps({"version": __version__, "files": entries}, indent=1)
+    write_whole(folder / MANIFEST, content + "\n")
+
+
+def _entry(path: Path) -> dict[str, int | str]:
+    """Describe a file for the manifest; one that is missing has no entry."""
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"size": file.tell(), "sha256": digest}
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[bool]:
+    """Wait until no other process writes to a folder; yield whether that is certain."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):  # not on this system
+        yield False
+        return
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            certain = True
+        except OSError:  # not on this file system
+            certain = False
+        yield certain
+    finally:
+        os.close(handle)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    if path.is_dir() and not hasattr(os, "O_DIRECTORY"):
+        return  # this system has no way to do it
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _contains(file: Path, words: str) -> bool:
@@ -182,21 +239,3 @@ def _contains(file: Path, words: str) -> bool:
         return False
     with file.open("rb") as stream:
         return words.encode() in stream.read(4096)
-
-
-def _keep_others(folder: Path, new: Path, ours: Collection[str]) -> None:
-    """Give every file that is not ours a second name in the new folder; open ones stay the same."""
-    for path in folder.iterdir():
-        if path.name in ours:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, new / path.name, symlinks=True, copy_function=_link)
-        else:
-            _link(path, new / path.name)
-
-
-def _link(old: str | Path, new: str | Path) -> None:
-    try:
-        os.link(old, new, follow_symlinks=False)
-    except OSError:  # a disk that gives a file one name only
-        shutil.copy2(old, new, follow_symlinks=False)

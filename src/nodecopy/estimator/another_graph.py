@@ -9,16 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Placement
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import opened
 from nodecopy.core.machine import torch_defaults
+from nodecopy.estimator.method import predicted_by
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.features.node_types import KindEncoder, num_classified, renumbered_graph, spans
 from nodecopy.features.structural import ties_to
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior, predicted_by
+from nodecopy.posterior import Posterior
 from nodecopy.read.hetero import has_kinds, read_kinds
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.objects import GraphInput, networkx_columns, read_features
@@ -33,8 +33,7 @@ def predict_another(
     """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`."""
     another, features, numbers = read_another(result.given, graph, X, numbers)
     with torch_defaults(), opened(executor) as opened_executor:
-        at = Placement(executor=opened_executor)
-        posterior = predicted_by(result.model, another.graph, features, at)
+        posterior = predicted_by(result.model, another.graph, features, opened_executor)
     posterior = posterior if numbers is None else posterior.take(numbers)
     return posterior.take(slice(num_classified(another.kinds, another.graph.num_nodes)))
 

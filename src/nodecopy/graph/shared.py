@@ -1,4 +1,4 @@
-"""Shared neighbours of pairs of nodes, and the triangles that follow from them."""
+"""Shared neighbours of pairs of nodes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from nodecopy.graph.graph import Graph
 
 # Neighbours that are compared, of the end that has fewer; of more, so many stand for all.
 _MOST_NEIGHBOURS = 32
-# Edges whose ends are compared at a time.
-_BLOCK = 2**18
 
 
 def shared_neighbours(
@@ -37,24 +35,3 @@ def shared_neighbours(
     values = hits if weight is None else hits * weight[between]
     totals = np.bincount(of, weights=values, minlength=len(pairs))
     return totals * degrees / np.maximum(compared, 1)
-
-
-def triangles(graph: Graph, nodes: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-    """Return the number of triangles that each node of an undirected graph is in [N].
-
-    Exact where one end of each edge has at most 32 neighbours, else an estimate. Where only some
-    nodes are asked for, edges of others are not compared, and theirs are too few.
-
-    >>> triangles(Graph.from_edges(4, [(0, 1), (1, 2), (2, 0), (2, 3)])).tolist()
-    [1.0, 1.0, 1.0, 0.0]
-    """
-    count, edges = np.zeros(graph.num_nodes), graph.edges()
-    if nodes is not None:
-        chosen = np.zeros(graph.num_nodes, bool)
-        chosen[nodes] = True
-        edges = edges[chosen[edges].any(1)]
-    for start in range(0, len(edges), _BLOCK):
-        pairs = edges[start : start + _BLOCK].astype(np.int64)
-        shared = np.repeat(shared_neighbours(graph, pairs), 2)
-        count += np.bincount(pairs.ravel(), shared, graph.num_nodes)
-    return count / 2

@@ -24,14 +24,9 @@ from torch import Tensor
 from nodecopy.core.rng import key64
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph, sorted_distinct
+from nodecopy.graph.operators import OPERATORS, OperatorKind, OperatorRows, check_index
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
-from nodecopy.nn.propagation import (
-    OPERATORS,
-    OperatorKind,
-    OperatorRows,
-    SparseOperator,
-    check_index,
-)
+from nodecopy.nn.propagation import SparseOperator
 
 Names = Callable[[NDArray[np.uint64]], NDArray[np.int32]]
 """The names of the rows of a level [M, n] -> the names of some entries."""

@@ -26,10 +26,11 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms, first_edges
-from nodecopy.nn.features import Features, Identity
+from nodecopy.graph.operators import whole_adjacency
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
+from nodecopy.nn.features import Features, Identity, kept_features
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
-from nodecopy.nn.propagation import SparseOperator, whole_adjacency
+from nodecopy.nn.propagation import SparseOperator
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
@@ -104,20 +105,45 @@ class Diffusion(Settings):
         device = torch.device(computing.device)
         x: Features | Identity = Identity(features.shape[0])
         if self.features:
-            x = Features(features, device)
-        by_graph = _Shared(self, x, device)
+            x = kept_features(features, device)
         sizes = (features.shape[0], x.num_columns, weights["w"].shape[1])
         sized = ((reading, _bytes(reading, *sizes)) for reading in readings)
         for members, chunk in chunks_within(sized, computing.memory):
             sets = zip(*(reading.nodes for reading in chunk), strict=True)
             graphs = [reading.graph for reading in chunk]
-            yield members, tuple(by_graph.diffused(graphs, nodes) for nodes in sets)
+            yield members, tuple(self._diffused(graphs, nodes, x, device) for nodes in sets)
+
+    def _diffused(
+        self,
+        graphs: Sequence[RowGraph],
+        nodes: Sequence[NDArray[np.int64] | None],
+        x: Features | Identity,
+        device: torch.device,
+    ) -> Diffused:
+        """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
+        coefficients = self.coefficients
+        one = all(graph is graphs[0] for graph in graphs)
+        operators = (  # each made when it is asked for
+            Propagator(coefficients, graph, x, device) for graph in (graphs[:1] if one else graphs)
+        )
+        outputs = [chosen for chosen in nodes if chosen is not None]
+        if len(outputs) < len(nodes):
+            return Diffused(None, list(operators))
+        if _coordinates(outputs, x.num_columns) > FEW_COORDINATES:
+            return Diffused(None, list(operators), outputs)
+        if one and len(graphs) > 1:  # rows that members share are computed once
+            union = np.unique(np.concatenate(outputs))
+            rows = next(operators).rows(union)
+            places = (torch.as_tensor(np.searchsorted(union, chosen)) for chosen in outputs)
+            return Diffused(_padded([rows[place] for place in places]))
+        each = zip(operators, outputs, strict=True)
+        return Diffused(_padded([operator.rows(chosen) for operator, chosen in each]))
 
     def forward(self, weights: Weights, inputs: Diffused, key: int | None) -> Tensor:
         """Return the logits Π X W [M, n, K], without dropout."""
         return inputs.times(weights["w"])
 
-    def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+    def terms(self, weights: Weights, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly: own columns, and each edge of a node."""
         delta = (weights["w"][:, of.a] - weights["w"][:, of.b])[:, None].float()
         x = near.x if self.features else Identity(near.graph.num_nodes)
@@ -132,7 +158,7 @@ class Diffusion(Settings):
             each.append(terms)
         return each
 
-    def rows(self, near: Surroundings, nodes: NDArray[np.int64]) -> Tensor:
+    def rows(self, near: Neighbourhood, nodes: NDArray[np.int64]) -> Tensor:
         """Return rows of Π X, or of Π where X = I [n, D]."""
         columns = np.zeros((near.graph.num_nodes, len(nodes)), np.float32)
         columns[nodes, np.arange(len(nodes))] = 1.0
@@ -260,46 +286,6 @@ class Propagator:
             h = self._operator.matmul(h)
             total.add_(h, alpha=coefficient)
         return total
-
-
-class _Shared:
-    """What members share: X, and the propagator of a graph that several of them read."""
-
-    def __init__(self, network: Diffusion, x: Features | Identity, device: torch.device) -> None:
-        self._coefficients, self._device = network.coefficients, device
-        self._x = x
-        self._last: tuple[RowGraph, Propagator] | None = None
-
-    def diffused(
-        self, graphs: Sequence[RowGraph], nodes: Sequence[NDArray[np.int64] | None]
-    ) -> Diffused:
-        """Lay out the members of a chunk; None means all nodes, for which Π X is never formed."""
-        if any(chosen is None for chosen in nodes):
-            return Diffused(None, self._operators(graphs))
-        outputs = [chosen for chosen in nodes if chosen is not None]
-        if _coordinates(outputs, self._x.num_columns) > FEW_COORDINATES:
-            return Diffused(None, self._operators(graphs), outputs)
-        return Diffused(_padded(list(self._rows(graphs, outputs))))
-
-    def _operators(self, graphs: Sequence[RowGraph]) -> list[Propagator]:
-        alike = all(graph is graphs[0] for graph in graphs)
-        return [self._of(graph) for graph in (graphs[:1] if alike else graphs)]
-
-    def _rows(
-        self, graphs: Sequence[RowGraph], nodes: Sequence[NDArray[np.int64]]
-    ) -> Iterator[Tensor]:
-        """Yield each member's rows of Π X; those that members on one graph share, computed once."""
-        if len(graphs) > 1 and all(graph is graphs[0] for graph in graphs):
-            union = np.unique(np.concatenate(nodes))
-            all_rows = self._of(graphs[0]).rows(union)
-            yield from (all_rows[torch.as_tensor(np.searchsorted(union, one))] for one in nodes)
-            return
-        yield from (self._of(graph).rows(one) for graph, one in zip(graphs, nodes, strict=True))
-
-    def _of(self, graph: RowGraph) -> Propagator:
-        if self._last is None or self._last[0] is not graph:
-            self._last = graph, Propagator(self._coefficients, graph, self._x, self._device)
-        return self._last[1]
 
 
 def _coordinates(nodes: Sequence[NDArray[np.int64]], d: int) -> int:

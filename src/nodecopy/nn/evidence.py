@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,9 +28,11 @@ from torch import Tensor
 
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
-from nodecopy.nn.features import Features
-from nodecopy.nn.network import Weights
-from nodecopy.nn.propagation import whole_adjacency
+from nodecopy.graph.operators import whole_adjacency
+from nodecopy.nn.features import Features, kept_features
+
+if TYPE_CHECKING:
+    from nodecopy.nn.diffusion import Diffusion
 
 Kind = Literal[
     "column",
@@ -52,14 +54,14 @@ _MOST_EDGES, OTHERS = 10_000, -1
 Terms = dict[tuple[Kind, int], float]
 
 
-class Surroundings:
+class Neighbourhood:
     """A graph and its features, and what several fits need of them to explain nodes.
 
     Args:
         graph: as the fits see it.
         features: as the fits see them [N, D].
-        nodes: where the nodes of the fits are in the graph, see `Placement`; None where it is the
-            graph that they were fitted to.
+        nodes: where the nodes of the fits are in the graph, as in `Fitted.predict`; None where
+            it is the graph that they were fitted to.
         labels: the nodes of the graph whose labels they were fitted to, as far as they are known.
     """
 
@@ -72,7 +74,7 @@ class Surroundings:
     ) -> None:
         self.graph, self.features, self.nodes = graph, features, nodes
         self.labels = np.asarray(labels, np.int64)
-        self.labelled: dict[LinearEvidence, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
+        self.labelled: dict[Diffusion, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
 
     @cached_property
     def adjacency(self) -> sp.csr_array[np.float32]:
@@ -83,7 +85,7 @@ class Surroundings:
     @cached_property
     def x(self) -> Features:
         """X with rows of length one."""
-        return Features(self.features, torch.device("cpu"))
+        return kept_features(self.features, torch.device("cpu"))
 
     def own_columns(self, node: int, weights: NDArray[np.floating]) -> Terms:
         """Return what each column of a node adds, given weights of the columns [D]."""
@@ -93,7 +95,7 @@ class Surroundings:
         return {("column", int(d)): float(v) for d, v in zip(row.indices, values, strict=True)}
 
 
-class EvidenceOf(NamedTuple):
+class Contrast(NamedTuple):
     """What is to be explained: class a against class b, at nodes with these probabilities.
 
     Attributes:
@@ -116,37 +118,7 @@ class EvidenceOf(NamedTuple):
         return result
 
 
-@runtime_checkable
-class HasEvidence(Protocol):
-    """A fit that can say what its log-odds are made of."""
-
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return terms of the log-odds at each node; what they lack of it is not explained.
-
-        Terms of labelled nodes are another division of the same log-odds.
-        """
-        ...
-
-
-@runtime_checkable
-class LinearEvidence(Protocol):
-    """A network with logits F W, a sum over columns and edges: p(W) has one maximum.
-
-    Its inputs are F, see `nodecopy.nn.diffusion.Diffused`.
-    """
-
-    def evidence(self, weights: Weights, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return the terms of the logit of a minus that of b at each node."""
-        ...
-
-    def rows(self, near: Surroundings, nodes: NDArray[np.int64]) -> Tensor:
-        """Return what W is multiplied by at some nodes, z [n, D]."""
-        ...
-
-
-def label_terms(
-    network: LinearEvidence, w: Tensor, near: Surroundings, of: EvidenceOf
-) -> list[Terms]:
+def label_terms(network: Diffusion, w: Tensor, near: Neighbourhood, of: Contrast) -> list[Terms]:
     """Return what each label adds to the logit of a minus that of b at each node.
 
     The coefficients of the labels follow from their logits, W = Zᵀ (Z Zᵀ)⁻¹ Z W: exactly, if W is

@@ -5,35 +5,29 @@ Only products with narrow matrices are ever formed: X W and Xᵀ H.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+import weakref
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from nodecopy.features.kernel_map import MappedRows
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.nn.propagation import SparseOperator
 
 # Dense features of more rows than this are read in blocks of rows.
 _WHOLE_ROWS, _BLOCK_ROWS = 2**16, 2**14
-
-
-@runtime_checkable
-class ComputedRows(Protocol):
-    """Features that are computed a block of rows at a time, such as those of a kernel map."""
-
-    def unit_times(self, w: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Return X W [N, K], rows of X scaled to length one, without ever forming X."""
-        ...
+# By the identity of the matrix and the device.
+_KEPT: dict[tuple[int, str], Features] = {}
 
 
 class Features:
     """X, sparse or dense, with rows of length one, and its products with narrow matrices.
 
-    Blocks of many dense rows are scaled or computed (`ComputedRows`) on demand, so that no second X
+    Blocks of many dense rows are scaled or computed (`MappedRows`) on demand, so that no second X
     is ever held.
 
     Args:
@@ -43,21 +37,25 @@ class Features:
 
     def __init__(self, features: FeatureMatrix, device: torch.device) -> None:
         self.num_columns = int(features.shape[1])
-        self._features, self._device = features, device
+        self._features: FeatureMatrix | None = features
+        self._device = device
         self._sparse: SparseOperator | None = None
-        self._computed: ComputedRows | None = None
+        self._computed: MappedRows | None = None
         self._kept: Tensor | None = None
         if sp.issparse(features):
             x: Any = unit_rows(features)
             parts = x.indptr, x.indices, x.data.astype(np.float32)
             self._sparse = SparseOperator(*parts, x.shape[1], device)
+            self._features = None
             return
         rows = max(features.shape[0], 1)
         self._whole = rows <= _WHOLE_ROWS
-        if isinstance(features, ComputedRows):
-            self._computed = None if self._whole else features
+        if isinstance(features, MappedRows) and not self._whole:
+            self._computed = features
         size = rows if self._whole else _BLOCK_ROWS
         self._blocks = [slice(start, start + size) for start in range(0, rows, size)]
+        if self._whole:
+            self._kept, self._features = self._rows(self._blocks[0]), None
 
     @property
     def dense(self) -> bool:
@@ -95,10 +93,28 @@ class Features:
         """Return dense rows, scaled; a block that is all of X is kept."""
         if self._kept is not None:
             return self._kept
+        assert self._features is not None
         rows = np.asarray(self._features[block], np.float32)
-        dense = torch.as_tensor(unit_rows(rows), device=self._device)
-        self._kept = dense if self._whole else None
-        return dense
+        return torch.as_tensor(unit_rows(rows), device=self._device)
+
+
+def kept_features(features: FeatureMatrix, device: torch.device) -> Features:
+    """Return X with rows of length one, made once for each matrix that cannot change.
+
+    Those of many rows are made anew each time, so that they take no memory between the products.
+    """
+    stored = features.data if sp.issparse(features) else features
+    if (
+        not isinstance(stored, np.ndarray)
+        or stored.flags.writeable
+        or features.shape[0] > _WHOLE_ROWS
+    ):
+        return Features(features, device)
+    key = id(features), str(device)
+    if key not in _KEPT:
+        _KEPT[key] = Features(features, device)
+        weakref.finalize(features, _KEPT.pop, key, None)  # with the matrix
+    return _KEPT[key]
 
 
 class Identity:

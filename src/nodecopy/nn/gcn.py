@@ -15,10 +15,10 @@ from torch import Tensor
 
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count
+from nodecopy.graph.operators import OperatorKind
 from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import DropoutRate, Layered
 from nodecopy.nn.network import Weights, glorot
-from nodecopy.nn.propagation import OperatorKind
 
 
 @savable

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from nodecopy.core.typed import Count, Limits, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
+from nodecopy.graph.operators import OperatorKind
 from nodecopy.nn.batch import Batch, ReceptiveField, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
-from nodecopy.nn.propagation import OperatorKind
 
 # Dropout of all entries would leave nothing to divide by.
 DropoutRate = Annotated[float, Limits(0, 0.99)]

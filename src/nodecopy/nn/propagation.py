@@ -1,15 +1,15 @@
-"""Propagation: the normalised adjacency operators, and their product with stacked rows.
+"""Propagation: the product of a sparse operator with stacked rows.
 
-A layer multiplies hidden rows by a sparse operator built from the graph (Â in eqs. 1-2). Here is
-how the entries of each operator follow from the graph, and a sparse product that keeps the
-transpose for the backward pass instead of sorting it again in every epoch.
+A layer multiplies hidden rows by a sparse operator of the graph (Â in eqs. 1-2), see
+`nodecopy.graph.operators`. The product keeps the transpose for the backward pass instead of sorting
+it again in every epoch.
 """
 
 from __future__ import annotations
 
 import warnings
 from functools import cache, cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,75 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.core.errors import GraphError
-from nodecopy.graph import FloatArray, IntArray, RowGraph, Rows
-from nodecopy.graph.arrays import MAX_INT32
-
-# Rows of a whole operator that are computed at a time.
-_BLOCK = 2**19
-
-OperatorKind = Literal["adjacency", "laplacian", "attention", "plain"]
-
-
-class OperatorRows(NamedTuple):
-    """Some rows of an operator: row i holds ``values`` at the nodes ``columns``."""
-
-    indptr: IntArray  # [R + 1]
-    columns: IntArray  # [nnz], node numbers
-    values: NDArray[np.float32]  # [nnz]
-
-
-def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of Â = D^-½ (A + I) D^-½, D the row sums of A + I (eqs. 1-2)."""
-    block = _with_self_loops(graph.take_rows(nodes), nodes)
-    left, right = _strengths(graph, nodes, block.indices)
-    return _scaled(block, 1.0 / np.sqrt(left + 1.0), 1.0 / np.sqrt(right + 1.0))
-
-
-def whole_adjacency(graph: RowGraph) -> OperatorRows:
-    """Return all rows of Â; of a large graph a block at a time, with columns of 32 bits."""
-    n = graph.num_nodes
-    if n <= _BLOCK:
-        return adjacency_rows(graph, np.arange(n))
-    check_index(n)
-    parts = []
-    for start in range(0, n, _BLOCK):
-        rows = adjacency_rows(graph, np.arange(start, min(start + _BLOCK, n)))
-        parts.append((np.diff(rows.indptr), rows.columns.astype(np.int32), rows.values))
-    counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return OperatorRows(np.concatenate([[0], np.cumsum(counts)]), columns, values)
-
-
-def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of the scaled Laplacian L̃ = 2L/λ_max - I with λ_max = 2, i.e. -D^-½ A D^-½."""
-    block = graph.take_rows(nodes)
-    left, right = (
-        np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-        for degrees in _strengths(graph, nodes, block.indices)
-    )
-    return _scaled(block, -left, right)
-
-
-def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of the pattern of A + I, each node its own neighbour, all ones."""
-    block = _with_self_loops(graph.take_rows(nodes), nodes)
-    return OperatorRows(
-        block.indptr, block.indices.astype(np.int64), np.ones(len(block.indices), np.float32)
-    )
-
-
-def plain_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
-    """Return rows of A: what a PyTorch module reads, which normalises by itself."""
-    block = graph.take_rows(nodes)
-    return _scaled(block, np.ones(len(nodes)), np.ones(len(block.indices)))
-
-
-OPERATORS = {
-    "adjacency": adjacency_rows,
-    "laplacian": laplacian_rows,
-    "attention": attention_rows,
-    "plain": plain_rows,
-}
+from nodecopy.graph.operators import check_index
 
 
 class SparseOperator:
@@ -181,40 +113,6 @@ def _suppress_beta_warning() -> None:
         torch.sparse_csr_tensor(torch.tensor([0, 0]), torch.tensor([]).int(), torch.tensor([]))
 
 
-def check_index(*sizes: int) -> None:
-    """Raise an error for more entries, rows or columns than indices of 32 bits can number."""
-    if max(sizes) > MAX_INT32:
-        raise GraphError(
-            f"a batch of {max(sizes):,} entries, rows or columns is too large for its 32-bit "
-            f"indices (at most {MAX_INT32:,}); lower the memory bound, so that it is divided"
-        )
-
-
 def _index(values: NDArray[Any], device: torch.device) -> Tensor:
     """Index tensor: 32 bits, which the sparse kernels read a third faster than 64."""
     return torch.as_tensor(np.require(values, np.int32, ["C", "W"]), device=device)
-
-
-def _strengths(
-    graph: RowGraph, nodes: NDArray[np.int64], columns: IntArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the strengths of some nodes and of the columns of their rows."""
-    if 4 * len(columns) > graph.num_nodes:  # cheaper than sorting the columns
-        every = graph.strengths(np.arange(graph.num_nodes))
-        return every[nodes], every[columns]
-    at, place = np.unique(columns.astype(np.int64), return_inverse=True)
-    return graph.strengths(nodes), graph.strengths(at)[place]
-
-
-def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
-    """Append its own node at weight one to each row: rows of A + I."""
-    columns = np.insert(block.indices, block.indptr[1:], nodes)
-    weights = None if block.weights is None else np.insert(block.weights, block.indptr[1:], 1.0)
-    return Rows(block.indptr + np.arange(len(block.indptr)), columns, weights)
-
-
-def _scaled(block: Rows, left: FloatArray, right: FloatArray) -> OperatorRows:
-    """Multiply each entry by a factor of its row [R] and one per entry [nnz]."""
-    weights = np.ones(len(block.indices)) if block.weights is None else block.weights
-    values = np.repeat(left, np.diff(block.indptr)) * weights * right
-    return OperatorRows(block.indptr, block.indices.astype(np.int64), values.astype(np.float32))

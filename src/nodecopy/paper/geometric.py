@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from torch import Tensor
 from torch.nn import Linear, Module
 from torch.nn.functional import cross_entropy, dropout, relu
 
-from nodecopy.classifiers import GivenProbabilities, NetworkClassifier
+from nodecopy.classifiers import Fitted, GivenProbabilities, NetworkClassifier
 from nodecopy.core.errors import ModelError, missing_extra
 from nodecopy.core.progress import Progress
 from nodecopy.features.matrix import FeatureMatrix
@@ -44,9 +45,16 @@ class SGC:
         _layers("SGC")
 
     def fit(
-        self, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> GivenProbabilities:
-        """Train on the labels of a task and predict every node."""
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[GivenProbabilities]:
+        """Train on the labels of each task and predict every node."""
+        return [self._fit(task, seed) for task, seed in zip(tasks, seeds, strict=True)]
+
+    def _fit(self, task: Task, seed: int) -> GivenProbabilities:
         x = torch.as_tensor(_largest_one(task.features))
         graph = task.graph
         # From source to target [2, E].

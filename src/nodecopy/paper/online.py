@@ -7,15 +7,17 @@ with dropout off are averaged. It costs one network and is about as accurate as 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import NodeClassifier
+from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.classifiers.base import base_seeds
 from nodecopy.core.errors import ModelError
-from nodecopy.core.progress import Progress
+from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Limits, Settings
@@ -78,14 +80,25 @@ class OnlineBayesianGCN(Settings):
                 f"{self.pretraining + self.collect}; got {self.epochs}"
             )
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
-        """Train the network and average its last iterates (eq. 7)."""
-        first, graphs, samples = _Trajectory(self, task, seed, progress).run()
-        on = task.graph if self.predict_on == "observed" else graphs
-        computing = self.training.computing
-        draws = samples.predictions(on, task.features, computing=computing)
-        posterior = average(draws, samples.num_draws)
-        return FittedBayesianGCN(first, samples, posterior, computing, graphs)
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedBayesianGCN]:
+        """Train a network on each task, and average its last iterates (eq. 7)."""
+        bases: Sequence[Fitted | None] = start or [None] * len(tasks)
+        if start is None and self.base is not None:
+            bases = self.base.fit(tasks, base_seeds(seeds))
+        fits, computing, reports = [], self.training.computing, stages(progress, [1] * len(tasks))
+        for task, seed, base, report in zip(tasks, seeds, bases, reports, strict=True):
+            first, graphs, samples = _Trajectory(self, task, seed, report).run(base)
+            on = task.graph if self.predict_on == "observed" else graphs
+            draws = samples.predictions(on, task.features, computing=computing)
+            mean = average(draws, samples.num_draws)
+            fits.append(FittedBayesianGCN(first, samples, mean, computing, graphs))
+        return fits
 
     def epochs_for(self, task: Task) -> int:
         """Return the number of epochs in all."""
@@ -124,13 +137,17 @@ class _Trajectory:
         self._trainer = Trainer(Members(method.network, task, self._member), method.training)
         self._epochs = method.epochs_for(task)
 
-    def run(self) -> tuple[NDArray[np.floating], SampledGraphs, WeightSamples]:
-        """Train; return the first class probabilities [N, K], the collected graphs and networks."""
+    def run(self, base: Fitted | None) -> tuple[NDArray[np.floating], SampledGraphs, WeightSamples]:
+        """Train; ``base`` gives the first ĉ, or the pretrained network where it is None.
+
+        Returns:
+            The first class probabilities [N, K], the collected graphs, and the networks.
+        """
         method = self._method
         observed = self._on(self._task.graph)
         for _ in range(method.pretraining):
             self._step(observed)
-        first = self._first()
+        first = self._predict() if base is None else base.probabilities
         posterior = method.graph_model.fit(self._task, first, child_seed(self._seed, "model"))
         begin, collected = self._epochs - method.collect, list[Weights]()
         posteriors = list[GraphPosterior]()
@@ -151,12 +168,6 @@ class _Trajectory:
         graphs = SampledGraphs(drawn, self._seed, len(posteriors), 1)
         seeds = [child_seed(self._seed, "iterate", begin + i) for i in range(len(collected))]
         return first, graphs, WeightSamples(method.network, joined(collected), tuple(seeds))
-
-    def _first(self) -> NDArray[np.floating]:
-        """Return the class probabilities that the graph model is first fitted to [N, K]."""
-        if self._method.base is None:
-            return self._predict()
-        return self._method.base.fit(self._task, child_seed(self._seed, "base")).probabilities
 
     def _newest(
         self, epoch: int, begin: int, running: NDArray[np.floating]

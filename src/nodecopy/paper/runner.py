@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 
 from nodecopy import __version__
+from nodecopy.classifiers import fit_one
 from nodecopy.core.executors import Executor, opened
 from nodecopy.core.machine import one_thread
 from nodecopy.core.metrics import reliability_curve, score_predictions
@@ -134,7 +135,7 @@ def run_trial(trial: Trial) -> TrialResult:
     _reset_peak_memory()
     with one_thread(always=True):
         cpu, wall = time.process_time(), time.perf_counter()
-        fitted = method.fit(task, child_seed(trial.seed, "trial", "model"))
+        fitted = fit_one(method, task, child_seed(trial.seed, "trial", "model"))
         probabilities = np.asarray(fitted.probabilities)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     tested = probabilities.astype(np.float64)[split.test]

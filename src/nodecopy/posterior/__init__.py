@@ -4,7 +4,8 @@
 from it.
 """
 
-from nodecopy.posterior.averaging import Posterior, average, posterior_of, predicted_by
+from nodecopy.classifiers import Posterior
+from nodecopy.posterior.averaging import average
 from nodecopy.posterior.bgcn import BayesianGCN, FittedBayesianGCN
 
 __all__ = [
@@ -12,6 +13,4 @@ __all__ = [
     "FittedBayesianGCN",
     "Posterior",
     "average",
-    "posterior_of",
-    "predicted_by",
 ]

@@ -21,140 +21,15 @@ members and draws. They are then scaled to add up to H(p), the entropy of the me
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import HERE, Applicable, Fitted, Placement
-from nodecopy.core.errors import ModelError
-from nodecopy.core.saving import savable
-from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.graph import RowGraph
+from nodecopy.classifiers import Posterior
+from nodecopy.classifiers.posterior import entropy
 
 # Numbers that are averaged at a time, so that temporary arrays stay in the processor's cache.
 _BLOCK = 2**15
-# What the entropy of a mean is divided into.
-PARTS = ("expected_entropy", "graph_information", "weight_information", "model_information")
-
-
-@savable
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """p(Z | Y, X, G_obs) and its uncertainty, per node; entropies in nats.
-
-    The parts are estimates for infinitely many members and draws, scaled to add up to the entropy
-    of the mean. Members differ in their graph, and where training starts from random weights, as
-    that of a GCN does, in these, too: their disagreement is then about both (on Cora with 5 labels
-    per class, half of it remains with the graph held fixed). Members whose weights are determined
-    by the graph (`MaximumPosterior`) differ in the graph alone.
-
-    Attributes:
-        probabilities: the mean over all draws [N, K] (eq. 7).
-        expected_entropy: mean entropy of a single draw [N]: what no more data on graph or weights
-            would remove.
-        graph_information: mutual information between label and member [N]: what knowing the graph,
-            and the initial weights of the network trained on it, would remove. With a single draw
-            for each member, it holds what draws within a member would differ in, too.
-        weight_information: mutual information between label and weight draw within a member [N].
-        num_members: V·N_G.
-        num_draws: S.
-        model_information: mutual information between label and method [N], where several were
-            pooled: what knowing which of them is right would remove; zeros where there is one.
-    """
-
-    probabilities: NDArray[np.float64]
-    expected_entropy: NDArray[np.float64]
-    graph_information: NDArray[np.float64]
-    weight_information: NDArray[np.float64]
-    num_members: int
-    num_draws: int
-    model_information: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-
-    def __post_init__(self) -> None:
-        """Default `model_information` to zeros, and check the shapes."""
-        n = len(self.probabilities)
-        if self.model_information.shape == (0,):
-            object.__setattr__(self, "model_information", np.zeros(n))
-        if self.probabilities.ndim != 2 or any(getattr(self, part).shape != (n,) for part in PARTS):
-            raise ModelError(f"a posterior of {n} nodes has parts of another shape")
-        if self.num_members < 1 or self.num_draws < 1:
-            raise ModelError("a posterior has at least one member and one draw")
-
-    @classmethod
-    def undivided(cls, probabilities: NDArray[np.floating]) -> Posterior:
-        """Return the posterior of a single prediction, all of whose entropy is expected."""
-        p = np.asarray(probabilities, np.float64)
-        nothing = np.zeros(len(p))
-        return cls(p, entropy(p), nothing, nothing, 1, 1)
-
-    @property
-    def entropy(self) -> NDArray[np.float64]:
-        """Entropy of the mean [N]: the total uncertainty."""
-        return self.expected_entropy + self.mutual_information
-
-    @property
-    def mutual_information(self) -> NDArray[np.float64]:
-        """All parts but the expected entropy: of the graph, the weights and the method [N]."""
-        return self.graph_information + self.weight_information + self.model_information
-
-    def take(self, nodes: NDArray[np.integer] | slice) -> Posterior:
-        """Return the posterior of some nodes."""
-        arrays = {name: getattr(self, name)[nodes] for name in ("probabilities", *PARTS)}
-        return replace(self, **arrays)
-
-    def weighted(self, factors: NDArray[np.floating]) -> Posterior:
-        """Multiply probabilities by a factor for each class [K]; parts of the entropy keep shares.
-
-        >>> one = Posterior.undivided(np.array([[0.5, 0.5]])).weighted(np.array([3.0, 1.0]))
-        >>> one.probabilities.tolist()
-        [[0.75, 0.25]]
-        """
-        p = self.probabilities * factors
-        p /= p.sum(1, keepdims=True)
-        before, after = self.entropy, entropy(p)
-        scale = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
-        parts = self.graph_information, self.weight_information, self.model_information
-        graph, weight, model = (part * scale for part in parts)
-        expected = np.maximum(after - graph - weight - model, 0.0)
-        counts = self.num_members, self.num_draws
-        return Posterior(p, expected, graph, weight, *counts, model)
-
-
-@runtime_checkable
-class Explained(Protocol):
-    """A fit that divides its uncertainty into parts."""
-
-    @property
-    def posterior(self) -> Posterior:
-        """Of every node of the task."""
-        ...
-
-    def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
-        """Return the posterior of the nodes of another graph, as `Applicable.predict_proba`."""
-        ...
-
-
-def posterior_of(fitted: Fitted) -> Posterior:
-    """Return the posterior of a fit; one that does not divide its entropy keeps it in one part."""
-    if isinstance(fitted, Explained):
-        return fitted.posterior
-    return Posterior.undivided(fitted.probabilities)
-
-
-def predicted_by(
-    fitted: Fitted, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-) -> Posterior:
-    """Apply a fit to another graph, see `Applicable.predict_proba`."""
-    if isinstance(fitted, Explained):
-        return fitted.predict(graph, features, at)
-    if isinstance(fitted, Applicable):
-        return Posterior.undivided(fitted.predict_proba(graph, features, at))
-    raise ModelError(
-        f"{type(fitted).__name__} cannot be applied to another graph: it has no "
-        "predict_proba(graph, features)"
-    )
 
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:
@@ -258,9 +133,3 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[slice]:
     members, nodes, classes = shape
     size = max(1, _BLOCK // (members * classes))
     yield from (slice(start, start + size) for start in range(0, nodes, size))
-
-
-def entropy(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return -Σ_k p_k log p_k over the last axis, with 0 log 0 = 0."""
-    safe = np.where(probabilities > 0, probabilities, 1.0)
-    return -(probabilities * np.log(safe)).sum(-1)

@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import (
-    HERE,
     DiffusionClassifier,
     Fitted,
     NetworkClassifier,
     NodeClassifier,
-    Placement,
+    Posterior,
     check_classifier,
-    fit_many,
 )
+from nodecopy.classifiers.base import base_seeds
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import NOT_SAVED, savable
@@ -26,17 +25,12 @@ from nodecopy.core.typed import Count, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph_models import GraphModel, NodeCopying, SampledGraphs
-from nodecopy.nn.evidence import EvidenceOf, Surroundings, Terms
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
-from nodecopy.posterior.averaging import Posterior, average
+from nodecopy.posterior.averaging import average
 from nodecopy.problem.task import Task
-from nodecopy.weights import (
-    MCDropout,
-    TrainedPosterior,
-    WeightPosterior,
-    WeightSamples,
-)
+from nodecopy.weights import MCDropout, PointEstimate, WeightPosterior, WeightSamples
 
 PredictOn = Literal["observed", "sampled"]
 
@@ -77,40 +71,40 @@ class BayesianGCN(Settings):
             )
         super().__post_init__()
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedBayesianGCN:
-        """Run Algorithm 1 on a task."""
-        before, during = stages(progress, [1, self.n_zeta * self.n_graphs])
-        weights, seeds = self.weight_posterior(), self._member_seeds(seed)
-
-        base = self.base_classifier().fit(task, child_seed(seed, "base"), before)  # line 3
-        graphs = self._sampled(task, base, seed)  # lines 4-7
-        samples = weights.fit(self.network, task, graphs, seeds, self.n_weights, during)  # line 9
-        return self._averaged(task, base.probabilities, graphs, samples)  # line 13
-
-    def fit_many(self, tasks: Sequence[Task], seeds: Sequence[int]) -> list[FittedBayesianGCN]:
-        """Run Algorithm 1 on tasks that differ in their labels only, all members in one batch."""
-        bases = fit_many(self.base_classifier(), tasks, [child_seed(s, "base") for s in seeds])
-        sampled = list(map(self._sampled, tasks, bases, seeds))
-        members = self.n_zeta * self.n_graphs
-        samples = self.weight_posterior().fit(
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedBayesianGCN]:
+        """Run Algorithm 1 on each task; all members are in one batch."""
+        members, weights = self.n_zeta * self.n_graphs, self.weight_posterior()
+        before, during = stages(progress, [1, members])
+        classifier = self.base_classifier()
+        bases = start or classifier.fit(tasks, base_seeds(seeds), progress=before)  # line 3: ĉ
+        sampled = [  # lines 4-7, each graph made when it is asked for
+            SampledGraphs(
+                self.graph_model.fit(task, base.probabilities, child_seed(seed, "model")),
+                seed,
+                self.n_zeta,
+                self.n_graphs,
+            )
+            for task, base, seed in zip(tasks, bases, seeds, strict=True)
+        ]
+        samples = weights.fit(  # lines 8-9
             self.network,
             [task for task in tasks for _ in range(members)],
-            [graph for graphs in sampled for graph in graphs],
-            [member for seed in seeds for member in self._member_seeds(seed)],
+            (graph for graphs in sampled for graph in graphs),
+            [child_seed(seed, "member", m) for seed in seeds for m in range(members)],
             self.n_weights,
+            during,
         )
         fits = []
         for i, (task, base, graphs) in enumerate(zip(tasks, bases, sampled, strict=True)):
             own = samples.take(slice(i * members, (i + 1) * members))
-            fits.append(self._averaged(task, base.probabilities, graphs, own))
+            fits.append(self._averaged(task, base.probabilities, graphs, own))  # line 13
         return fits
-
-    def _sampled(self, task: Task, base: Fitted, seed: int) -> SampledGraphs:
-        model = self.graph_model.fit(task, base.probabilities, child_seed(seed, "model"))
-        return SampledGraphs(model, seed, self.n_zeta, self.n_graphs)
-
-    def _member_seeds(self, seed: int) -> list[int]:
-        return [child_seed(seed, "member", m) for m in range(self.n_zeta * self.n_graphs)]
 
     def _averaged(
         self,
@@ -122,8 +116,8 @@ class BayesianGCN(Settings):
         computing = self.weight_posterior().computing
         on = task.graph if self.predict_on == "observed" else graphs
         draws = samples.predictions(on, task.features, computing=computing)
-        posterior = average(draws, samples.num_draws)  # eq. 7
-        return FittedBayesianGCN(base, samples, posterior, computing, graphs)
+        mean = average(draws, samples.num_draws)  # eq. 7
+        return FittedBayesianGCN(base, samples, mean, computing, graphs)
 
     def weight_posterior(self) -> WeightPosterior:
         """Return the weight posterior, None resolved."""
@@ -134,52 +128,54 @@ class BayesianGCN(Settings):
         if self.base is not None:
             return self.base
         weights = self.weight_posterior().point()
-        if isinstance(weights, TrainedPosterior):
+        if isinstance(weights, PointEstimate):
             return NetworkClassifier(self.network, weights.training)
         return DiffusionClassifier(self.network, weights)
 
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedBayesianGCN:
+class FittedBayesianGCN(Fitted):
     """Fitted members and their average.
 
     Attributes:
         base_probabilities: of the base classifier [N, K]; their argmax is ĉ.
         samples: the weights of the M members.
-        posterior: p(Z | Y, X, G_obs) on the nodes of the task (eq. 7).
+        average: p(Z | Y, X, G_obs) on the nodes of the task (eq. 7).
         computing: where to predict.
         graphs: the graphs of the members, drawn on demand; a file does not hold them.
     """
 
     base_probabilities: NDArray[np.floating]
     samples: WeightSamples
-    posterior: Posterior
+    average: Posterior
     computing: Computing
     graphs: Sequence[RowGraph] = field(default=(), metadata=NOT_SAVED)
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
         """The mean over all draws [N, K]."""
-        return self.posterior.probabilities
+        return self.average.probabilities
+
+    @property
+    def posterior(self) -> Posterior:
+        """The mean over all draws, and what draws differ in."""
+        return self.average
 
     def predict(
-        self, graph: RowGraph | Sequence[RowGraph], features: FeatureMatrix, at: Placement = HERE
+        self,
+        graph: RowGraph | Sequence[RowGraph],
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None = None,
     ) -> Posterior:
         """Apply the fitted members to any graph with the same features, or each to its own."""
-        samples = self.samples.placed(at.nodes, features.shape[0])
+        samples = self.samples.placed(nodes, features.shape[0])
         draws = samples.predictions(graph, features, computing=self.computing)
         return average(draws, samples.num_draws)
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float64]:
-        """Return the probabilities of `predict` [N', K]."""
-        return self.predict(graph, features, at).probabilities
-
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
-        """Return the terms of the mean logits of all members, see `HasEvidence`."""
-        return self.samples.evidence(near, of)
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return the terms of the mean logits of all members."""
+        return self.samples.terms(near, of)
 
     def reduced(self) -> FittedBayesianGCN:
         """Return the fit without the graphs of its members, which predictions do not need."""

@@ -6,7 +6,7 @@ method can read a test label, by mistake or otherwise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from nodecopy.features.label_values import one_per_node
 from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
+from nodecopy.graph.positions import Positions, role_columns
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 
@@ -31,8 +32,7 @@ class Task:
         train: the labelled nodes 𝓛.
         val: nodes whose labels may decide when to stop; empty where there are none.
         num_classes: K.
-        roles: what the positions of these nodes in the whole graph are described by [N, R], where
-            this is a part of it (`nodecopy.classifiers.roles`).
+        positions: of these nodes in the whole graph, where this is a part of it.
         kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
             where there is one kind.
     """
@@ -43,7 +43,7 @@ class Task:
     train: NDArray[np.int64]
     val: NDArray[np.int64]
     num_classes: int
-    roles: NDArray[np.float32] | None = None
+    positions: Positions | None = None
     kinds: tuple[int, ...] = ()
 
     @classmethod
@@ -107,8 +107,13 @@ class Task:
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
         kinds = tuple(np.diff(np.searchsorted(nodes, np.cumsum([0, *self.kinds]))).tolist())
-        task = Task(graph, features, labels, train, val, self.num_classes)
-        return replace(task, kinds=kinds)
+        positions = Positions(self.graph, nodes)
+        return Task(graph, features, labels, train, val, self.num_classes, positions, kinds)
+
+    @property
+    def roles(self) -> NDArray[np.float32]:
+        """What the positions of the nodes in the whole graph are described by [N, 5]."""
+        return role_columns(self.graph) if self.positions is None else self.positions.columns
 
     @property
     def kind_of_node(self) -> NDArray[np.int64]:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
-from nodecopy.posterior.averaging import entropy
 from nodecopy.read.inspection import aligned, listed_sentences, printable
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.run.fit import Run, built_in

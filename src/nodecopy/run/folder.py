@@ -1,16 +1,22 @@
-"""The run folder: the files that `nodecopy fit` writes, whole or not at all."""
+"""The run folder: the files that `nodecopy fit` writes, each whole, and a manifest last."""
 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import RunError
-from nodecopy.core.files import check_target, replacing_folder, write_whole
+from nodecopy.core.files import (
+    MANIFEST,
+    check_target,
+    unlike_manifest,
+    write_whole,
+    writing_folder,
+)
 from nodecopy.graph.shared import shared_neighbours
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.result import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Result
@@ -25,7 +31,7 @@ NEXT_LABELS = "next_labels.csv"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
 WRITTEN = {
     *(CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET),
-    *(NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS),
+    *(NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS, MANIFEST),
 }
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
@@ -43,23 +49,17 @@ def begin_folder(folder: Path, settings: FitSettings) -> None:
         write_whole(folder / CONFIG, write_settings(settings, folder))
 
 
-def write_folder(
-    run: Run,
-    path: str | os.PathLike[str],
-    page: str,
-    exchanging: AbstractContextManager[None] | None = None,
-) -> None:
-    """Write everything into a folder; an earlier fit in it is replaced once all is written.
+def write_folder(run: Run, path: str | os.PathLike[str], page: str) -> None:
+    """Write everything into a folder: file by file, each whole, the manifest last.
 
     Args:
         run: what to write.
         path: the folder.
         page: the report, as HTML.
-        exchanging: entered for the moment in which the new folder takes the place of the old one.
     """
     folder = check_folder(path)
     try:
-        with replacing_folder(folder, WRITTEN, exchanging) as new:
+        with writing_folder(folder, CONFIG, WRITTEN - {MODEL}) as new:
             write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
             for name, columns in _tables(run.result).items():
                 write_table([columns], new / name)
@@ -70,6 +70,19 @@ def write_folder(
             ModelFolder.of(run).save(new / MODEL)
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
+
+
+def incomplete(folder: Path, names: Sequence[str] = (CONFIG, PREDICTIONS, REPORT)) -> str:
+    """Say in one line what in a folder with results is not of one fit; "" if all is.
+
+    Args:
+        folder: that of a run, or any other.
+        names: the files that matter.
+    """
+    if not (folder / PREDICTIONS).exists() or not (changed := unlike_manifest(folder, names)):
+        return ""
+    what = f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} missing or changed"
+    return f"{folder}: {what} since the last fit that was written to its end"
 
 
 def _tables(result: Result) -> dict[str, Columns]:

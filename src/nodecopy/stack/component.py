@@ -1,9 +1,9 @@
 """The components of a stack, and their fits: to all labels, and to all but those of each fold.
 
-A component is fitted to the labels, or refines what came before it. Fitting it to all labels and to
-all folds, which share most of it, is one unit of work; two where the folds have a classifier of
-their own. An executor computes the units of all components that do not wait
-for another at the same time.
+A component is fitted to the labels, or starts from what came before it. Fitting it to all labels
+and to all folds, which share most of it, is one unit of work; two where the folds have a classifier
+of their own. An executor computes the units of all components that do not wait for another at the
+same time.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, Refiner, fit_many
+from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, check_fits
 from nodecopy.core.errors import ModelError, shown
 from nodecopy.core.executors import Executor
+from nodecopy.core.progress import Progress
 from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.held_out import Folds, HeldOut
-from nodecopy.stack.pool import NestedPool, Pool, fit_pool
+from nodecopy.stack.pool import NestedPool, Pool, PoolFits
 from nodecopy.stack.temperature import TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
@@ -33,6 +33,8 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 # Kinds of edges that have separate components: those with the most edges.
 _MOST_KINDS = 6
+# The start of a component that begins with the pool of those before it.
+POOL = "pool"
 
 
 @savable
@@ -62,13 +64,17 @@ class Component:
     Args:
         classifier: fitted to all labels.
         count: a of the Dirichlet prior of its weight; 0 leaves it out of the pool, for a component
-            that only serves others as their base.
+            that only serves others as their start.
+        name: for others to start from it.
+        start: what it starts from: the name of an earlier component, or "pool", the calibrated
+            pool of all components before it; in each fold, the pool without the labels of the
+            fold. None is the labels alone.
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
+        many_labels: fitted in the place of all other classifiers where there are more than
+            ``most_labels`` labels per class, on average; None keeps them.
+        most_labels: see there.
         calibrator: of its probabilities, before they are pooled.
-        on: for a `Refiner`, what it starts from: the number of an earlier component, or "pool",
-            the calibrated pool of all components before it; in each fold, the pool without the
-            labels of the fold.
         reliable: whether it sees the graph with edges weighted by their reliability
             (`StackedClassifier.edges`), or the observed one.
         per_kind: where edges are of several kinds, fitted to those of each kind alone as well, as
@@ -78,9 +84,12 @@ class Component:
 
     classifier: NodeClassifier
     count: float = 1.0
+    name: str | None = None
+    start: str | None = None
     in_folds: NodeClassifier | None = None
+    many_labels: NodeClassifier | None = None
+    most_labels: int = 50
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
-    on: int | Literal["pool"] | None = None
     reliable: bool = False
     per_kind: NodeClassifier | None = None
     kind: str | None = None
@@ -90,17 +99,24 @@ class Component:
         """Which edges it sees."""
         return View(self.reliable, self.kind)
 
-    def check_start(self, earlier: Sequence[Component]) -> None:
-        """Raise ModelError if it starts from what the earlier components do not have."""
-        number, name = len(earlier), type(self.classifier).__name__
-        pool = ["pool"] if any(one.count > 0 for one in earlier) else []
-        if self.on not in (None, *range(number), *pool):
+
+def check_components(components: Sequence[Component]) -> None:
+    """Raise ModelError unless each name is used once, and each start is an earlier component."""
+    names = list[str]()
+    for number, component in enumerate(components):
+        accepted = [*names, *([POOL] if any(one.count > 0 for one in components[:number]) else [])]
+        if component.start is not None and component.start not in accepted:
+            earlier = f"accepted: {', '.join(map(repr, accepted))}" if accepted else "there is none"
             raise ModelError(
-                f"component {number} must be on the number of an earlier one, or on the 'pool' of "
-                f"those before it that have a positive count; got {shown(self.on)}"
+                f"component {number} must start from an earlier one by its name, or from the "
+                f"'pool' of those with a positive count; got {shown(component.start)}; {earlier}"
             )
-        if self.on is not None and not isinstance(self.classifier, Refiner):
-            raise ModelError(f"component {number}, {name}, cannot start from another's fit")
+        if component.name in (POOL, *names):
+            raise ModelError(
+                f"the name of component {number} must be its own, and not 'pool'; got "
+                f"{shown(component.name)}"
+            )
+        names += [] if component.name is None else [component.name]
 
 
 def expand_kinds(components: Sequence[Component], graph: Graph) -> tuple[Component, ...]:
@@ -108,22 +124,18 @@ def expand_kinds(components: Sequence[Component], graph: Graph) -> tuple[Compone
     by_size = sorted(graph.kinds, key=lambda name: -graph.kinds[name].num_edges)
     kinds = by_size[:_MOST_KINDS] if len(by_size) > 1 else []
     expanded: list[Component] = []
-    numbers: list[int] = []
     for component in components:
-        on = numbers[component.on] if isinstance(component.on, int) else component.on
-        numbers.append(len(expanded))
-        one = replace(component, on=on)
         if component.per_kind is not None and kinds:
-            one = replace(one, count=one.count / (1 + len(kinds)))
-            alone = replace(one, classifier=component.per_kind, in_folds=None)
+            one = replace(component, count=component.count / (1 + len(kinds)))
+            alone = replace(one, classifier=component.per_kind, name=None, in_folds=None)
             expanded += [one, *(replace(alone, kind=kind) for kind in kinds)]
         else:
-            expanded.append(one)
+            expanded.append(component)
     return tuple(expanded)
 
 
 class ComponentFits:
-    """The components so far, each fitted to all labels and to all but those of each fold.
+    """Components, each fitted to all labels and to all but those of each fold.
 
     Args:
         task: all labels.
@@ -148,53 +160,46 @@ class ComponentFits:
     ) -> None:
         self.full: list[Fitted] = []
         self._in_folds: list[Sequence[Fitted]] = []
-        self._predictions: list[NDArray[np.float64]] = []
         self._components: list[Component] = []
         self._labels = _Tasks((task, *folds.tasks), (seed, *folds.seeds))
-        self._folds, self._calibrator, self._executor = folds, calibrator, executor
-        self._reliable = reliable
+        self._folds, self._executor, self._reliable = folds, executor, reliable
+        self._pools = PoolFits(folds.labels, calibrator)
 
-    def fit(self, components: Sequence[Component]) -> Iterator[Component]:
-        """Fit components, those from the labels alone side by side; yield each when it is done."""
-        for on, group in groupby(components, lambda component: component.on):
-            if on is None:
-                yield from self._fit(list(group), None)
-            else:  # one by one: the second on the pool starts from another pool than the first
-                for component in group:
-                    yield from self._fit([component], self._start(on))
+    def fit(self, components: Sequence[Component], progress: Progress | None) -> None:
+        """Fit components, those from the labels alone side by side, others one after the other."""
+        for stage in _stages(components):
+            units = []
+            for number, component in enumerate(stage, len(self.full)):
+                which = _ALL if component.in_folds is None else _FULL
+                units.append(_Unit(component, component.classifier, number, which))
+                if component.in_folds is not None:
+                    units.append(_Unit(component, component.in_folds, number, _FOLDS))
+            start = self._start(stage[0].start)
+            fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
+            for component in stage:
+                full, *in_folds = next(fits)
+                if component.in_folds is not None:
+                    in_folds = list(next(fits))
+                self.full.append(full)
+                self._in_folds.append(in_folds)
+                self._components.append(component)
+                predictions = self._folds.predictions(in_folds)
+                self._pools.add(predictions, component.count, component.calibrator)
+                if progress is not None:
+                    progress(len(self.full), len(components))
 
     def pool(self) -> tuple[HeldOut, NestedPool]:
-        """Return the held-out predictions of the components so far, and their pool."""
-        held_out = self._folds.held_out(self._predictions)
-        counts = np.array([component.count for component in self._components])
-        calibrators = [component.calibrator for component in self._components]
-        return held_out, fit_pool(held_out, counts, calibrators, self._calibrator)
+        """Return the held-out predictions of the components, and their pool."""
+        return self._pools.held_out, self._pools.pool()
 
-    def _fit(
-        self, components: Sequence[Component], start: Sequence[Fitted] | None
-    ) -> Iterator[Component]:
-        units = []
-        for number, component in enumerate(components, len(self.full)):
-            which = _ALL if component.in_folds is None else _FULL
-            units.append(_Unit(component.classifier, number, component.view, which))
-            if component.in_folds is not None:
-                units.append(_Unit(component.in_folds, number, component.view, _FOLDS))
-        fits = self._executor.map(_fit_unit, units, self._labels, self._reliable, start)
-        for component in components:
-            full, *in_folds = next(fits)
-            if component.in_folds is not None:
-                in_folds = list(next(fits))
-            self.full.append(full)
-            self._in_folds.append(in_folds)
-            self._predictions.append(self._folds.predictions(in_folds))
-            self._components.append(component)
-            yield component
-
-    def _start(self, on: int | Literal["pool"]) -> list[Fitted]:
+    def _start(self, name: str | None) -> list[Fitted] | None:
         """Return what a component starts from: in the fit to all labels, and in each fold."""
-        if isinstance(on, int):
-            return [self.full[on], *self._in_folds[on]]
-        _, nested = self.pool()
+        if name is None:
+            return None
+        if name != POOL:
+            at = [component.name for component in self._components].index(name)
+            return [self.full[at], *self._in_folds[at]]
+        nested = self._pools.pool()
         folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
         return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
 
@@ -207,12 +212,22 @@ class _Tasks(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """What is fitted at once: a classifier, to all labels, to the folds, or both."""
+    """What is fitted at once: a component, to all labels, to the folds, or both."""
 
+    component: Component
     classifier: NodeClassifier
     number: int
-    view: View
     which: slice
+
+
+def _stages(components: Sequence[Component]) -> Iterator[list[Component]]:
+    """Yield the components that are fitted side by side: those that start from the labels alone.
+
+    Others come one by one: the second on the pool starts from another pool than the first.
+    """
+    for start, group in groupby(components, lambda component: component.start):
+        together = list(group)
+        yield from [together] if start is None else ([one] for one in together)
 
 
 def _fit_unit(
@@ -221,13 +236,16 @@ def _fit_unit(
     tasks, seeds = labels.tasks[unit.which], labels.seeds[unit.which]
     if not tasks:
         return []
-    graph = unit.view.of((tasks[0].graph, reliable))
+    graph = unit.component.view.of((tasks[0].graph, reliable))
     if graph is not tasks[0].graph:
         tasks = tuple(replace(task, graph=graph) for task in tasks)
-    if start is not None and isinstance(unit.classifier, Refiner):
-        return unit.classifier.refine_many(tasks, start[unit.which])
+    classifier, component = unit.classifier, unit.component
+    few = len(tasks[0].train) <= component.most_labels * tasks[0].num_classes
+    if component.many_labels is not None and not few:
+        classifier = component.many_labels
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]
-    return fit_many(unit.classifier, tasks, component_seeds)
+    given = None if start is None else start[unit.which]
+    return check_fits(classifier, classifier.fit(tasks, component_seeds, given), len(tasks))
 
 
 def _pooled(pool: Pool, fits: Sequence[Fitted]) -> GivenProbabilities:

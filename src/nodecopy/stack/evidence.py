@@ -14,18 +14,19 @@ all terms alike, and a class prior adds one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted, Placement
+from nodecopy.classifiers import Fitted
 from nodecopy.features.kernel_map import FittedKernelMap
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import EvidenceOf, HasEvidence, Surroundings, Terms
-from nodecopy.posterior import predicted_by
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.stack.calibrator import FittedCalibrator
+from nodecopy.stack.class_prior import weighted
+from nodecopy.stack.stacked import FittedStack
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
@@ -65,7 +66,7 @@ class Part(NamedTuple):
     fitted: Fitted
     weight: float
     calibrator: FittedCalibrator | None
-    near: Surroundings
+    near: Neighbourhood
     probabilities: NDArray[np.floating]
 
 
@@ -83,15 +84,6 @@ class Mixture(NamedTuple):
     kernel: FittedKernelMap | None = None
 
 
-@runtime_checkable
-class Pooled(Protocol):
-    """A model that pools several components, as `FittedStack` does."""
-
-    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
-        """Return the components on the graph that they were fitted to."""
-        ...
-
-
 class Leads:
     """The leads of nodes.
 
@@ -103,26 +95,26 @@ class Leads:
 
     def __init__(self, model: Fitted, graph: Graph, features: FeatureMatrix) -> None:
         self._features = features
-        if isinstance(model, Pooled):
-            self._mixture = model.mixture(graph, features)
+        if isinstance(model, FittedStack):
+            self._mixture = mixture(model, graph, features)
         else:
-            part = part_of(model, 1.0, None, Surroundings(graph, features))
+            part = _part_of(model, 1.0, None, Neighbourhood(graph, features))
             self._mixture = Mixture([part], lambda p: (p, p))
 
     def of(self, numbers: Sequence[int]) -> list[Lead]:
         """Return the leads of some nodes; those of a pair of classes cost little more than one."""
         nodes, parts = np.array(numbers, np.int64), self._mixture.parts
         each = [_calibrated(part, nodes) for part in parts]
-        mixture = sum(part.weight * p for part, p in zip(parts, each, strict=True))
-        assert isinstance(mixture, np.ndarray)  # a model has a component
-        pooled, final = self._mixture.finish(mixture)
+        mixed = sum(part.weight * p for part, p in zip(parts, each, strict=True))
+        assert isinstance(mixed, np.ndarray)  # a model has a component
+        pooled, final = self._mixture.finish(mixed)
         order = np.argsort(-final, axis=1, kind="stable")[:, :2]
         leads: dict[int, Lead] = {}
         for a, b in np.unique(order, axis=0).tolist():
             here = np.flatnonzero((order == [a, b]).all(1))
             views = _pooled_terms(parts, [p[here] for p in each], nodes[here], a, b)
             for at, (terms, labels) in zip(here.tolist(), views, strict=True):
-                before, after, end = (p[at, a] - p[at, b] for p in (mixture, pooled, final))
+                before, after, end = (p[at, a] - p[at, b] for p in (mixed, pooled, final))
                 scale = after / before if abs(before) > _LEAST else 1.0
                 terms, labels = _times(scale, terms), _times(scale, labels)
                 if self._mixture.kernel is not None:
@@ -133,13 +125,31 @@ class Leads:
         return [leads[at] for at in range(len(nodes))]
 
 
-def part_of(
-    fitted: Fitted, weight: float, calibrator: FittedCalibrator | None, near: Surroundings
+def mixture(stack: FittedStack, graph: Graph, features: FeatureMatrix) -> Mixture:
+    """Return the components of a stack on the graph that they were fitted to."""
+    labels = np.concatenate([stack.held_out.nodes, stack.held_out.single])
+    graphs, mapped = stack.graphs(graph, features), stack.mapped(features)
+    near = {
+        view: Neighbourhood(view.of(graphs), mapped, stack.part, labels)
+        for view in dict.fromkeys(stack.views)
+    }
+    pool, views = stack.pool, (near[view] for view in stack.views)
+    each = zip(stack.components, pool.weights, pool.calibrators, views, strict=True)
+
+    def finish(p: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        pooled = pool.calibrator.apply(p)
+        return pooled, pooled if stack.factors is None else weighted(pooled, stack.factors)
+
+    return Mixture([_part_of(*one) for one in each], finish, stack.features)
+
+
+def _part_of(
+    fitted: Fitted, weight: float, calibrator: FittedCalibrator | None, near: Neighbourhood
 ) -> Part:
     """Return a component on a graph; if it was fitted to a part, all nodes are predicted first."""
     p = fitted.probabilities
     if near.nodes is not None:
-        p = predicted_by(fitted, near.graph, near.features, Placement(near.nodes)).probabilities
+        p = fitted.predict(near.graph, near.features, near.nodes).probabilities
     return Part(fitted, weight, calibrator, near, p)
 
 
@@ -161,10 +171,8 @@ def _pooled_terms(
     for part, p in zip(parts, calibrated, strict=True):
         if part.weight == 0:
             continue
-        of = EvidenceOf(nodes, a, b, part.probabilities)
-        each: list[Terms] = [{} for _ in nodes]
-        if isinstance(part.fitted, HasEvidence):
-            each = part.fitted.evidence(part.near, of)
+        of = Contrast(nodes, a, b, part.probabilities)
+        each = part.fitted.terms(part.near, of)
         gap, odds = p[:, a] - p[:, b], of.log_odds
         limit = (p[:, a] + p[:, b]) / 2
         scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)

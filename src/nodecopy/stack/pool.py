@@ -25,20 +25,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import Posterior
+from nodecopy.classifiers.posterior import PARTS, entropy
 from nodecopy.core.errors import ModelError
 from nodecopy.core.saving import savable
-from nodecopy.posterior import Posterior
-from nodecopy.posterior.averaging import entropy
 from nodecopy.stack.calibrator import Calibrator, FittedCalibrator
 from nodecopy.stack.held_out import HeldOut
 
 _ITERATIONS = 500
-_Parts = tuple[tuple[float, ...], tuple[FittedCalibrator, ...]]
 
 # Nodes that are pooled at a time.
 _BLOCK = 2**14
-# Smaller entropies have no parts: dividing by them would overflow.
-_LEAST_ENTROPY = 1e-300
 
 
 @savable
@@ -77,7 +74,8 @@ class Pool:
 
     def apply(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
         """Pool predictions of C classifiers [C, n, K] -> [n, K]."""
-        return self.calibrator.apply(_mixture(self.weights, self.calibrators, probabilities))
+        each = zip(self.calibrators, probabilities, strict=True)
+        return self.calibrator.apply(_weighted_sum(self.weights, (g.apply(p) for g, p in each)))
 
     def posterior(self, parts: Iterable[Posterior]) -> Posterior:
         """Pool the posteriors of C classifiers, and divide the entropy of the pool.
@@ -92,12 +90,12 @@ class Pool:
         H(p): calibration changes how much uncertainty there is, not what it is made of. The number
         of members is that of the first classifier that averages any.
         """
-        sums: _PosteriorSums | None = None
+        pooled: _Mixture | None = None
         for weight, calibrator, part in zip(self.weights, self.calibrators, parts, strict=True):
-            sums = _PosteriorSums(part) if sums is None else sums
-            sums.add(part, weight, calibrator)
-        assert sums is not None  # a pool has components
-        return sums.posterior(self.calibrator)
+            pooled = _Mixture(part) if pooled is None else pooled
+            pooled.add(part, weight, calibrator)
+        assert pooled is not None  # a pool has components
+        return pooled.posterior(self.calibrator)
 
 
 class NestedPool(NamedTuple):
@@ -114,54 +112,87 @@ class NestedPool(NamedTuple):
     held_out: NDArray[np.float64]
 
 
-def fit_pool(
-    held_out: HeldOut,
-    counts: NDArray[np.floating],
-    calibrators: Sequence[Calibrator],
-    calibrator: Calibrator,
-) -> NestedPool:
-    """Fit calibrators and weights to held-out predictions: to all, and to all but those of a fold.
+class PoolFits:
+    """Pools of classifiers, which are added one by one, fitted to their held-out predictions.
+
+    They are fitted to all labels, and to all but those of each fold. What is fitted to one
+    classifier is kept for all pools that it is in.
 
     Args:
-        held_out: predictions of C classifiers.
-        counts: a [C] of the Dirichlet prior: as if so many labels had chosen each classifier.
-        calibrators: of each classifier.
+        labels: those that are held out; their predictions are not read.
         calibrator: of the pool.
     """
-    truth, predictions = held_out.truth, held_out.probabilities
 
-    def parts(chosen: NDArray[np.bool_]) -> _Parts:
-        return _fit_parts(predictions[:, chosen], truth[chosen], counts, calibrators)
+    def __init__(self, labels: HeldOut, calibrator: Calibrator) -> None:
+        self._labels, self._calibrator = labels, calibrator
+        self._predictions, self._counts = list[NDArray[np.float64]](), list[float]()
+        inside = [labels.folds == fold for fold in range(int(labels.folds.max(initial=-1)) + 1)]
+        everything = np.ones(len(labels.truth), bool)
+        self._chosen = [_Chosen(labels.truth, ~fold, fold) for fold in inside]
+        self._chosen.append(_Chosen(labels.truth, everything, ~everything))
 
-    mixture = np.empty(predictions.shape[1:])
-    nested = []
-    for fold in range(int(held_out.folds.max(initial=-1)) + 1):
-        inside = held_out.folds == fold
-        nested.append(parts(~inside))
-        mixture[inside] = _mixture(*nested[-1], predictions[:, inside])
-    fitted = calibrator.fit(mixture, truth)
-    pool = Pool(*parts(np.ones(len(truth), bool)), fitted)
-    without = tuple(Pool(*one, fitted) for one in nested)
-    return NestedPool(pool, without, fitted.apply(mixture))
+    @property
+    def held_out(self) -> HeldOut:
+        """The predictions of all classifiers so far."""
+        return replace(self._labels, probabilities=np.stack(self._predictions))
+
+    def add(self, predictions: NDArray[np.float64], count: float, calibrator: Calibrator) -> None:
+        """Add a classifier.
+
+        Args:
+            predictions: of the labels held out [n, K].
+            count: a of the Dirichlet prior: as if so many labels had chosen this classifier.
+            calibrator: of its probabilities.
+        """
+        self._predictions.append(predictions)
+        self._counts.append(count)
+        for chosen in self._chosen:
+            chosen.add(predictions, calibrator)
+
+    def pool(self) -> NestedPool:
+        """Return the pool of all classifiers so far."""
+        truth, counts = self._labels.truth, np.array(self._counts)
+        mixture = np.empty((len(truth), *self._predictions[0].shape[1:]))
+        *folds, everything = ((one, one.weights(counts)) for one in self._chosen)
+        for one, weights in folds:
+            mixture[one.others] = _weighted_sum(weights, one.predicted)
+        fitted = self._calibrator.fit(mixture, truth)
+        pools = [Pool(weights, tuple(one.calibrators), fitted) for one, weights in folds]
+        pool = Pool(everything[1], tuple(everything[0].calibrators), fitted)
+        return NestedPool(pool, tuple(pools), fitted.apply(mixture))
 
 
-def _fit_parts(
-    predictions: NDArray[np.float64],
-    truth: NDArray[np.int64],
-    counts: NDArray[np.floating],
-    calibrators: Sequence[Calibrator],
-) -> _Parts:
-    """Return weights w, and the calibrator g_c of each classifier."""
-    fitted = tuple(one.fit(p, truth) for one, p in zip(calibrators, predictions, strict=True))
-    likelihoods = np.array(
-        [
-            one.apply(p)[np.arange(len(truth)), truth]
-            for one, p in zip(fitted, predictions, strict=True)
-        ]
-    )
-    sizes = np.bincount(truth)
-    worth = 1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0) if len(truth) else 0.0
-    return tuple(stacking_weights(likelihoods, counts, worth).tolist()), fitted
+class _Chosen:
+    """What is fitted to some of the labels, and predicted for the others.
+
+    Attributes:
+        others: which labels are predicted [n].
+        calibrators: g_c of each classifier.
+        predicted: g_c(p_c) of the others.
+    """
+
+    def __init__(
+        self, truth: NDArray[np.int64], fitted_to: NDArray[np.bool_], others: NDArray[np.bool_]
+    ) -> None:
+        self._fitted_to, self._truth = fitted_to, truth[fitted_to]
+        self._likelihoods = list[NDArray[np.float64]]()  # g_c(p_c)(y_i)
+        self.others = others
+        self.calibrators, self.predicted = list[FittedCalibrator](), list[NDArray[np.float64]]()
+
+    def add(self, predictions: NDArray[np.float64], calibrator: Calibrator) -> None:
+        p, truth = predictions[self._fitted_to], self._truth
+        fitted = calibrator.fit(p, truth)
+        self.calibrators.append(fitted)
+        self._likelihoods.append(fitted.apply(p)[np.arange(len(truth)), truth])
+        self.predicted.append(fitted.apply(predictions[self.others]))
+
+    def weights(self, counts: NDArray[np.floating]) -> tuple[float, ...]:
+        """Return w."""
+        sizes = np.bincount(self._truth)
+        worth = 0.0
+        if len(self._truth):
+            worth = 1.0 - 1.0 / max(float(np.median(sizes[sizes > 0])), 1.0)
+        return tuple(stacking_weights(np.array(self._likelihoods), counts, worth).tolist())
 
 
 def stacking_weights(
@@ -192,24 +223,21 @@ def stacking_weights(
     return weights
 
 
-def _mixture(
-    weights: Sequence[float],
-    calibrators: Sequence[FittedCalibrator],
-    probabilities: NDArray[np.floating],
+def _weighted_sum(
+    weights: Sequence[float], predictions: Iterable[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Return Σ_c w_c g_c(p_c) [n, K] of probabilities [C, n, K]."""
-    parts = zip(weights, calibrators, probabilities, strict=True)
-    total: NDArray[np.float64] = sum(w * g.apply(p) for w, g, p in parts)  # type: ignore[assignment]
+    """Return Σ_c w_c p_c [n, K]."""
+    parts = zip(weights, predictions, strict=True)
+    total: NDArray[np.float64] = sum(w * p for w, p in parts)  # type: ignore[assignment]
     return total
 
 
-class _PosteriorSums:
+class _Mixture:
     """Sums over classifiers, which come one at a time, by blocks of nodes."""
 
     def __init__(self, first: Posterior) -> None:
         nodes = len(first.probabilities)
-        self._mixture = np.zeros(first.probabilities.shape)
-        self._within, self._graph, self._weight, self._model = np.zeros((4, nodes))
+        self._mixture, self._parts = np.zeros(first.probabilities.shape), np.zeros((4, nodes))
         self._counts = first.num_members, first.num_draws
         self._blocks = [slice(i, i + _BLOCK) for i in range(0, nodes, _BLOCK)]
 
@@ -217,36 +245,23 @@ class _PosteriorSums:
         """Add one classifier, calibrated and weighted."""
         if self._counts[0] == 1 and part.num_members > 1:
             self._counts = part.num_members, part.num_draws
-        before = part.entropy
         for block in self._blocks:
-            p = calibrator.apply(part.probabilities[block])
-            after = entropy(p)
-            self._mixture[block] += weight * p
-            self._within[block] += weight * after
-            scale = weight * _ratio(after, before[block])
-            self._graph[block] += scale * part.graph_information[block]
-            self._weight[block] += scale * part.weight_information[block]
-            self._model[block] += scale * part.model_information[block]
+            some = part.take(block)
+            some = some.moved_to(calibrator.apply(some.probabilities))
+            self._mixture[block] += weight * some.probabilities
+            for total, name in zip(self._parts, PARTS, strict=True):
+                total[block] += weight * getattr(some, name)
 
     def posterior(self, calibrator: FittedCalibrator) -> Posterior:
         """Return the calibrated pool; the sums are overwritten."""
-        expected = np.empty_like(self._within)
+        expected, graph, weight, model = self._parts
         for block in self._blocks:
-            mixture = self._mixture[block]
-            before = entropy(mixture)
-            p = calibrator.apply(mixture)
-            after = entropy(p)
-            self._model[block] += np.maximum(before - self._within[block], 0.0)
-            scale = _ratio(after, before)
-            for part in (self._graph, self._weight, self._model):
-                part[block] *= scale
-            information = self._graph[block] + self._weight[block] + self._model[block]
-            expected[block] = np.maximum(after - information, 0.0)
-            self._mixture[block] = p
-        parts = expected, self._graph, self._weight
-        return Posterior(self._mixture, *parts, *self._counts, self._model)
-
-
-def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return above / below, and zero where nothing is uncertain."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > _LEAST_ENTROPY)
+            p = self._mixture[block]
+            within = self._parts[:, block].sum(0)
+            model[block] += np.maximum(entropy(p) - within, 0.0)
+            parts = expected[block], graph[block], weight[block]
+            some = Posterior(p, *parts, *self._counts, model[block]).moved_to(calibrator.apply(p))
+            self._mixture[block] = some.probabilities
+            for total, name in zip(self._parts, PARTS, strict=True):
+                total[block] = getattr(some, name)
+        return Posterior(self._mixture, expected, graph, weight, *self._counts, model)

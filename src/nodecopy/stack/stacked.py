@@ -16,31 +16,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import HERE, Fitted, Placement, Reducible
-from nodecopy.classifiers.roles import role_columns
+from nodecopy.classifiers import Fitted, Posterior
+from nodecopy.classifiers.base import refuse_start
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import Executor, Serial
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
-from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.matrix import FeatureMatrix, frozen
 from nodecopy.graph import Graph, RowGraph, align_kinds, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.nn.evidence import Surroundings
-from nodecopy.posterior import Posterior, posterior_of, predicted_by
 from nodecopy.problem.task import Task
 from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.class_prior import class_factors, prior_shares, weighted
-from nodecopy.stack.component import Component, ComponentFits, View, expand_kinds
-from nodecopy.stack.evidence import Mixture, part_of
-from nodecopy.stack.held_out import HeldOut, make_folds
+from nodecopy.stack.component import (
+    Component,
+    ComponentFits,
+    View,
+    check_components,
+    expand_kinds,
+)
+from nodecopy.stack.held_out import Folds, HeldOut, make_folds
 from nodecopy.stack.pool import Pool
 from nodecopy.stack.temperature import TemperatureScaling
 
@@ -90,32 +93,58 @@ class StackedClassifier:
         integer = isinstance(self.folds, (int, np.integer)) and not isinstance(self.folds, bool)
         if not integer or (self.folds < 2 and self.folds != 0):
             raise ModelError(f"folds must be at least 2, or 0 for none; got {self.folds}")
-        for number, component in enumerate(self.components):
-            component.check_start(self.components[:number])
+        check_components(self.components)
 
-    def fit(self, task: Task, seed: int = 0, progress: Progress | None = None) -> FittedStack:
-        """Fit every component to all labels, and to all but those of each fold."""
-        return self.fit_on(Serial(), task, seed, progress)
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+    ) -> list[FittedStack]:
+        """Fit every component to all labels of a task, and to all but those of each fold.
 
-    def fit_on(
-        self, executor: Executor, task: Task, seed: int = 0, progress: Progress | None = None
-    ) -> FittedStack:
-        """Fit as `fit` does, components on an executor."""
-        unit = _median_weight(task.graph) if self.scale_weights else 1.0
-        task = replace(task, graph=_scaled(task.graph, unit).built)
-        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
-        shares = prior_shares(self.class_prior, counts)
-        size = self.part_size(task.graph.num_nodes)
-        if size is None:
-            fitted, _ = self._fit(task, None, seed, unit, progress, executor)
-        else:
-            nodes = _part(task, size, child_seed(seed, "part"))
-            fitting, applying = stages(progress, [1, 1])
-            fitted, reliable = self._fit(task, nodes, seed, unit, fitting, executor)
-            at = Placement(executor=executor)
-            fitted = fitted.extended(nodes, (task.graph, reliable), task.features, at, applying)
-        first = next(iter(task.kinds), task.graph.num_nodes)
-        return fitted if shares is None else fitted.with_shares(shares, first)
+        Args:
+            tasks: fitted one after the other.
+            seeds: one for each task.
+            start: must be left out.
+            progress: called as the work goes on.
+            executor: where components are fitted, and applied to a large graph; None is here.
+        """
+        refuse_start(self, start)
+        executor, fits = executor or Serial(), []
+        reports = stages(progress, [1] * len(tasks)) if len(tasks) > 1 else [progress]
+        for task, seed, report in zip(tasks, seeds, reports, strict=True):
+            prepared = self._prepared(task, seed)
+            fitting, applying = report, None
+            if prepared.nodes is not None:
+                fitting, applying = stages(report, [1, 1])
+            components = expand_kinds(self.components, prepared.graph)
+            parts = prepared.part, seed, prepared.folds, self.calibrator, executor
+            fitted_parts = ComponentFits(*parts, prepared.reliable_part)
+            fitted_parts.fit(components, fitting)
+            held_out, nested = fitted_parts.pool()
+            fitted = FittedStack(
+                tuple(fitted_parts.full),
+                tuple(component.view for component in components),
+                held_out,
+                nested.pool,
+                nested.held_out,
+                kinds=tuple(prepared.graph.kinds),
+                reliability=prepared.reliability,
+                features=prepared.kernel,
+                weight_unit=prepared.unit,
+            )
+            if prepared.nodes is not None:
+                graphs = prepared.graph, prepared.reliable
+                fitted = fitted.extended(prepared.nodes, graphs, task.features, executor, applying)
+            if prepared.shares is not None:
+                fitted = fitted.with_shares(
+                    prepared.shares, next(iter(task.kinds), task.graph.num_nodes)
+                )
+            fits.append(fitted)
+        return fits
 
     def part_size(self, num_nodes: int) -> int | None:
         """Return how many nodes of a graph are fitted to; None for all.
@@ -132,20 +161,16 @@ class StackedClassifier:
             return None
         return int(self.most_nodes * max(1.0, math.sqrt(num_nodes / _SUBGRAPH_GROWTH_FROM)))
 
-    def _fit(
-        self,
-        task: Task,
-        nodes: NDArray[np.int64] | None,
-        seed: int,
-        unit: float,
-        progress: Progress | None,
-        executor: Executor,
-    ) -> tuple[FittedStack, Graph]:
-        """Fit within some nodes, or all; return also the whole graph with reliable edges."""
-        part = task if nodes is None else task.part(nodes)
-        of_roles = any(getattr(one.classifier, "uses_roles", False) for one in self.components)
-        if nodes is not None and of_roles:
-            part = replace(part, roles=role_columns(task.graph, nodes))  # in the whole graph
+    def _prepared(self, task: Task, seed: int) -> _Prepared:
+        """Return what the components are fitted to: all nodes, or a part of a large graph."""
+        counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
+        shares = prior_shares(self.class_prior, counts)
+        unit = _median_weight(task.graph) if self.scale_weights else 1.0
+        task = replace(task, graph=_scaled(task.graph, unit).built)
+        nodes, part = None, task
+        if (size := self.part_size(task.graph.num_nodes)) is not None:
+            nodes = _part(task, size, child_seed(seed, "part"))
+            part = task.part(nodes)
         kernel = None
         if self.features is not None:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
@@ -155,33 +180,31 @@ class StackedClassifier:
             reliability = self.edges.fit(task.graph, task.features, kernel, pairs_seed)
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
-            part = replace(part, features=kernel.apply(part.features))
+            part = replace(part, features=frozen(kernel.apply(part.features)))
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
-        fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
-        components = expand_kinds(self.components, task.graph)
-        for done, _ in enumerate(fits.fit(components)):
-            if progress is not None:
-                progress(done + 1, len(components))
-        held_out, nested = fits.pool()
-        views = tuple(component.view for component in components)
-        fitted = FittedStack(
-            tuple(fits.full),
-            views,
-            held_out,
-            nested.pool,
-            nested.held_out,
-            kinds=tuple(task.graph.kinds),
-            reliability=reliability,
-            features=kernel,
-            weight_unit=unit,
-        )
-        return fitted, reliable
+        graphs = task.graph, reliable, inside
+        return _Prepared(part, folds, nodes, *graphs, unit, shares, kernel, reliability)
+
+
+class _Prepared(NamedTuple):
+    """What the components of a stack are fitted to, and how it was made."""
+
+    part: Task
+    folds: Folds
+    nodes: NDArray[np.int64] | None  # of the part; None where it is all of the graph
+    graph: Graph  # all of it, weights in their unit
+    reliable: Graph  # all of it, edges weighted by their reliability
+    reliable_part: Graph
+    unit: float
+    shares: NDArray[np.float64] | None
+    kernel: FittedKernelMap | None
+    reliability: FittedReliability | None
 
 
 @savable
 @dataclass(frozen=True, eq=False)
-class FittedStack:
+class FittedStack(Fitted):
     """Fitted components, their held-out predictions, and how they are pooled.
 
     Attributes:
@@ -250,8 +273,8 @@ class FittedStack:
     @cached_property
     def posterior(self) -> Posterior:
         """Calibrated probabilities of every node, and where their uncertainty comes from."""
-        pooled = self.applied or self.pool.posterior(map(posterior_of, self.components))
-        return self._weighted(pooled)
+        pooled = self.applied or self.pool.posterior(one.posterior for one in self.components)
+        return self._with_prior(pooled)
 
     def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes, so that predictions add up to shares [K].
@@ -266,15 +289,17 @@ class FittedStack:
         p = p[others] if others.any() else p
         return replace(self, factors=class_factors(p, shares))
 
-    def _weighted(self, posterior: Posterior) -> Posterior:
-        return posterior if self.factors is None else posterior.weighted(self.factors)
+    def _with_prior(self, pooled: Posterior) -> Posterior:
+        if self.factors is None:
+            return pooled
+        return pooled.moved_to(weighted(pooled.probabilities, self.factors))
 
     def extended(
         self,
         nodes: NDArray[np.int64],
         graphs: tuple[RowGraph, RowGraph],
         features: FeatureMatrix,
-        at: Placement = HERE,
+        executor: Executor,
         progress: Progress | None = None,
     ) -> FittedStack:
         """Return a fit to a part of a graph, applied to all of it without negligible components.
@@ -283,13 +308,13 @@ class FittedStack:
             nodes: which it was fitted to [n].
             graphs: all of the graph, with scaled weights, and with reliable edges.
             features: of all nodes, as they were given.
-            at: how to compute.
+            executor: where components are applied.
             progress: told how many components have been applied.
         """
         fitted = self._of([w >= _LEAST_WEIGHT for w in self.pool.weights])
         held_out = fitted.held_out
         held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
-        posterior = fitted._apply(graphs, features, replace(at, nodes=nodes), progress)
+        posterior = fitted._apply(graphs, features, nodes, executor, progress)
         return replace(fitted, held_out=held_out, part=nodes, applied=posterior)
 
     def _of(self, kept: Sequence[bool]) -> FittedStack:
@@ -303,61 +328,38 @@ class FittedStack:
             views=tuple(compress(self.views, kept)),
         )
 
-    def predict(self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE) -> Posterior:
-        """Apply every component to another graph, and pool their predictions."""
+    def predict(
+        self,
+        graph: RowGraph,
+        features: FeatureMatrix,
+        nodes: NDArray[np.int64] | None = None,
+        executor: Executor | None = None,
+    ) -> Posterior:
+        """Apply every component to another graph, here or on an executor, and pool them."""
         if self.part is not None:
-            at = replace(at, nodes=self.part if at.nodes is None else at.nodes[self.part])
-        return self._weighted(self._apply(self._graphs(graph, features), features, at))
+            nodes = self.part if nodes is None else nodes[self.part]
+        graphs = self.graphs(graph, features)
+        return self._with_prior(self._apply(graphs, features, nodes, executor or Serial()))
 
-    def _graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
-        """Return a graph with weights in the unit of the fit, and with reliable edges."""
+    def graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
+        """Return a graph with weights in the unit of the fit, and that with reliable edges."""
         scaled = _scaled(align_kinds(graph.built, self.kinds), self.weight_unit)
         if self.reliability is None:
             return scaled, scaled
         return scaled, self.reliability.weighted(scaled.built, features)
 
-    def predict_proba(
-        self, graph: RowGraph, features: FeatureMatrix, at: Placement = HERE
-    ) -> NDArray[np.float64]:
-        """Return the probabilities of `predict` [N', K]."""
-        return self.predict(graph, features, at).probabilities
-
-    def mixture(self, graph: Graph, features: FeatureMatrix) -> Mixture:
-        """Return the components on the graph that they were fitted to, to explain its nodes."""
-        labels = np.concatenate([self.held_out.nodes, self.held_out.single])
-        graphs = self._graphs(graph, features)
-        mapped: Any = features if self.features is None else self.features.rows(features)
-        near = {
-            view: Surroundings(view.of(graphs), mapped, self.part, labels)
-            for view in dict.fromkeys(self.views)
-        }
-        views = (near[view] for view in self.views)
-        pool = zip(self.components, self.pool.weights, self.pool.calibrators, views, strict=True)
-        return Mixture([part_of(*one) for one in pool], self._finish, self.features)
-
-    def _finish(
-        self, mixture: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return p without and with the class prior, given p_mix [n, K]."""
-        p = self.pool.calibrator.apply(mixture)
-        return p, p if self.factors is None else weighted(p, self.factors)
-
     def _apply(
         self,
         graphs: tuple[RowGraph, RowGraph],
         features: FeatureMatrix,
-        at: Placement,
+        nodes: NDArray[np.int64] | None,
+        executor: Executor,
         progress: Progress | None = None,
     ) -> Posterior:
         """Apply one component after the other; no two of their predictions are held at a time."""
-        mapped: Any = features if self.features is None else self.features.rows(features)
-        executor = at.executor or Serial()
-        components = tuple(
-            one.reduced() if isinstance(one, Reducible) else one for one in self.components
-        )
-        shared = components, graphs, mapped, Placement(at.nodes)
-        units = list(enumerate(self.views))
-        results = executor.map(_predicted, units, *shared)
+        components = tuple(one.reduced() for one in self.components)
+        shared = components, graphs, self.mapped(features), nodes
+        results = executor.map(_predicted, list(enumerate(self.views)), *shared)
 
         def reported() -> Iterator[Posterior]:
             for done, posterior in enumerate(results):
@@ -367,16 +369,20 @@ class FittedStack:
 
         return self.pool.posterior(reported())
 
+    def mapped(self, features: FeatureMatrix) -> Any:
+        """Return features as the components see them."""
+        return features if self.features is None else self.features.rows(features)
+
 
 def _predicted(
     unit: tuple[int, View],
     components: Sequence[Fitted],
     graphs: tuple[RowGraph, RowGraph],
     features: FeatureMatrix,
-    at: Placement,
+    nodes: NDArray[np.int64] | None,
 ) -> Posterior:
     number, view = unit
-    return predicted_by(components[number], view.of(graphs), features, at)
+    return components[number].predict(view.of(graphs), features, nodes)
 
 
 def _part(task: Task, size: int, seed: int) -> NDArray[np.int64]:

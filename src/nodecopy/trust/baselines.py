@@ -12,7 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, NodeClassifier
+from nodecopy.classifiers import (
+    DiffusionClassifier,
+    LabelPropagation,
+    NodeClassifier,
+    fit_one,
+)
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
@@ -74,7 +79,7 @@ def baselines_on(
         shown[held.nodes[inside]] = -1
         task = Task.of(graph, X, shown, np.flatnonzero(shown >= 0), num_classes=classes)
         for name, method in methods.items():
-            p = np.asarray(method.fit(task).probabilities)
+            p = np.asarray(fit_one(method, task).probabilities)
             right[name][inside] = p[held.nodes[inside]].argmax(1) == held.truth[inside]
     right[COMMONEST] = held.truth == np.bincount(labels[labels >= 0]).argmax()
     return tuple(Baseline(name, hits) for name, hits in right.items())

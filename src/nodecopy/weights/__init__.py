@@ -5,7 +5,7 @@ One file per posterior, one contract. Reading order: ``base`` (the contract), ``
 convex network; ``log_posterior`` and its samplers: ``sgld``, ``laplace``.
 """
 
-from nodecopy.weights.base import TrainedPosterior, WeightPosterior, WeightSamples
+from nodecopy.weights.base import WeightPosterior, WeightSamples
 from nodecopy.weights.descent import TrainConfig
 from nodecopy.weights.laplace import Laplace
 from nodecopy.weights.maximum import MaximumPosterior
@@ -23,7 +23,6 @@ __all__ = [
     "Objective",
     "PointEstimate",
     "TrainConfig",
-    "TrainedPosterior",
     "WeightPosterior",
     "WeightSamples",
 ]

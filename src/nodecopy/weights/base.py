@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -15,12 +15,10 @@ from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.nn.evidence import EvidenceOf, LinearEvidence, Surroundings, Terms, label_terms
+from nodecopy.nn.diffusion import Diffusion
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, label_terms
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.problem.task import Task
-
-if TYPE_CHECKING:
-    from nodecopy.weights.descent import TrainConfig
 
 Draws = Iterator[tuple[slice, int, NDArray[np.float32]]]
 """(members, draw s, probabilities [m, n, K]): all draws of some members, then of the next."""
@@ -46,8 +44,8 @@ class WeightPosterior(Protocol):
     def fit(
         self,
         network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
+        tasks: Sequence[Task],
+        graphs: Iterable[RowGraph],
         seeds: Sequence[int],
         n_weights: int,
         progress: Progress | None = None,
@@ -56,9 +54,9 @@ class WeightPosterior(Protocol):
 
         Args:
             network: the architecture.
-            tasks: features and labels; one for all members, or one for each (of equal features).
-            graphs: M graphs, one for each member.
-            seeds: M seeds.
+            tasks: features and labels, one for each of M members; their features are the same.
+            graphs: one for each member; each is read once, so they may be drawn on demand.
+            seeds: one for each member.
             n_weights: S; a posterior with all probability on one point gives one draw.
             progress: called as the work goes on.
         """
@@ -66,20 +64,6 @@ class WeightPosterior(Protocol):
 
     def point(self) -> WeightPosterior:
         """Return the posterior with all probability on one point, as a base classifier uses."""
-        ...
-
-
-@runtime_checkable
-class TrainedPosterior(WeightPosterior, Protocol):
-    """A posterior whose draws follow from the weights that gradient descent gives."""
-
-    @property
-    def training(self) -> TrainConfig:
-        """How the network is trained."""
-        ...
-
-    def draws_of(self, trained: WeightSamples, n_weights: int) -> WeightSamples:
-        """Return S draws given trained weights."""
         ...
 
 
@@ -182,16 +166,16 @@ class WeightSamples:
             parts[-1] += drawn / np.float32(self.num_draws)
         return np.concatenate(parts)
 
-    def evidence(self, near: Surroundings, of: EvidenceOf) -> list[Terms]:
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of the mean logits of all draws; none of a network that is not linear.
 
         The logarithm of their mean probability is another number, unless there is one draw.
         """
-        if not isinstance(self.network, LinearEvidence):
+        if not isinstance(self.network, Diffusion):
             return [{} for _ in of.nodes]
         placed = self.placed(near.nodes, near.graph.num_nodes)
         mean = {name: w.mean(0).cpu() for name, w in placed.weights.items()}
-        each = self.network.evidence(mean, near, of)
+        each = self.network.terms(mean, near, of)
         labels = label_terms(self.network, mean["w"], near, of)
         return [terms | learnt for terms, learnt in zip(each, labels, strict=True)]
 

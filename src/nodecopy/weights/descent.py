@@ -9,7 +9,7 @@ schedule of `posterior` on a fresh graph each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nodecopy.core.errors import ModelError, TrainingError
+from nodecopy.core.errors import TrainingError
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import key64, stream
 from nodecopy.core.saving import savable
@@ -86,7 +86,7 @@ class Supervision:
 def supervised(
     network: Network,
     tasks: Sequence[Task],
-    graphs: Sequence[RowGraph],
+    graphs: Iterable[RowGraph],
     seeds: Sequence[int],
     sets: Sequence[tuple[NDArray[np.int64], ...]],
     computing: Computing,
@@ -196,18 +196,6 @@ class Trainer:
     def snapshot(self) -> Weights:
         """Return a copy of the current weights."""
         return {name: w.detach().clone() for name, w in self.weights.items()}
-
-
-def each_task(
-    tasks: Task | Sequence[Task], graphs: Sequence[RowGraph], seeds: Sequence[int]
-) -> list[Task]:
-    """Return one task for each member; raise an error unless tasks, graphs and seeds are M each."""
-    members = [tasks] * len(graphs) if isinstance(tasks, Task) else list(tasks)
-    if not len(members) == len(graphs) == len(seeds):
-        raise ModelError(
-            f"one task, graph and seed per member: got {len(members)}, {len(graphs)}, {len(seeds)}"
-        )
-    return members
 
 
 def chunk_progress(progress: Progress | None, chosen: slice, members: int) -> Progress:

@@ -13,7 +13,7 @@ networks really?"); the log likelihood is divided by T, and τ becomes τ/T.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +33,6 @@ from nodecopy.weights.descent import (
     Supervision,
     TrainConfig,
     chunk_progress,
-    each_task,
     joined,
     supervised,
 )
@@ -73,21 +72,20 @@ class Sampler(Settings):
     def fit(
         self,
         network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
+        tasks: Sequence[Task],
+        graphs: Iterable[RowGraph],
         seeds: Sequence[int],
         n_weights: int,
         progress: Progress | None = None,
     ) -> WeightSamples:
         """Draw S weights for each member, as many members at a time as fit in memory."""
-        members = each_task(tasks, graphs, seeds)
-        sets = [(task.train,) for task in members]
-        layout = supervised(network, members, graphs, seeds, sets, self.computing, self.objective)
+        sets = [(task.train,) for task in tasks]
+        layout = supervised(network, tasks, graphs, seeds, sets, self.computing, self.objective)
         parts = []
         for chosen, (supervision,) in layout:
-            some = Members(network, members[0], seeds[chosen], chosen.start)
+            some = Members(network, tasks[0], seeds[chosen], chosen.start)
             density = LogPosterior(self, some, supervision)
-            drawn = self.draw(density, n_weights, chunk_progress(progress, chosen, len(graphs)))
+            drawn = self.draw(density, n_weights, chunk_progress(progress, chosen, len(seeds)))
             fixed = {name: w.repeat_interleave(n_weights, 0) for name, w in density.fixed.items()}
             parts.append(joined([drawn | fixed]))
             del density, supervision  # before the next ones are laid out

@@ -16,7 +16,7 @@ labels it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -34,12 +34,10 @@ from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Positive, Settings
 from nodecopy.graph import RowGraph
-from nodecopy.nn.diffusion import Diffused
-from nodecopy.nn.evidence import LinearEvidence
+from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
-from nodecopy.weights.descent import each_task
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
 from nodecopy.weights.objective import PADDING, label_weights
 
@@ -68,24 +66,23 @@ class MaximumPosterior(Settings):
     def fit(
         self,
         network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
+        tasks: Sequence[Task],
+        graphs: Iterable[RowGraph],
         seeds: Sequence[int],
         n_weights: int,
         progress: Progress | None = None,
     ) -> WeightSamples:
         """Solve the problem of every member."""
-        if not isinstance(network, LinearEvidence):
+        if not isinstance(network, Diffusion):
             raise ModelError(
                 "MaximumPosterior needs a network that is linear in its weights: Diffusion(); "
                 f"got {type(network).__name__}"
             )
-        members = each_task(tasks, graphs, seeds)
-        num_classes, features = members[0].num_classes, members[0].features
+        num_classes, features = tasks[0].num_classes, tasks[0].features
         groups = list[_Group]()
         w = network.initial_weights(features.shape[1], num_classes, stream(0, "size"))
         computing = self.computing
-        readings = _readings(members, graphs, groups)
+        readings = _readings(tasks, graphs, groups)
         parts = list[Tensor]()
         for chosen, (inputs,) in network.lay_out(readings, features, w, computing):
             solved = softmax_weights(
@@ -100,7 +97,7 @@ class MaximumPosterior(Settings):
                 w[: len(group.tasks)] for w, group in zip(solved, groups[chosen], strict=True)
             ]
             if progress is not None:
-                progress(sum(map(len, parts)), len(members))
+                progress(sum(map(len, parts)), len(tasks))
             del inputs
         return WeightSamples(network, {"w": torch.cat(parts)}, tuple(seeds))
 
@@ -117,7 +114,7 @@ class _Group(NamedTuple):
 
 
 def _readings(
-    members: Sequence[Task], graphs: Sequence[RowGraph], groups: list[_Group]
+    members: Sequence[Task], graphs: Iterable[RowGraph], groups: list[_Group]
 ) -> Iterator[Reading]:
     """Yield what to lay out; consecutive members on one graph with many labels share it."""
     for graph, together in groupby(zip(graphs, members, strict=True), itemgetter(0)):

@@ -5,7 +5,7 @@ W = Ŵ,   Ŵ = argmin of the loss with dropout
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,7 +26,6 @@ from nodecopy.weights.descent import (
     TrainConfig,
     Trainer,
     chunk_progress,
-    each_task,
     joined,
     supervised,
 )
@@ -51,8 +50,8 @@ class PointEstimate(Settings):
     def fit(
         self,
         network: Network,
-        tasks: Task | Sequence[Task],
-        graphs: Sequence[RowGraph],
+        tasks: Sequence[Task],
+        graphs: Iterable[RowGraph],
         seeds: Sequence[int],
         n_weights: int,
         progress: Progress | None = None,
@@ -62,15 +61,13 @@ class PointEstimate(Settings):
         Seeds name the initial weights and the dropout masks. Graphs are read once each, so they may
         be sampled on demand. ``progress`` gets (member-epochs done, member-epochs in all).
         """
-        config, members = self.training, each_task(tasks, graphs, seeds)
-        sets = _node_sets(members, config)
-        layout = supervised(
-            network, members, graphs, seeds, sets, config.computing, config.objective
-        )
+        config = self.training
+        sets = _node_sets(tasks, config)
+        layout = supervised(network, tasks, graphs, seeds, sets, config.computing, config.objective)
         parts = []
         for chosen, (labelled, *validation) in layout:
-            trainer = Trainer(Members(network, members[0], seeds[chosen], chosen.start), config)
-            report = chunk_progress(progress, chosen, len(graphs))
+            trainer = Trainer(Members(network, tasks[0], seeds[chosen], chosen.start), config)
+            report = chunk_progress(progress, chosen, len(seeds))
             monitor = None
             if config.patience is not None:
                 monitor = Monitor(config.patience, trainer.snapshot())

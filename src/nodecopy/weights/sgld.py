@@ -11,7 +11,7 @@ dynamics". With g = ∇ log p(W | Y, X, G), noise ξ ~ N(0, I) and step sizes th
 
 Departures from the paper. The gradient is that of all labelled nodes, which are few. The
 preconditioner is frozen after burn-in: the term Γ(W) = ∂P/∂W, which the authors leave out at the
-price of a bias, is then zero, and the chain has the right posterior in the limit of small steps. A
+price of a bias, is then zero, and the chain has the right target in the limit of small steps. A
 draw's variance is too large by the factor 1 / (1 - ε_t P c / 4) along a direction of curvature c.
 √τ takes the place of a small constant: where nothing but the prior pulls at a weight, E[g²] = τ.
 """
@@ -33,7 +33,10 @@ from nodecopy.weights.log_posterior import LogPosterior, MemberNoise, Sampler, i
 @savable
 @dataclass(frozen=True)
 class SGLD(Sampler):
-    """Weights along a Markov chain whose stationary distribution is p(W | Y, X, G).
+    """Weights along a Markov chain whose stationary distribution is p(W | Y, X, G)^(1/T).
+
+    At the default temperature of 0.01 that is far sharper than the posterior; T = 1 is p(W | Y, X,
+    G) itself, in the limit of small steps.
 
     Args:
         prior_precision: τ of the prior N(0, I/τ).

@@ -65,8 +65,8 @@ async function refused(problem) {
 }
 
 const lost = (words) =>
-  `Not saved: ${words}. The server does not answer. Run nodecopy label again, and open the address ` +
-  "it prints; what was answered before is kept.";
+  `Perhaps not saved: ${words}. The server does not answer. Run nodecopy label again, and open the ` +
+  "address it prints; the answers before it were saved.";
 
 async function ask(id, why, quietly = false) {
   try {
@@ -121,7 +121,7 @@ function say(words, wrong = false) {
   byId("message").className = wrong ? "wrong" : "";
 }
 
-// New fits, other pages and edits by hand: the node stays, what is known of it is brought up to date.
+// New fits and other pages: the node stays, what is known of it is brought up to date.
 async function look() {
   try {
     const fresh = sending ? null : await get(`state?stamp=${state.stamp}`);
