@@ -20,7 +20,8 @@ from nodecopy.features.matrix import stored_by_density
 from nodecopy.features.scaling import scaling_of
 from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem as Dataset
 from nodecopy.problem.splits import random_split
 from nodecopy.problem.task import Task
 
@@ -40,7 +41,7 @@ class Made:
 Kind = Callable[[np.random.Generator], Made]
 
 
-def split_problem(dataset: str | NodeDataset, labels: int, trial: int) -> Problem:
+def split_problem(dataset: str | Dataset, labels: int, trial: int) -> Problem:
     """Return a random split whose 500 validation labels are there for calibration only."""
     data = load_dataset(dataset) if isinstance(dataset, str) else dataset
     split = random_split(data, labels, trial)

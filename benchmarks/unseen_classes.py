@@ -30,7 +30,8 @@ from benchmarks.compared import (
 )
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import random_split
 
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3}
@@ -42,7 +43,7 @@ SCORES = {"novelty": "novelty", "1 − confidence": "confidence", "entropy": "en
 class Unseen:
     """A dataset, its labels where they are known, and the class that has none, or -1."""
 
-    data: NodeDataset
+    data: Problem
     y: np.ndarray
     unseen: int
 

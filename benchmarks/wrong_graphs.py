@@ -37,7 +37,8 @@ from nodecopy.paper.figures import BLUE, GREEN, GREY, VERMILION, draw
 from nodecopy.paper.methods import build_method
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.presets import best
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem as Dataset
 
 DATASETS = ("cora", "citeseer")
 # What is done to edges, and to which share of them.
@@ -76,7 +77,7 @@ def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> Pro
     return Problem(replace(plain.task, graph=graph), plain.truth, plain.test)
 
 
-def added(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph:
+def added(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph with a share of as many edges more, between random nodes."""
     graph, wanted = dataset.graph, round(share * dataset.graph.num_edges)
     pairs = rng.integers(graph.num_nodes, size=(2 * wanted + 100, 2))
@@ -87,13 +88,13 @@ def added(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph
     return Graph.from_edges(graph.num_nodes, np.concatenate([graph.edges(), new]))
 
 
-def removed(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph:
+def removed(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph without a share of its edges."""
     edges = rng.permutation(dataset.graph.edges())
     return Graph.from_edges(dataset.num_nodes, edges[round(share * len(edges)) :])
 
 
-def rewired(dataset: NodeDataset, share: float, rng: np.random.Generator) -> Graph:
+def rewired(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph with one end of a share of its edges moved to a node of another class."""
     edges, labels = rng.permutation(dataset.graph.edges()), dataset.labels
     count = round(share * len(edges))

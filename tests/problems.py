@@ -15,7 +15,7 @@ from nodecopy.core.progress import Progress
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.nn.network import Network
 from nodecopy.posterior import BayesianGCN
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.weights import MCDropout, PointEstimate, TrainConfig, WeightSamples
 
@@ -49,7 +49,7 @@ def make_task(
     return Task.of(graph, x if dense else sp.csr_array(x), labels, train, rest[:20])
 
 
-def homophily(data: NodeDataset) -> float:
+def homophily(data: Problem) -> float:
     """Return the share of edges that join equal labels, among those whose labels are known."""
     ends = data.labels[data.graph.edges()]
     return float(np.mean(np.equal(*ends[(ends >= 0).all(1)].T)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -43,7 +42,7 @@ def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
     bare = read_tables(tmp_path / "e.csv", tmp_path / "l.csv", threads=1)
     clf = fitted(bare)
     with pytest.warns(UserWarning, match="no features"):
-        same = fitted(bare.dataset.graph, None, [LABELS.get(id) for id in IDS])
+        same = fitted(bare.graph, None, [LABELS.get(id) for id in IDS])
     np.testing.assert_array_equal(clf.predict_proba(), same.predict_proba())
     assert any(row.name == "link to joe" for row in clf.explain("joe").evidence)
     np.testing.assert_allclose(clf.predict_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
@@ -52,7 +51,7 @@ def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
 
 
 def test_every_source_gives_the_same_predictions(table):
-    expected = fitted(table.dataset.graph, NUMBERS, [LABELS.get(id) for id in IDS])
+    expected = fitted(table.graph, NUMBERS, [LABELS.get(id) for id in IDS])
     graph = nx.Graph()
     graph.add_nodes_from(IDS)
     graph.add_edges_from(EDGES)
@@ -60,13 +59,12 @@ def test_every_source_gives_the_same_predictions(table):
     frame = pd.DataFrame(NUMBERS, index=IDS).sample(frac=1, random_state=0)
     for given in (
         fitted(table),
-        fitted(table.dataset),
         fitted(table, y=LABELS),
         fitted(table, y=series),
         fitted(table, frame, series),
         fitted(graph, frame, series),
         fitted(graph, NUMBERS, LABELS),
-        fitted(table.dataset.graph, NUMBERS, {IDS.index(id): k for id, k in LABELS.items()}),
+        fitted(table.graph, NUMBERS, {IDS.index(id): k for id, k in LABELS.items()}),
     ):
         assert given.classes_.tolist() == ["blue", "red"]
         np.testing.assert_array_equal(given.predict_proba(), expected.predict_proba())
@@ -94,13 +92,12 @@ def test_a_built_in_dataset_is_learned_from_its_public_training_nodes():
     assert given.graph is cora.graph
     assert np.flatnonzero(given.train_mask).tolist() == sorted(cora.public_split.train.tolist())
     assert given.labels is cora.labels
-    assert given.classes == list(cora.class_names)
+    assert given.classes is cora.classes
 
 
 def test_classes_of_a_dataset_keep_their_order_and_those_without_a_label_are_left_out(table):
-    numbers = np.where(table.dataset.labels < 0, -1, 2 * (1 - table.dataset.labels))
-    dataset = table.dataset.with_labels(numbers, ["red", "green", "blue"])
-    clf = fitted(replace(table, dataset=dataset))
+    numbers = np.where(table.labels < 0, -1, 2 * (1 - table.labels))
+    clf = fitted(table.with_labels(numbers, ["red", "green", "blue"]))
     assert clf.classes_.tolist() == ["red", "blue"]
     assert clf.predict([0, 5]).tolist() == ["red", "blue"]
     assert clf.add_labels({3: "green"}).classes_.tolist() == ["blue", "green", "red"]

@@ -16,7 +16,7 @@ from nodecopy.classifiers import GCNClassifier
 from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.features.label_values import encode_labels
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.read.labelled import read_problem
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
 
@@ -79,13 +79,13 @@ def test_signs_as_labels_leave_one_class_and_the_reason_is_given() -> None:
 def test_what_may_stand_for_an_unknown_label_is_no_class(labels: Any) -> None:
     path = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
     with pytest.raises(DatasetError, match="None|NA|-100|255"):
-        LabelledNodes.read(path, np.eye(3), labels, (), "none")
+        read_problem(path, np.eye(3), labels)
 
 
 def test_other_negative_and_large_labels_are_classes() -> None:
-    path, none = np.array([[0, 1, 1, 2], [1, 0, 2, 1]]), ()
+    path = np.array([[0, 1, 1, 2], [1, 0, 2, 1]])
     for labels in ([-200, -100, 0], np.array([254, 255, 0], np.uint8), ["Naples", "Nan-jing", "a"]):
-        assert len(LabelledNodes.read(path, np.eye(3), labels, none, "none").classes) == 3
+        assert len(read_problem(path, np.eye(3), labels).classes) == 3
 
 
 def test_classes_cannot_be_changed() -> None:
@@ -110,7 +110,7 @@ def test_labels_without_a_length_are_refused(odd: Any) -> None:
 
 def test_brain_floats_are_numbers() -> None:
     rows, labels = torch.tensor(X > 0).bfloat16(), torch.tensor(Y).bfloat16()
-    nodes = LabelledNodes.read(GRAPH, rows, labels, (), "none")
+    nodes = read_problem(GRAPH, rows, labels)
     np.testing.assert_array_equal(nodes.features.toarray(), X > 0)
     np.testing.assert_array_equal(nodes.labels, Y)
 
@@ -157,7 +157,7 @@ def test_rows_of_pandas_objects_go_by_their_index() -> None:
         (GRAPH, frame(X[MIXED], MIXED), pd.DataFrame({"label": Y[MIXED]}, MIXED)),
     ]
     for graph, features, labels in cases:
-        nodes = LabelledNodes.read(graph, features, labels, (), "none")
+        nodes = read_problem(graph, features, labels)
         np.testing.assert_array_equal(nodes.features.toarray(), X)  # mostly zero
         np.testing.assert_array_equal(nodes.labels, Y)
 
@@ -192,12 +192,12 @@ def test_an_index_that_does_not_name_the_nodes_is_refused() -> None:
 def test_a_column_that_holds_the_labels_is_no_feature() -> None:
     rows = pd.DataFrame({"x": np.arange(90) / 9, "group": [f"g{y}" if y >= 0 else None for y in Y]})
     with pytest.warns(UserWarning, match="hold the labels are left out: group"):
-        nodes = LabelledNodes.read(GRAPH, rows, rows["group"], (), "none")
+        nodes = read_problem(GRAPH, rows, rows["group"])
     assert nodes.features.shape == (90, 1)
     rows["code"] = [f"c{n}" for n in range(len(rows))]
     with pytest.warns(UserWarning, match="left out|no features") as caught:  # as of tables
-        nodes = LabelledNodes.read(GRAPH, rows[["group", "code"]], rows["group"], (), "none")
-    assert nodes.hubs is not None
+        nodes = read_problem(GRAPH, rows[["group", "code"]], rows["group"])
+    assert nodes.features is None
     assert any("'code' of the nodes is left out: an id" in str(one.message) for one in caught)
 
 

@@ -9,20 +9,21 @@ from hypothesis import strategies as st
 
 from nodecopy.core.errors import SplitError
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split, fixed_split, random_split
 
 
-def labelled(labels, public_split=None, num_classes=None) -> NodeDataset:
+def labelled(labels, public_split=None, num_classes=None) -> Problem:
     """A dataset of which only the labels matter."""
     labels = np.asarray(labels, int)
     names = tuple(f"c{k}" for k in range(num_classes or labels.max() + 1))
     graph = Graph.from_edges(len(labels), [])
-    return NodeDataset("made", graph, np.zeros((len(labels), 1)), labels, names, public_split)
+    return Problem("made", graph, np.zeros((len(labels), 1)), labels, names, public_split)
 
 
 @pytest.fixture(scope="module")
-def citeseer() -> NodeDataset:
+def citeseer() -> Problem:
     return load_dataset("citeseer")
 
 
@@ -68,7 +69,7 @@ def test_citeseer_s_unlabelled_nodes_are_never_drawn(citeseer):
 
 
 @st.composite
-def datasets(draw) -> NodeDataset:
+def datasets(draw) -> Problem:
     num_classes = draw(st.integers(1, 4))
     labels = draw(st.lists(st.integers(-1, num_classes - 1), min_size=num_classes, max_size=40))
     return labelled(labels, num_classes=num_classes)

@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from nodecopy.read.tables import TableDataset, read_tables
+from nodecopy.problem.problem import Problem
+from nodecopy.read.tables import read_tables
 
 Content = str | bytes | Path | list[Path] | None
 
@@ -38,7 +39,7 @@ def parquet(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def read(put) -> Callable[..., TableDataset]:
+def read(put) -> Callable[..., Problem]:
     """Read tables given by their content, or by their path."""
 
     def read(
@@ -48,7 +49,7 @@ def read(put) -> Callable[..., TableDataset]:
         *,
         names: tuple[str, str, str] = ("edges.csv", "labels.csv", "features.csv"),
         **reading: Any,
-    ) -> TableDataset:
+    ) -> Problem:
         contents = (edges, labels, nodes)
         paths = [
             put(name, content) if isinstance(content, (str, bytes)) else content

@@ -17,7 +17,8 @@ import pytest
 
 from nodecopy.core.errors import DatasetError
 from nodecopy.features.encoding import MISSING
-from nodecopy.read.tables import TableDataset, read_tables
+from nodecopy.problem.problem import Problem
+from nodecopy.read.tables import read_tables
 
 FOLDER = Path(__file__).with_name("awkward")
 EXPECTED: Mapping[str, Any] = json.loads((FOLDER / "expected.json").read_text("utf-8"))
@@ -32,21 +33,21 @@ def as_edges(rows: list[list[Any]]) -> dict[frozenset[str], float]:
     return {frozenset(row[:2]): float(row[2]) if len(row) == 3 else 1.0 for row in rows}
 
 
-def read_edges(table: TableDataset) -> dict[frozenset[str], float]:
-    graph, ids = table.dataset.graph, [str(id) for id in table.ids]
+def read_edges(table: Problem) -> dict[frozenset[str], float]:
+    graph, ids = table.graph, [str(id) for id in table.ids]
     weights = np.ones(len(graph.indices)) if graph.weights is None else graph.weights
     ends = zip(graph.row_of_entry(), graph.indices, weights, strict=True)
     return {frozenset((ids[u], ids[v])): float(w) for u, v, w in ends}
 
 
-def read_labels(table: TableDataset) -> dict[str, str | None]:
-    names = [*table.dataset.class_names, None]
-    return {str(id): names[k] for id, k in zip(table.ids, table.dataset.labels, strict=True)}
+def read_labels(table: Problem) -> dict[str, str | None]:
+    names = [*table.class_names, None]
+    return {str(id): names[k] for id, k in zip(table.ids, table.labels, strict=True)}
 
 
-def read_features(table: TableDataset) -> dict[str, list[float | None]]:
+def read_features(table: Problem) -> dict[str, list[float | None]]:
     """Return the numbers that were given, and None where one was missing."""
-    features = table.dataset.features
+    features = table.features
     values = features if isinstance(features, np.ndarray) else features.toarray()
     columns = dict(zip(table.encoder.feature_names, values.T, strict=True))
     result: dict[str, list[float | None]] = {str(id): [] for id in table.ids}
@@ -83,7 +84,7 @@ def options_of(name: str) -> dict[str, Any]:
     return EXPECTED[name].get("options", {})
 
 
-def read(name: str, put, options: Mapping[str, Any]) -> TableDataset:
+def read(name: str, put, options: Mapping[str, Any]) -> Problem:
     """Read a file; labels and features on a graph of their ids."""
     path, kind = FOLDER / name, kind_of(name)
     if kind == "edges":

@@ -10,7 +10,6 @@ import pytest
 
 from nodecopy.core.errors import DatasetError
 from nodecopy.features.columns import ColumnType
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.read.options import COLUMN_TYPES
 from nodecopy.read.tables import read_tables
 
@@ -35,7 +34,7 @@ def test_an_export_in_german_needs_no_option(read):
         "Text": "text",
         "EAN": "skip",
     }
-    assert table.names.tolist() == ["Löffel groß", "Löffel klein", "Ball rot", "Ball blau"]
+    assert table.titles.tolist() == ["Löffel groß", "Löffel klein", "Ball rot", "Ball blau"]
     assert table.encoder.means["Preis"] == pytest.approx((1234.5 + 4.5 + 12 + 7.25) / 4)
     assert table.encoder.means["Gewicht"] == pytest.approx(1.0)
     assert table.encoder.made["Datum"] == "date, 1 missing"
@@ -48,7 +47,7 @@ def test_kinds_are_settled_by_the_user(read):
     table = read(EDGES, nodes=EXPORT, column_types=columns)
     assert {"spiele", "küche", "x1"} <= set(table.encoder.words)
     assert table.encoder.kinds == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
-    assert table.names.tolist() == ["x1", "x2", "x3", "x4"]
+    assert table.titles.tolist() == ["x1", "x2", "x3", "x4"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_a_grown_table_is_encoded_as_the_first(read):
     lines = EXPORT.splitlines()
     grown = [lines[0] + ";Neu", *(f"{line};n" for line in lines[1:]), "a5;Topf;Garten;1;2;;ja;;x;n"]
     again = read(EDGES + "a4,a5\n", nodes="\n".join(grown), encoder=table.encoder)
-    features, known = again.dataset.features.toarray(), table.dataset.features.toarray()
+    features, known = again.features.toarray(), table.features.toarray()
     np.testing.assert_allclose(features[:4], known, atol=1e-6)
     assert any("not seen" in note and "'Neu'" in note for note in again.notes)
 
@@ -97,15 +96,15 @@ def test_an_id_is_preferred_to_a_name(read):
     table = read(
         "1,2\n2,3\n", "name,id,label\nx,1,red\ny,2,blue\n", "name,id,x\na b,1,2\nb c,2,3\n"
     )
-    assert table.dataset.labels.tolist() == [1, 0, -1]
-    assert table.names.tolist() == ["a b", "b c", ""]
-    assert table.shown(2) == "3"
+    assert table.labels.tolist() == [1, 0, -1]
+    assert table.titles.tolist() == ["a b", "b c", ""]
+    assert table.title(2) == "3"
 
 
 def test_names_alone_are_shown_and_tell_nothing(read):
     table = read("1,2\n2,3\n", nodes="id,name\n1,-x-\n2,+y+\n3,=z=\n")
-    assert table.names.tolist() == ["-x-", "+y+", "=z="]
-    assert NO_FEATURES in table.notes
+    assert table.titles.tolist() == ["-x-", "+y+", "=z="]
+    assert table.features is None
 
 
 def test_labels_and_ids_that_may_be_misspelt_get_a_hint(read, put):
@@ -156,7 +155,7 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
     assert {"team"} <= set(asked.encoder.kinds)
     alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
     table = read(edges, alone, alone)
-    assert NO_FEATURES in table.notes
+    assert table.features is None
     assert table.encoder is None
 
 

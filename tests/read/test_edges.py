@@ -34,26 +34,26 @@ def test_ids_keep_their_text_and_are_sorted(read, content, ids):
     table = read(content)
     assert table.ids.tolist() == ids
     assert table.ids.dtype == (np.int64 if isinstance(ids[0], int) else object)
-    assert table.dataset.num_nodes == len(ids)
+    assert table.num_nodes == len(ids)
 
 
 def test_edges_join_the_nodes_they_name(read):
-    assert read("a,b,2\nb,a,5\na,b,3\n").dataset.graph == Graph.from_edges(2, [(0, 1)], [5.0])
-    assert read("a,b,1\nb,c,1.0\n").dataset.graph.weights is None
-    assert read("a,b\na,b\nlonely,lonely\n").dataset.graph.degrees.tolist() == [1, 1, 0]
+    assert read("a,b,2\nb,a,5\na,b,3\n").graph == Graph.from_edges(2, [(0, 1)], [5.0])
+    assert read("a,b,1\nb,c,1.0\n").graph.weights is None
+    assert read("a,b\na,b\nlonely,lonely\n").graph.degrees.tolist() == [1, 1, 0]
     table = read("source\ttarget\n30\t1\n1\t200\n", names=("e.tsv", "", ""))
     assert table.ids.tolist() == [1, 30, 200]
-    assert table.dataset.graph == Graph.from_edges(3, [(0, 1), (0, 2)])
-    assert table.dataset.name == "e"
-    assert table.dataset.labels.tolist() == [-1, -1, -1]
+    assert table.graph == Graph.from_edges(3, [(0, 1), (0, 2)])
+    assert table.name == "e"
+    assert table.labels.tolist() == [-1, -1, -1]
 
 
 @pytest.mark.parametrize("text", ["a,b,1.5\nb,c,2\n", "weight,target,source\n1.5,b,a\n2,c,b\n"])
 def test_weights_are_the_third_column_or_the_one_named_so(read, text):
     expected = Graph.from_edges(3, [(0, 1), (1, 2)], [1.5, 2])
-    assert read(text).dataset.graph == expected
-    assert read(text.replace(",", "\t")).dataset.graph == expected
-    assert read(gzip.compress(text.encode())).dataset.graph == expected
+    assert read(text).graph == expected
+    assert read(text.replace(",", "\t")).graph == expected
+    assert read(gzip.compress(text.encode())).graph == expected
 
 
 def test_parquet_gives_the_same_graph_as_text(read, parquet):
@@ -62,7 +62,7 @@ def test_parquet_gives_the_same_graph_as_text(read, parquet):
     strings = "SELECT * FROM (VALUES ('5', '7', 2.0), ('7', '9', 0.5)) AS t(a, target, weight)"
     for query in (whole, strings):
         table = read(parquet("e.parquet", query))
-        assert table.dataset.graph == text.dataset.graph
+        assert table.graph == text.graph
         assert table.ids.tolist() == text.ids.tolist()
 
 
@@ -96,7 +96,7 @@ def test_what_was_changed_is_noted(read, content, notes):
     ],
 )
 def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
-    graph = read(content, repeated_edges="sum", header=False).dataset.graph
+    graph = read(content, repeated_edges="sum", header=False).graph
     pairs = [(0, 1), (1, 2)][: graph.num_edges]
     assert graph == Graph.from_edges(graph.num_nodes, pairs, weights)
 
@@ -128,7 +128,7 @@ COLUMN = "source,target,kind\na,b,pays\nb,c, pays \nc,d,calls\na,b,calls\n"
 def pairs_of_kinds(table):
     return {
         name: [tuple(table.ids[list(edge)].tolist()) for edge in kind.edges()]
-        for name, kind in table.dataset.graph.kinds.items()
+        for name, kind in table.graph.kinds.items()
     }
 
 
@@ -138,28 +138,28 @@ def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
     table = read(content)
     assert pairs_of_kinds(table) == expected
     assert pairs_of_kinds(read(content, edge_columns=("source", "target"))) == expected
-    assert table.dataset.graph.num_edges == 3
+    assert table.graph.num_edges == 3
     files = put("pays.csv", PAYS), put("calls.csv", CALLS)
     several = read_tables(files)
     assert pairs_of_kinds(several) == expected
-    assert several.dataset.graph == table.dataset.graph
+    assert several.graph == table.graph
     both = read_tables([put("mixed.csv", content), put("knows.csv", "source,target\na,d\n")])
     assert pairs_of_kinds(both) == expected | {"knows": [("a", "d")]}
     for one in (read(content, relation="none"), read_tables(files, relation="none")):
-        assert one.dataset.graph == replace(table.dataset.graph, kinds={})
+        assert one.graph == replace(table.graph, kinds={})
 
 
 def test_a_kind_is_any_column_that_is_named_and_weights_stay_with_it(read):
     table = read("source,target,weight,Art\na,b,2,x\nb,c,3,y\n", relation="Art")
-    assert {name: kind.weights.max() for name, kind in table.dataset.graph.kinds.items()} == {
+    assert {name: kind.weights.max() for name, kind in table.graph.kinds.items()} == {
         "x": 2.0,
         "y": 3.0,
     }
-    assert read("a,b,x\nb,c,y\n", relation="3").dataset.graph.kinds.keys() == {"x", "y"}
+    assert read("a,b,x\nb,c,y\n", relation="3").graph.kinds.keys() == {"x", "y"}
 
 
 def test_directed_edges_keep_their_direction(read):
-    graph = read("source,target\nb,a\nb,c\nb,a\n", directed=True).dataset.graph
+    graph = read("source,target\nb,a\nb,c\nb,a\n", directed=True).graph
     assert graph.num_edges == 2
     (kind,) = graph.kinds.values()
     assert (kind.directed, kind.edges().tolist()) == (True, [[1, 0], [1, 2]])

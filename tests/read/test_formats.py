@@ -36,7 +36,7 @@ WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
 )
 def test_a_first_row_of_words_that_are_no_ids_elsewhere_is_a_header_row(read, first, header, nodes):
     table = read(first + WORDS, header=header)
-    assert table.dataset.num_nodes == nodes
+    assert table.num_nodes == nodes
     guessed = first.startswith("package,d")  # a note names what may be an edge
     assert any("'package', 'depends' taken" in note for note in table.notes) == guessed
     assert not any("taken" in note for note in table.notes) or guessed
@@ -46,15 +46,15 @@ def test_the_index_of_a_data_frame_is_no_column(read):
     for names in (",source,target", ",sender,needs"):
         table = read(f"{names}\n0,bash,libc\n1,sh,libc\n", ",id,class\n0,sh,x\n1,bash,y\n")
         assert table.ids.tolist() == ["bash", "libc", "sh"]
-        assert table.dataset.class_names == ("x", "y")
+        assert table.class_names == ("x", "y")
 
 
 def test_words_above_numbers_are_a_header_row(read):
     table = read("paper,cites\n1,2\n2,3\n", "paper,topic\n1,4\n2,5\n")
     assert table.ids.tolist() == [1, 2, 3]
-    assert table.dataset.class_names == ("4", "5")
+    assert table.class_names == ("4", "5")
     # Numbers below the first label may be classes.
-    assert read(WORDS, "bash,x\nlibc,1\n").dataset.class_names == ("1", "x")
+    assert read(WORDS, "bash,x\nlibc,1\n").class_names == ("1", "x")
 
 
 def test_a_first_row_above_known_ids_is_a_header_row(read):
@@ -62,8 +62,8 @@ def test_a_first_row_above_known_ids_is_a_header_row(read):
     nodes = "program,title\nbash,a shell\nlibc,a library\nsh,another shell\n"
     table = read(edges, labels, nodes)
     assert table.ids.tolist() == ["bash", "libc", "sh"]
-    assert table.dataset.class_names == ("x",)
-    assert list(table.dataset.graph.kinds) == ["d", "r"]
+    assert table.class_names == ("x",)
+    assert list(table.graph.kinds) == ["d", "r"]
 
 
 @pytest.mark.parametrize("name", ["e*.csv", "e[X].csv", "e?.csv", "it's.csv", "new\nline.csv"])
@@ -114,7 +114,7 @@ def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
     rows = [",".join([node, *(str(n % 7) for n in range(width))]) for node in "abc"]
     table = read(nodes="\n".join([",".join(["id", *names]), *rows]))
     assert table.encoder.feature_names == tuple(names)
-    assert np.array_equal(table.dataset.features[1], np.arange(width) % 7)
+    assert np.array_equal(table.features[1], np.arange(width) % 7)
     assert len(counts) < width / 100
 
 
@@ -123,7 +123,7 @@ def test_little_memory_is_enough_or_the_message_says_so(put, monkeypatch):
     path = put("e.csv", "\n".join(f"node number {a},node number {b}" for a, b in rows.tolist()))
     whole = read_tables(path, threads=1)
     monkeypatch.setattr(database, "MEMORY_LIMIT", 48 * 2**20)
-    assert read_tables(path, threads=1).dataset.graph == whole.dataset.graph
+    assert read_tables(path, threads=1).graph == whole.graph
     monkeypatch.setattr(database, "MEMORY_LIMIT", 2**20)
     with pytest.raises(RunError, match="more than 1 MiB of memory"):
         read_tables(path, threads=1)
@@ -182,7 +182,7 @@ def test_options_that_do_not_exist_are_refused(put, options, message):
 def test_columns_are_chosen_by_name_or_by_number(read, columns, weights):
     table = read("amount,shop,buyer\n2.5,s,x\n3,t,x\n", edge_columns=columns, header=True)
     assert table.ids.tolist() == ["s", "t", "x"]
-    graph = table.dataset.graph
+    graph = table.graph
     assert weights is None or graph.weights[:2].tolist() == weights
     assert graph.num_edges == 2
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.read.inspection import inspect_dataset
 
 
-def made(edges, labels, classes=("a", "b")) -> NodeDataset:
+def made(edges, labels, classes=("a", "b")) -> Problem:
     graph = Graph.from_edges(len(labels), edges)
-    return NodeDataset("made", graph, np.eye(len(labels)), labels, classes)
+    return Problem("made", graph, np.eye(len(labels)), labels, classes)
 
 
 def test_counts_of_a_small_graph():

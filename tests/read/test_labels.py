@@ -28,7 +28,7 @@ from nodecopy.core.errors import DatasetError, FormatError
     ],
 )
 def test_classes_are_numbered_in_order(read, content, numbers, classes):
-    dataset = read(labels=content).dataset
+    dataset = read(labels=content)
     assert dataset.labels.tolist() == numbers
     assert dataset.class_names == classes
 
@@ -40,10 +40,10 @@ def test_unknown_labels_are_noted(read):
 
 def test_labels_in_parquet(read, parquet):
     rows = "(VALUES ('a', 1.0::DOUBLE), ('b', 'NaN'), ('c', NULL)) AS t(id, label)"
-    dataset = read(labels=parquet("l.parquet", f"SELECT * FROM {rows}")).dataset
+    dataset = read(labels=parquet("l.parquet", f"SELECT * FROM {rows}"))
     assert (dataset.labels.tolist(), dataset.class_names) == ([0, -1, -1], ("1.0",))
     whole = "(VALUES ('a', true), ('c', false)) AS t(id, label)"
-    dataset = read(labels=parquet("l.parquet", f"SELECT * FROM {whole}")).dataset
+    dataset = read(labels=parquet("l.parquet", f"SELECT * FROM {whole}"))
     assert (dataset.labels.tolist(), dataset.class_names) == ([1, -1, 0], ("false", "true"))
 
 
@@ -51,7 +51,7 @@ def test_ids_match_by_their_text_whatever_the_file(read, parquet):
     edges = parquet(
         "e.parquet", "SELECT * FROM (VALUES (7::BIGINT, 8), (8, 9)) AS t(source, target)"
     )
-    assert read(edges, "7,x\n9,y\n").dataset.labels.tolist() == [0, -1, 1]
+    assert read(edges, "7,x\n9,y\n").labels.tolist() == [0, -1, 1]
     with pytest.raises(DatasetError, match=r"1 id not in the graph: '007' \(line 2\)"):
         read(edges, "id,label\n007,x\n")
 
@@ -82,10 +82,10 @@ def test_what_is_wrong_is_said_with_its_line(read, content, message):
 
 def test_several_files_of_labels_are_one(read, put):
     files = [put("one.csv", "id,label\na,x\nb,\n"), put("two.csv", "rank,id,label\n1,b,y\n2,c,\n")]
-    assert read(labels=files).dataset.labels.tolist() == [0, 1, -1]
+    assert read(labels=files).labels.tolist() == [0, 1, -1]
     same = [*files, put("three.csv", "customer,segment\na,x\n")]
     columns = ["customer", "segment"]
-    assert read(labels=same, label_columns=columns).dataset.labels.tolist() == [0, 1, -1]
+    assert read(labels=same, label_columns=columns).labels.tolist() == [0, 1, -1]
     with pytest.raises(
         DatasetError, match=r"disagree: .*'a', 'x' \(line 2\); .*four.csv: 'a', 'y'"
     ):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.read.tables import TableDataset, read_tables
+from nodecopy.problem.problem import Problem
+from nodecopy.read.tables import read_tables
 
 FILES = {
     "purchases.csv": "customer,shop\nanna,x\nbob,x\nbob,y\ncleo,y\n",
@@ -32,8 +33,8 @@ def read(tmp_path: Path):
     return of
 
 
-def row(table: TableDataset, id: str) -> np.ndarray:
-    return table.dataset.features.toarray()[table.ids.tolist().index(id)]
+def row(table: Problem, id: str) -> np.ndarray:
+    return table.features.toarray()[table.ids.tolist().index(id)]
 
 
 def test_nodes_of_different_files_are_of_different_kinds_that_with_labels_first(read) -> None:
@@ -41,7 +42,7 @@ def test_nodes_of_different_files_are_of_different_kinds_that_with_labels_first(
     assert table.kinds == {"customers": 3, "shops": 2}
     assert table.ids.tolist() == ["anna", "bob", "cleo", "x", "y"]
     assert table.num_classified == 3
-    assert table.dataset.labels.tolist() == [0, -1, 1, -1, -1]
+    assert table.labels.tolist() == [0, -1, 1, -1, -1]
     own = np.array([name.startswith("customers: ") for name in table.encoder.feature_names])
     for id in table.ids:
         zero = row(table, id)[own if id in "xy" else ~own]
@@ -74,7 +75,7 @@ def test_classes_belong_to_the_kind_that_is_named(read) -> None:
     with pytest.raises(DatasetError, match=r"customers \(2\).*'x'.*`label_type`"):
         read(labels=both)
     table = read(labels=both, label_type="customers")
-    assert np.count_nonzero(table.dataset.labels >= 0) == 2
+    assert np.count_nonzero(table.labels >= 0) == 2
     assert any("1 label of other node types" in note for note in table.notes)
     assert next(iter(read(labels=both + "y,b\n", label_type="shops").kinds)) == "shops"
     with pytest.raises(DatasetError, match="did you mean 'shops'"):
@@ -93,8 +94,8 @@ def test_a_german_export_needs_no_option(read) -> None:
         encoding="cp1252",
     )
     assert table.kinds == {"kunden": 3, "läden": 2}
-    assert table.shown(0) == "Käthe"
-    assert table.dataset.class_names == ("groß", "klein")
+    assert table.title(0) == "Käthe"
+    assert table.class_names == ("groß", "klein")
     made = table.encoder.made
     assert made["kunden: Umsatz"] == made["läden: Fläche"] == "number"
     assert made["kunden: seit"] == "date"

@@ -7,11 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.errors import DatasetError
-from nodecopy.features.structural import NO_FEATURES
 
 
 def rows_of(table) -> list[list[float]]:
-    features = table.dataset.features
+    features = table.features
     return (features.toarray() if sp.issparse(features) else features).tolist()
 
 
@@ -41,9 +40,9 @@ def test_mostly_zero_columns_are_kept_sparse(read):
         for k, node in enumerate("abc")
     ]
     table = read(nodes="\n".join([wide, *lines]))
-    assert isinstance(table.dataset.features, sp.csr_array)
-    assert table.dataset.features.indices.tolist() == [70, 71, 72]
-    assert isinstance(read(nodes="id,f\na,1\nb,0\nc,0\n").dataset.features, np.ndarray)
+    assert isinstance(table.features, sp.csr_array)
+    assert table.features.indices.tolist() == [70, 71, 72]
+    assert isinstance(read(nodes="id,f\na,1\nb,0\nc,0\n").features, np.ndarray)
 
 
 def test_missing_numbers_become_the_mean_and_a_column_says_so(read):
@@ -89,15 +88,14 @@ def test_features_in_parquet(read, parquet):
 def test_features_without_edges_are_kept_as_isolated_nodes(read):
     table = read("a,b\n", nodes="id,f\nz,3\na,1\nb,2\ny,4\n")
     assert table.ids.tolist() == ["a", "b", "y", "z"]
-    assert table.dataset.graph.degrees.tolist() == [1, 1, 0, 0]
+    assert table.graph.degrees.tolist() == [1, 1, 0, 0]
     assert "features.csv: 2 ids in no edge, kept as isolated nodes: 'y', 'z'" in table.notes
 
 
-def test_without_features_a_node_is_described_by_its_neighbours(read):
+def test_without_columns_there_are_no_features_and_a_note_says_what_a_fit_does(read):
     table = read("hub,b\nhub,c\nhub,d\n")
-    assert NO_FEATURES in table.notes
-    assert rows_of(table)[3] == [1, 1, 1, 1]
-    assert rows_of(table)[0] == [1, 0, 0, 1]
+    assert (table.features, table.num_features) == (None, 0)
+    assert "well-connected" in table.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from nodecopy.core.errors import DatasetError, GraphError
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.read.hetero import read_kinds
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.read.labelled import read_problem
 from nodecopy.read.objects import read_features, read_graph
 from nodecopy.read.tables import read_tables
 
@@ -205,10 +205,10 @@ def test_an_array_beside_an_edge_list_with_names_is_refused(ids: list[Any]) -> N
     y, X = np.array([0, 1, -1]), np.eye(3)
     for features, labels, word in ((X, y, "X is an array"), (None, y, "y is an array")):
         with pytest.raises(DatasetError, match=word):
-            LabelledNodes.read(edges, features, labels, (), "none")
-    nodes = LabelledNodes.read(edges, pd.DataFrame(X, index=ids), y, (), "none")
-    assert nodes.names.names is not None
-    assert (nodes.names.names.tolist(), nodes.labels.tolist()) == (ids, [0, 1, -1])
+            read_problem(edges, features, labels)
+    nodes = read_problem(edges, pd.DataFrame(X, index=ids), y)
+    assert nodes.names is not None
+    assert (nodes.names.tolist(), nodes.labels.tolist()) == (ids, [0, 1, -1])
     np.testing.assert_array_equal(nodes.graph.degrees, [1, 2, 1])
 
 
@@ -222,7 +222,7 @@ def test_an_edge_list_is_read_as_a_table_is(weight: bool, tmp_path: Path) -> Non
     edges.to_csv(tmp_path / "edges.csv", index=False)
     pd.DataFrame({"id": ["a", "d"], "label": ["x", "y"]}).to_csv(tmp_path / "y.csv", index=False)
     tables = read_tables(tmp_path / "edges.csv", tmp_path / "y.csv")
-    assert read_graph(edges).graph == tables.dataset.graph
+    assert read_graph(edges).graph == tables.graph
     with pytest.warns(UserWarning, match="1 row of the edge list repeat"):
         read_graph(edges)
 

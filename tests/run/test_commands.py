@@ -78,8 +78,8 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
         assert 0 <= float(row["novelty"]) <= 1
     assert {row["id"]: row["known"] for row in rows}["<script>alert(1)</script>"] == "=red"
     table = read_tables("edges.csv", "labels.csv", "features.csv")
-    names = np.array([*table.dataset.class_names, ""])
-    given = table.dataset.graph, table.dataset.features, names[table.dataset.labels]
+    names = np.array([*table.class_names, ""])
+    given = table.graph, table.features, names[table.labels]
     by_python = NodeCopyClassifier(random_state=0).fit(*given)
     np.testing.assert_array_equal(by_python.predict_proba(), clf.predict_proba())
 

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from nodecopy.annotate.refit import Fit
 from nodecopy.core.errors import DatasetError, FormatError
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.graph import Graph
+from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
 from nodecopy.read.formats import open_table
-from nodecopy.read.tables import TableDataset
 from nodecopy.report.page_nodes import links_among
 from nodecopy.run import FitSettings
 
@@ -42,7 +41,7 @@ class NodeRows:
         table: what was read there.
     """
 
-    def __init__(self, settings: FitSettings, table: TableDataset) -> None:
+    def __init__(self, settings: FitSettings, table: Problem) -> None:
         self._table = table
         self._lock = threading.Lock()
         self._db: Database | None = Database(settings, threads=1).__enter__()
@@ -91,9 +90,9 @@ class NodeRows:
         return cells
 
     def _numbers(self, node: int) -> Cells:
-        if NO_FEATURES in self._table.notes:
+        if self._table.features is None:
             return []
-        row: Any = self._table.dataset.features[[node]]
+        row: Any = self._table.features[[node]]
         values: NDArray[Any] = np.asarray(row.toarray() if hasattr(row, "toarray") else row)[0]
         encoder = self._table.encoder
         names = tuple(map(str, range(len(values)))) if encoder is None else encoder.feature_names
@@ -104,7 +103,7 @@ class NodeRows:
 
 
 def neighbourhood(
-    table: TableDataset, node: int, known: Mapping[int, int], fit: Fit | None
+    table: Problem, node: int, known: Mapping[int, int], fit: Fit | None
 ) -> tuple[list[int], dict[str, Any]]:
     """Return the nodes around one, itself first, and their columns in the form of the report.
 
@@ -115,7 +114,7 @@ def neighbourhood(
         fit: to take predictions from; where there are none, the predicted class is -1. A node of
             the second kind has the class -2, and so on.
     """
-    graph, sizes = table.dataset.graph, list(table.kinds.values()) or [len(table.ids)]
+    graph, sizes = table.graph, list(table.kinds.values()) or [len(table.ids)]
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]

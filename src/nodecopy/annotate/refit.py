@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.read.labelled import LabelledNodes
-from nodecopy.read.tables import TableDataset
+from nodecopy.problem.problem import Problem
+from nodecopy.read.labelled import LabelledNodes, read_problem
 from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.trust.accuracy import EstimatedAccuracy
@@ -83,7 +83,7 @@ class Refitter:
     """
 
     def __init__(
-        self, settings: FitSettings, table: TableDataset, publish: Callable[[Fit], None]
+        self, settings: FitSettings, table: Problem, publish: Callable[[Fit], None]
     ) -> None:
         self._table, self._settings, self._publish = table, settings, publish
         self._classifier = settings.classifier(False)
@@ -157,5 +157,5 @@ class Refitter:
 
     @cached_property
     def _unlabelled(self) -> LabelledNodes:
-        given = self._table, None, None, (), self._settings.normalise
-        return LabelledNodes.read(*given, labelled=False)
+        problem = read_problem(self._table, labelled=False)
+        return LabelledNodes.of(problem, self._settings.normalise)

@@ -17,8 +17,8 @@ from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
 from nodecopy.core.files import regular_file
+from nodecopy.problem.problem import Problem
 from nodecopy.read.labels import SUGGESTED, read_label_table
-from nodecopy.read.tables import TableDataset
 from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
@@ -218,7 +218,7 @@ class Session:
         text = text.strip().lower()
         if not text:
             return []
-        rows = ((id, self.table.shown(node)) for id, node in self._number.items())
+        rows = ((id, self.table.title(node)) for id, node in self._number.items())
         matches = [row for row in rows if any(text in word.lower() for word in row)]
         begins = [any(word.lower().startswith(text) for word in row) for row in matches]
         order = sorted(range(len(matches)), key=lambda at: not begins[at])
@@ -273,11 +273,11 @@ class Session:
             probabilities = by_class.round(4).tolist()
             if fit.explains:
                 (one,) = fit.result.explanations([node])
-                why = evidence_block(one, int(one.label), int(one.against), self.table.shown)
+                why = evidence_block(one, int(one.label), int(one.against), self.table.title)
         nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
-            "name": self.table.shown(node),
+            "name": self.table.title(node),
             "label": label,
             "probabilities": probabilities,
             "columns": cells,
@@ -285,7 +285,7 @@ class Session:
             "why": why,
             "around": {
                 "ids": [str(self.table.ids[one]) for one in nodes],
-                "names": [self.table.shown(one) for one in nodes],
+                "names": [self.table.title(one) for one in nodes],
                 **around,
             },
         }
@@ -325,14 +325,14 @@ class Session:
         holds = f"{self.folder} holds predictions, report, model and settings."
         self._set_finish("written", holds)
 
-    def _labelled_table(self) -> TableDataset:
+    def _labelled_table(self) -> Problem:
         """Return the table with all labels, as `nodecopy fit` reads them from labels.csv."""
         with tempfile.TemporaryDirectory(prefix="nodecopy-") as folder:
             file = Path(folder, LABELS)
             file.write_bytes(self.answers.text(self._number))
             read = read_label_table(file, self._ids, na_values=self.settings.na_values)
         labels = np.pad(read.labels, (0, len(self.table.ids) - len(self._ids)), constant_values=-1)
-        return self.table.with_labels(replace(read, labels=labels))
+        return self.table.with_labels(labels, read.classes, read.suggested, read.notes)
 
     def _labels(self) -> dict[str, str]:
         """Return the labels by id, without those of nodes that have gone from the tables."""
@@ -395,7 +395,7 @@ class Session:
         for node, *pair, probability in zip(*columns, suspects.probability, strict=True):
             id, (known, predicted) = str(self._ids[node]), (names[k] for k in pair)
             if self.answers.labels.get(id) == known and confirmed.get(id) != known:
-                name = self.table.shown(int(node))
+                name = self.table.title(int(node))
                 rows.append([id, name, known, predicted, round(float(probability), 4)])
         return rows[:_SUSPECTS]
 
@@ -412,13 +412,13 @@ class _LabelFile(NamedTuple):
     saved: str
 
 
-def _given_labels(settings: FitSettings, table: TableDataset, own: Path) -> _LabelFile:
+def _given_labels(settings: FitSettings, table: Problem, own: Path) -> _LabelFile:
     """Return the labels that the settings name, or those of the split of a built-in dataset.
 
     The folder's own labels.csv is read if there are no answers that it was written from.
     """
     if settings.labels is None:
-        return _LabelFile("", _by_id(table.dataset, table), [], "")
+        return _LabelFile("", _by_id(table, table), [], "")
     if _is_own(settings.labels, own):
         rows = regular_file(own).read_bytes().splitlines() if own.exists() else []
         if len(rows) < 2 or own.with_name(ANSWERS).exists():
@@ -427,7 +427,7 @@ def _given_labels(settings: FitSettings, table: TableDataset, own: Path) -> _Lab
 
 
 def _named_labels(
-    files: Sequence[str], settings: FitSettings, table: TableDataset, own: Path
+    files: Sequence[str], settings: FitSettings, table: Problem, own: Path
 ) -> Iterator[_LabelFile]:
     for file in files:
         bare = replace(settings, label_columns=None)
@@ -435,7 +435,7 @@ def _named_labels(
 
 
 def _read_labels(
-    files: str | tuple[str, ...], settings: FitSettings, table: TableDataset, own: Path
+    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path
 ) -> _LabelFile:
     ids = table.ids[: table.num_classified]
     # labels.csv is not in the encoding of the other tables.
@@ -462,7 +462,7 @@ def _taken_line(file: _LabelFile, answers: Answers) -> str:
     return f"{file.name}: {'; '.join(counts)}; a label that it lacks stays"
 
 
-def _by_id(labelled: Any, table: TableDataset) -> dict[str, str]:
+def _by_id(labelled: Any, table: Problem) -> dict[str, str]:
     """Return the known labels of a dataset, or of a table of labels, by id."""
     known = np.flatnonzero(labelled.labels >= 0)
     classes = labelled.labels[known].tolist()

@@ -99,7 +99,7 @@ def inspect(**options: Any) -> None:
     from nodecopy.run.fit import read_source
 
     table = read_source(reading.settings_of(options))
-    print("\n".join(inspection_lines(table, inspect_dataset(table.dataset))))
+    print("\n".join(inspection_lines(table, inspect_dataset(table))))
 
 
 @app.command(rich_help_panel=reading.PANEL)

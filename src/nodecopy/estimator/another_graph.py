@@ -16,7 +16,7 @@ from nodecopy.estimator.method import predicted_by
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.features.node_types import KindEncoder, num_classified, renumbered_graph, spans
-from nodecopy.features.structural import NO_FEATURES, ties_to
+from nodecopy.features.structural import ties_to
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
 from nodecopy.read.hetero import has_kinds, read_kinds
@@ -62,8 +62,7 @@ def read_another(
     features = given.features
     if columns is not None and isinstance(fitted.encoder, ColumnEncoder):
         features = fitted.encoder.apply(columns)
-    bare = X is None and NO_FEATURES in getattr(graph, "notes", ())  # tables without columns
-    if features is None or bare:
+    if features is None:
         features = _structural(fitted, given.graph, numbers)
     if features.shape[1] != fitted.num_features:
         raise ModelError(

@@ -21,7 +21,7 @@ from nodecopy.estimator.another_graph import predict_another
 from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
 from nodecopy.features.scaling import Normalise
 from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.read.labelled import LabelledNodes, read_problem
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
@@ -141,8 +141,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
                 "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
             )
-        given = graph, X, y, validation, self.normalise, suggested
-        return self._fit(LabelledNodes.read(*given))
+        problem = read_problem(graph, X, y, validation, suggested)
+        return self._fit(LabelledNodes.of(problem, self.normalise))
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -200,7 +200,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            given = LabelledNodes.read(graph, X, None, (), self.normalise, labelled=False)
+            given = LabelledNodes.of(read_problem(graph, X, labelled=False), self.normalise)
         if random:
             return given.names.named(draw_nodes(given, n, seed, exclude))
         return given.names.named(suggest_nodes(given, posterior, n, seed, exclude).nodes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ class EncodedLabels(NamedTuple):
         return np.array([*self.classes.tolist(), None], object)[self.numbers]
 
 
-def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedLabels:
+def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLabels:
     """Number the classes in sorted order; -1, None, NaN and '' are unknown.
 
     In arrays of strings or of real numbers, "-1", "nan" and -1.0 are unknown, too.
@@ -65,7 +64,7 @@ def encode_labels(labels: Any, classes: Sequence[Any] | None = None) -> EncodedL
     if not len(held):
         raise ModelError("no labelled node: every label is unknown")
     if classes is not None:
-        held = np.asarray(classes)[held]
+        held = classes[held]
     if len(held) < 2:
         negative = any(str(value).strip() in ("-1", "-1.0") for value in y[~known].tolist())
         unknown = "; -1 counts as unknown" if negative and classes is None else ""

@@ -82,7 +82,13 @@ def _not_finite(row: int, column: int, value: float) -> DatasetError:
 
 
 def row_normalised(features: Features) -> Features:
-    """Divide each row by the sum of its absolute values; zero rows stay zero."""
+    """Divide each row by the sum of its absolute values [N, D]; zero rows stay zero.
+
+    Its plain sum may be zero or negative, and signs are kept. Sparse features stay sparse.
+
+    >>> row_normalised(np.array([[1, 3], [0, 0], [-1, 1]], np.float32)).tolist()
+    [[0.25, 0.75], [0.0, 0.0], [-0.5, 0.5]]
+    """
     if isinstance(features, np.ndarray):
         scale = np.abs(features).sum(axis=1, dtype=np.float64, keepdims=True)
         dense = features / np.where(scale > 0, scale, 1)

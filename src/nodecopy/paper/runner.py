@@ -33,13 +33,12 @@ from nodecopy.paper.methods import build_method
 from nodecopy.paper.spec import Experiment
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split, chosen_split
 from nodecopy.problem.task import Task
 
 RunTrial: TypeAlias = Callable[[Trial], TrialResult]
-
-_dataset = cache(load_dataset)
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
 
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
-    dataset = _dataset(trial.dataset)
+    dataset = load_dataset(trial.dataset)
     split = split_of(trial, dataset)
     task = Task.from_split(dataset, split)
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)
@@ -157,7 +156,7 @@ def run_trial(trial: Trial) -> TrialResult:
     )
 
 
-def split_of(trial: Trial, dataset: NodeDataset) -> Split:
+def split_of(trial: Trial, dataset: Problem) -> Split:
     """Return the split of a trial; methods with the same seed see the same one."""
     return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
 

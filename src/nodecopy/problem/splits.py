@@ -19,7 +19,7 @@ from nodecopy.core.errors import SplitError, shown
 from nodecopy.core.rng import stream
 
 if TYPE_CHECKING:
-    from nodecopy.problem.dataset import NodeDataset
+    from nodecopy.problem.problem import Problem
 
 SplitKind = Literal["fixed", "random"]
 
@@ -71,14 +71,14 @@ class Split:
         return f"Split({self.name!r}, {sizes})"
 
 
-def chosen_split(dataset: NodeDataset, kind: SplitKind, labels_per_class: int, seed: int) -> Split:
+def chosen_split(dataset: Problem, kind: SplitKind, labels_per_class: int, seed: int) -> Split:
     """Return a `fixed_split`, or the `random_split` of a seed."""
     if kind == "fixed":
         return fixed_split(dataset, labels_per_class)
     return random_split(dataset, labels_per_class, seed)
 
 
-def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:
+def fixed_split(dataset: Problem, labels_per_class: int) -> Split:
     """Return the public split with only the first L = ``labels_per_class`` nodes of each class.
 
     >>> from nodecopy.problem.dataset import load_dataset
@@ -94,7 +94,7 @@ def fixed_split(dataset: NodeDataset, labels_per_class: int) -> Split:
 
 
 def random_split(
-    dataset: NodeDataset, labels_per_class: int, seed: int, n_test: int = 1000, n_val: int = 500
+    dataset: Problem, labels_per_class: int, seed: int, n_test: int = 1000, n_val: int = 500
 ) -> Split:
     """Draw L = ``labels_per_class`` training nodes of each class, then test, then validation nodes.
 
@@ -123,7 +123,7 @@ def random_split(
 
 
 def _by_class(
-    dataset: NodeDataset, nodes: NDArray[np.int64], labels_per_class: int, where: str
+    dataset: Problem, nodes: NDArray[np.int64], labels_per_class: int, where: str
 ) -> list[NDArray[np.int64]]:
     """Return the ``nodes`` of each class, in their order; a class with too few is an error."""
     if labels_per_class < 1:

@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import ModelError
 from nodecopy.features.label_values import one_per_node
-from nodecopy.features.matrix import FeatureMatrix, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
 from nodecopy.graph.positions import Positions, role_columns
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 
 
@@ -122,7 +122,7 @@ class Task:
         return np.repeat(np.arange(len(kinds)), kinds)
 
     @classmethod
-    def from_split(cls, dataset: NodeDataset, split: Split) -> Task:
+    def from_split(cls, dataset: Problem, split: Split) -> Task:
         """Show what a split allows of a dataset, with row-normalised features.
 
         >>> from nodecopy import fixed_split, load_dataset
@@ -131,7 +131,9 @@ class Task:
         >>> len(task.train), int((task.labels >= 0).sum())
         (35, 535)
         """
-        features = stored_by_density(dataset.row_normalised())
+        if dataset.features is None:
+            raise ModelError(f"{dataset.name!r} has no features")
+        features = stored_by_density(row_normalised(dataset.features))
         k = dataset.num_classes
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k

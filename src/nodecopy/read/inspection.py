@@ -11,10 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
 from nodecopy.features.node_types import Encoder
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset
-from nodecopy.read.tables import TableDataset
+from nodecopy.problem.problem import Problem
 
 # Classes, kinds and columns that are shown.
 _MOST = 30
@@ -35,7 +33,7 @@ class Inspection:
     warnings: tuple[str, ...]
 
 
-def inspect_dataset(dataset: NodeDataset) -> Inspection:
+def inspect_dataset(problem: Problem) -> Inspection:
     """Count, and say what matters for fitting.
 
     >>> from nodecopy.problem.dataset import load_dataset
@@ -43,7 +41,7 @@ def inspect_dataset(dataset: NodeDataset) -> Inspection:
     >>> len(cora.components), int(cora.components[0]), cora.warnings
     (78, 2485, ())
     """
-    return inspect_graph(dataset.graph, dataset.labels, dataset.class_names)
+    return inspect_graph(problem.graph, problem.labels, problem.class_names)
 
 
 def inspect_graph(
@@ -57,13 +55,13 @@ def inspect_graph(
     return Inspection(sizes, counts, tuple(warnings))
 
 
-def inspection_lines(table: TableDataset, inspection: Inspection) -> list[str]:
+def inspection_lines(problem: Problem, inspection: Inspection) -> list[str]:
     """Return counts, columns and labels, then notes and warnings, as lines of text."""
     return [
-        *aligned(_counts(table, inspection)),
-        *_column_lines(table.encoder),
+        *aligned(_counts(problem, inspection)),
+        *_column_lines(problem.encoder),
         "",
-        *listed_sentences("note", table.notes),
+        *listed_sentences("note", problem.notes),
         *listed_sentences("warning", inspection.warnings),
     ]
 
@@ -106,26 +104,26 @@ def _warnings(
         yield f"a class with a single label cannot be checked: {listed(single[:5], len(single))}"
 
 
-def _counts(table: TableDataset, inspection: Inspection) -> list[tuple[str, str]]:
-    dataset, degrees, n = table.dataset, table.dataset.graph.degrees, table.dataset.num_nodes
-    kind = "integers" if table.ids.dtype.kind == "i" else "strings"
+def _counts(problem: Problem, inspection: Inspection) -> list[tuple[str, str]]:
+    graph, degrees, n = problem.graph, problem.graph.degrees, problem.num_nodes
+    kind = "integers" if problem.ids.dtype.kind == "i" else "strings"
     count, largest = len(inspection.components), int(inspection.components[0])
-    layout = "dense" if isinstance(dataset.features, np.ndarray) else "sparse"
-    features = f"{dataset.num_features:,} per node, {layout}"
-    weighted = "" if dataset.graph.weights is None else ", weighted"
+    layout = "dense" if isinstance(problem.features, np.ndarray) else "sparse"
+    features = f"{problem.num_features:,} per node, {layout}"
+    weighted = "" if graph.weights is None else ", weighted"
     median, mean = np.median(degrees), degrees.mean()
-    known, first = int(inspection.label_counts.sum()), table.num_classified
-    noun = next(iter(table.kinds), "nodes")
-    kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in table.kinds.items())
+    known, first = int(inspection.label_counts.sum()), problem.num_classified
+    noun = next(iter(problem.kinds), "nodes")
+    kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in problem.kinds.items())
     return [
-        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(table.kinds)}"),
-        ("edges", f"{dataset.graph.num_edges:,}{weighted}"),
-        *_rows("kinds", _edge_kinds(dataset.graph)),
+        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(problem.kinds)}"),
+        ("edges", f"{graph.num_edges:,}{weighted}"),
+        *_rows("kinds", _edge_kinds(graph)),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
-        ("features", "none" if NO_FEATURES in table.notes else features),
+        ("features", "none" if problem.features is None else features),
         ("labels", f"{known:,} of {first:,} {noun} ({known / first:.1%})"),
-        *_rows("classes", _classes(dataset, inspection.label_counts) if known else []),
+        *_rows("classes", _classes(problem, inspection.label_counts) if known else []),
     ]
 
 
@@ -143,8 +141,8 @@ def _edge_kinds(graph: Graph) -> list[str]:
     ]
 
 
-def _classes(dataset: NodeDataset, counts: NDArray[np.int64]) -> list[str]:
-    named = zip(dataset.class_names, counts.tolist(), strict=True)
+def _classes(problem: Problem, counts: NDArray[np.int64]) -> list[str]:
+    named = zip(problem.class_names, counts.tolist(), strict=True)
     return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
 
 

@@ -1,7 +1,7 @@
-"""What a fit is given: graph, features, labels and names of nodes, read and checked.
+"""What a fit is given: `read_problem` makes a `Problem` of Python objects, which is then scaled.
 
-`LabelledNodes` is all of it; `NodeSchema`, which it extends, is what a model file keeps: names,
-labels and how columns became features, without graph and features.
+`LabelledNodes` is a problem with scaled features; `NodeSchema`, which it extends, is what a model
+file keeps: names, labels and how columns became features, without graph and features.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from nodecopy.features.node_types import Encoder, num_classified
 from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.features.structural import NO_FEATURES, structural_features
 from nodecopy.graph import Graph
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 from nodecopy.read.hetero import has_kinds, read_kinds
 from nodecopy.read.ids import id_arrays, ids_from
@@ -68,7 +69,7 @@ class NodeNames:
             object.__setattr__(self, "names", ids_from(self.arrays))
 
     @classmethod
-    def of(cls, given: GraphInput) -> NodeNames:
+    def of(cls, given: GraphInput | Problem) -> NodeNames:
         """Return the names of a graph; numbers in their order do not count as such."""
         n, names = given.graph.num_nodes, None
         if isinstance(given.names, np.ndarray):
@@ -218,62 +219,32 @@ class LabelledNodes(NodeSchema):
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls,
-        graph: Any,
-        X: Any,
-        y: Any,
-        validation: ArrayLike,
-        normalise: Normalise,
-        suggested: ArrayLike = (),
-        labelled: bool = True,
-    ) -> LabelledNodes:
-        """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
-        y = checked_labels(y)
-        if has_kinds(graph, X):
-            first = None if labelled else _kind_to_label(graph, X)
-            given, y = read_kinds(graph, X, y, first=first)
-        else:
-            rows = None if y is None or names_rows(y) else len(y)
-            given = read_features(graph, X, rows)
-        none = np.full(given.graph.num_nodes, -1, np.int64)
-        labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
-        columns = networkx_columns(graph) if given.features is None else given.columns
-        if hasattr(X, "columns") and columns is None:
-            columns = columns_of_numbers(given.features, list(map(str, X.columns)))
-        if columns is not None:
-            given = _with_columns(given, columns, labels)
-            for name, why in columns.reasons.items():
-                warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=3)
-        notes: tuple[str, ...] = getattr(graph, "notes", ())  # of tables
-        features, hubs = given.features, None
+    def of(cls, problem: Problem, normalise: Normalise) -> Self:
+        """Scale the features of a problem, or describe its nodes by their ties if it has none."""
+        graph, features, hubs = problem.graph, problem.features, None
         if features is None:
-            warnings.warn(NO_FEATURES, stacklevel=3)
-        if features is None or (X is None and NO_FEATURES in notes):
-            features, hubs = structural_features(given.graph)
+            features, hubs = structural_features(graph)
         scaling = scaling_of(features, normalise)
-        scaled = scaling.apply(given.graph, features)
-        names = NodeNames.of(given)
-        plain = given.encoder is None and hubs is None
+        scaled = scaling.apply(graph, features)
         nodes = cls(
-            names,
-            labels.classes,
-            labels.numbers,
+            NodeNames.of(problem),
+            problem.classes,
+            problem.labels,
             int(features.shape[1]),
             scaling,
             hubs,
-            given.encoder,
-            dict(given.kinds),
-            tuple(map(str, getattr(X, "columns", ()))) if plain else (),
-            names.numbers(suggested, "suggested"),
-            graph=given.graph,
+            problem.encoder,
+            dict(problem.kinds),
+            problem.columns,
+            problem.suggested,
+            graph=graph,
             features=scaled,
             compared=features if scaling.shift is None else scaled,
-            validation=names.numbers(validation, "validation"),
-            titles=getattr(graph, "names", None) if hasattr(graph, "ids") else None,
-            notes=notes,
+            validation=problem.validation,
+            titles=problem.titles,
+            notes=problem.notes,
         )
-        return nodes._with_block_weights() if normalise == "auto" and labelled else nodes
+        return nodes._with_block_weights() if normalise == "auto" and problem.num_classes else nodes
 
     @property
     def given_features(self) -> FeatureMatrix | None:
@@ -311,6 +282,53 @@ class LabelledNodes(NodeSchema):
             return self
         scaling = weighted_blocks(self.graph, self.compared, blocks, self.labels)
         return replace(self, scaling=scaling, features=scaling.apply(self.graph, self.compared))
+
+
+def read_problem(
+    graph: Any,
+    X: Any = None,
+    y: Any = None,
+    validation: ArrayLike = (),
+    suggested: ArrayLike = (),
+    *,
+    labelled: bool = True,
+) -> Problem:
+    """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
+    y, source = checked_labels(y), graph if isinstance(graph, Problem) else None
+    if has_kinds(graph, X):
+        first = None if labelled else _kind_to_label(graph, X)
+        given, y = read_kinds(graph, X, y, first=first)
+    else:
+        rows = None if y is None or names_rows(y) else len(y)
+        given = read_features(graph, X, rows)
+    none = np.full(given.graph.num_nodes, -1, np.int64)
+    labels = _labels(given, y) if labelled else EncodedLabels(none, np.zeros(0, np.int64))
+    columns = networkx_columns(graph) if given.features is None else given.columns
+    if hasattr(X, "columns") and columns is None:
+        columns = columns_of_numbers(given.features, list(map(str, X.columns)))
+    if columns is not None:
+        given = _with_columns(given, columns, labels)
+        for name, why in columns.reasons.items():
+            warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=3)
+    if given.features is None and source is None:  # or its notes say it
+        warnings.warn(NO_FEATURES, stacklevel=3)
+    names = NodeNames.of(given)
+    plain = given.encoder is None and given.features is not None
+    return Problem(
+        "input" if source is None else source.name,
+        given.graph,
+        given.features,
+        labels.numbers,
+        labels.classes,
+        names=names.names,
+        titles=None if source is None else source.titles,
+        kinds=dict(given.kinds),
+        encoder=given.encoder,
+        columns=tuple(map(str, getattr(X, "columns", ()))) if plain else (),
+        validation=names.numbers(validation, "validation"),
+        suggested=names.numbers(suggested, "suggested"),
+        notes=() if source is None else source.notes,
+    )
 
 
 def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ writes it, says which nodes were "suggested".
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,6 +46,15 @@ class Labelling:
     class_names: tuple[str, ...]
     notes: tuple[str, ...] = ()
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes as 64-bit integers if all of them are, else as strings [K]."""
+        names = list(self.class_names)
+        plain = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", name) for name in names)
+        values = list(map(int, names)) if plain else [-1]
+        fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
+        return np.array(values if fit else names)
 
 
 def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:

@@ -27,7 +27,7 @@ from nodecopy.features.columns import (
 )
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.label_values import UNKNOWN_LABELS, one_per_node
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import checked_features, stored_by_density
 from nodecopy.features.node_types import (
     KIND,
     SOURCE,
@@ -42,10 +42,10 @@ from nodecopy.features.node_types import (
 )
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.graph import Duplicates
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 
 ACCEPTED = (
-    "a nodecopy Graph, a NodeDataset, tables as read_tables gives them, an adjacency matrix "
+    "a nodecopy Graph, a Problem as load_dataset and read_tables give it, an adjacency matrix "
     "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph "
     "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of kinds of edges "
     "to these"
@@ -72,7 +72,7 @@ class GraphInput(NamedTuple):
     train_mask: NDArray[np.bool_] | None = None
     names: Sequence[Hashable] | None = None
     checked: bool = False
-    classes: Sequence[Any] | None = None
+    classes: NDArray[Any] | None = None
     encoder: Encoder | None = None
     kinds: Mapping[str, int] = MappingProxyType({})
     columns: NodeColumns | None = None
@@ -84,9 +84,9 @@ def read_graph(
 ) -> GraphInput:
     """Return any accepted kind of graph as a `Graph`.
 
-    - NodeDataset, a built-in one for instance: with its features and labels, of which those of the
-      training nodes of its public split are learned from, or all where there is none.
-    - TableDataset, as `read_tables` gives it: likewise, and ids name the nodes.
+    - Problem, as `load_dataset` and `read_tables` give it: with its features, names and labels, of
+      which those of the training nodes of its public split are learned from, or all where there is
+      none.
     - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
@@ -126,11 +126,8 @@ def read_graph(
         held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
         warn_of_unused(held, _OF_PYG)
         return _from_pyg(source)
-    if hasattr(source, "dataset") and hasattr(source, "ids"):
-        given = _from_dataset(source.dataset)
-        return given._replace(names=source.ids, encoder=source.encoder, kinds=source.kinds)
-    if hasattr(source, "class_values"):
-        return _from_dataset(source)
+    if isinstance(source, Problem):
+        return _from_problem(source)
     if hasattr(source, "nodes") and hasattr(source, "is_directed"):
         warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
         return GraphInput(_from_networkx(source), names=list(source))
@@ -151,8 +148,8 @@ def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns
 
 def is_graph(value: Any) -> bool:
     """Tell whether a value is a graph object, and not an array that may be one."""
-    attributes = ("edge_index", "edge_types", "class_values", "is_directed", "ids")
-    return isinstance(value, Graph) or any(hasattr(value, name) for name in attributes)
+    attributes = ("edge_index", "edge_types", "is_directed")
+    return isinstance(value, (Graph, Problem)) or any(hasattr(value, name) for name in attributes)
 
 
 def read_features(
@@ -196,17 +193,13 @@ def read_features(
             given = given._replace(encoder=encoder, columns=columns)
             features = encoder.apply(columns)
         matrix = to_matrix(features)
-        features = check_features(given.graph, matrix if order is None else matrix[order]).features
+        rows = matrix if order is None else matrix[order]
+        features = checked_features(rows, given.graph.num_nodes)
     blocks = encoder or given.encoder
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
     if blocks is None or not blocks.blocks:
         features = stored_by_density(features)
     return given._replace(features=features)
-
-
-def check_features(graph: Graph, X: Any) -> NodeDataset:
-    """Return features and graph as a dataset, which checks one against the other."""
-    return NodeDataset("input", graph, X, np.full(graph.num_nodes, -1), ("any",))
 
 
 def training_labels(given: GraphInput) -> NDArray[Any]:
@@ -325,12 +318,22 @@ def node_places(
     return np.array([number[name] for name in given], np.int64)
 
 
-def _from_dataset(dataset: Any) -> GraphInput:
-    mask = dataset.labels >= 0
-    if dataset.public_split is not None:
-        mask &= np.isin(np.arange(dataset.num_nodes), dataset.public_split.train)
-    parts = dataset.graph, dataset.features, dataset.labels, mask
-    return GraphInput(*parts, checked=True, classes=dataset.class_values)
+def _from_problem(problem: Problem) -> GraphInput:
+    names: Any = problem.names
+    mask = problem.labels >= 0
+    if problem.public_split is not None:
+        mask &= np.isin(np.arange(problem.num_nodes), problem.public_split.train)
+    return GraphInput(
+        problem.graph,
+        problem.features,
+        problem.labels,
+        mask,
+        names,
+        checked=True,
+        classes=problem.classes,
+        encoder=problem.encoder,
+        kinds=problem.kinds,
+    )
 
 
 def _from_matrix(matrix: Any, what: str) -> Graph:

@@ -23,7 +23,7 @@ from nodecopy.core.errors import DatasetError
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.graph.arrays import is_first
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 
 # The features: a vocabulary, of which each class has an equal part; how many words each node draws
 # (repeated ones count once); and the probability that a word is of the part of the node's class,
@@ -42,7 +42,7 @@ def planted_partition(
     homophily: float = 0.8,
     mean_degree: float = 5.0,
     seed: int = 0,
-) -> NodeDataset:
+) -> Problem:
     """Draw a planted partition of K classes of equal size, in O(N + E).
 
     Args:
@@ -54,7 +54,7 @@ def planted_partition(
 
     >>> data = planted_partition(100, 4, mean_degree=6)
     >>> data
-    NodeDataset('planted-partition', nodes=100, edges=300, features=500, classes=4)
+    Problem('planted-partition', nodes=100, edges=300, features=500, classes=4)
     """
     if not 1 <= num_classes <= min(num_nodes, _VOCABULARY):
         raise DatasetError(
@@ -65,12 +65,12 @@ def planted_partition(
     total = round(num_nodes * mean_degree / 2)
     within = round(homophily * total)
     edges = planted_edges(labels, within, total - within, stream(seed, "planted", "edges"))
-    return NodeDataset(
+    return Problem(
         "planted-partition",
         Graph.from_edges(num_nodes, edges),
         _features(labels, num_classes, stream(seed, "planted", "features")),
         labels,
-        tuple(f"class {k}" for k in range(num_classes)),
+        np.array([f"class {k}" for k in range(num_classes)]),
     )
 
 

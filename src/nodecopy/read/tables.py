@@ -1,10 +1,9 @@
-"""TableDataset: a dataset read from files, and `read_tables`, which reads it."""
+"""Files in: `read_tables` reads a `Problem` from tables of edges, labels and nodes."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from nodecopy.core.errors import DatasetError, counted, listed
 from nodecopy.features.columns import NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
-from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, num_classified, spans
-from nodecopy.features.structural import NO_FEATURES, structural_features
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, spans
+from nodecopy.features.structural import NO_FEATURES
+from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
 from nodecopy.read.database import SHOWN, Database
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
@@ -28,46 +27,6 @@ from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
 
 
-@dataclass(frozen=True, eq=False)
-class TableDataset:
-    """A dataset, and what became of the files it was read from.
-
-    Attributes:
-        dataset: graph, features and labels; the label is -1 where it is unknown.
-        ids: the id of each node as the files have it [N]: int64 where every id is a plain integer
-            of 64 bits, else strings (an object array).
-        notes: what was changed or assumed, in sentences.
-        encoder: how features were made of the columns of nodes; None without them.
-        names: what people call each node, empty where unknown [N]; None without such a column.
-        kinds: how many nodes each kind has, in the order of the nodes; classes belong to the first.
-            Empty where there is one kind.
-        suggested: labelled nodes that were suggested, not drawn or chosen by the user.
-    """
-
-    dataset: NodeDataset
-    ids: Ids
-    notes: tuple[str, ...]
-    encoder: Encoder | None = None
-    names: NDArray[np.object_] | None = None
-    kinds: NodeKinds = field(default_factory=dict)
-    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @property
-    def num_classified(self) -> int:
-        """How many nodes classes belong to; they come first."""
-        return num_classified(self.kinds, len(self.ids))
-
-    def shown(self, node: int) -> str:
-        """Return the name of a node, or its id where it has none."""
-        return str((self.names is not None and self.names[node]) or self.ids[node])
-
-    def with_labels(self, known: Labelling) -> TableDataset:
-        """Return the same nodes with other labels."""
-        dataset = self.dataset.with_labels(known.labels, known.class_names)
-        notes = (*self.notes, *known.notes)
-        return replace(self, dataset=dataset, notes=notes, suggested=known.suggested)
-
-
 def read_tables(
     edges: PathLike | Sequence[PathLike],
     labels: PathLike | Sequence[PathLike] | None = None,
@@ -77,7 +36,7 @@ def read_tables(
     kinds: Sequence[str] | None = None,
     threads: int | None = None,
     **options: Any,
-) -> TableDataset:
+) -> Problem:
     r"""Read a graph, labels and columns of nodes from CSV, TSV or Parquet files.
 
     Ids are compared as they are written: ``007`` is not ``7``. The nodes are the ids of the edges
@@ -91,8 +50,8 @@ def read_tables(
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any kind in each row, or id, feature and value; one file or
-            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). None takes
-            `structural_features`.
+            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). Without
+            them there are no features, and a fit takes `structural_features`.
         encoder: how a model was fitted to columns; None fits a new one to these.
         kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
             them.
@@ -111,7 +70,7 @@ def read_tables(
     ...     _ = edges.write_text("from,to\nann,bob\nbob,eve\nbob,bob\n")
     ...     _ = labels.write_text("id,label\neve,red\nann,blue\n")
     ...     table = read_tables(edges, labels)
-    >>> table.ids.tolist(), table.dataset.labels.tolist(), table.dataset.class_names
+    >>> table.ids.tolist(), table.labels.tolist(), table.class_names
     (['ann', 'bob', 'eve'], [0, -1, 1], ('blue', 'red'))
     >>> table.notes[1]
     'edges.csv: dropped 1 self-loop'
@@ -147,22 +106,23 @@ def read_tables(
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
     of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
-    of_nodes, names = [NO_FEATURES], _names(columns, sizes)
-    features: Features
-    if not columns or encoder is None:
-        features, _ = structural_features(graph)
-    else:
+    features, of_nodes = None, [NO_FEATURES]
+    if columns and encoder is not None:
         features = _encoded(encoder, columns, sizes)
         of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
     name = files[0].split(".")[0] or files[0]
-    return TableDataset(
-        NodeDataset(name, graph, features, known.labels, known.class_names),
-        ids,
-        (*of_edges, *notes, *known.notes, *of_nodes),
-        encoder if columns else None,
-        names,
-        sizes,
-        known.suggested,
+    return Problem(
+        name,
+        graph,
+        features,
+        known.labels,
+        known.classes,
+        names=ids,
+        titles=_titles(columns, sizes),
+        kinds=sizes,
+        encoder=encoder if columns else None,
+        suggested=known.suggested,
+        notes=(*of_edges, *notes, *known.notes, *of_nodes),
     )
 
 
@@ -231,14 +191,13 @@ def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeKi
     return encoder.apply(own)
 
 
-def _names(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.object_] | None:
-    """Return what people call each node, empty where it has no name; None without names."""
-    names = {kind: own.names for kind, own in columns.items()}
-    if all(own is None for own in names.values()):
+def _titles(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.object_] | None:
+    """Return what people call each node, empty where nothing says it; None if it never does."""
+    known = {kind: own.names for kind, own in columns.items() if own.names is not None}
+    if not known:
         return None
-    no_names = {kind: np.full(size, "", object) for kind, size in sizes.items()}
-    known = {kind: own for kind, own in names.items() if own is not None}
-    return np.concatenate(list((no_names | known).values()))
+    none = {kind: np.full(size, "", object) for kind, size in sizes.items()}
+    return np.concatenate(list((none | known).values()))
 
 
 def _node_notes(

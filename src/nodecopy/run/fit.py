@@ -9,11 +9,12 @@ import numpy as np
 
 from nodecopy.core.errors import SpecError
 from nodecopy.core.executors import opened
-from nodecopy.problem.dataset import NodeDataset, load_dataset
+from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split, chosen_split
 from nodecopy.read.labels import read_label_table
 from nodecopy.read.options import with_flags
-from nodecopy.read.tables import TableDataset, read_tables
+from nodecopy.read.tables import read_tables
 from nodecopy.result import Result
 from nodecopy.run.settings import FitSettings
 
@@ -48,7 +49,7 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Run:
 
 def label_table(
     settings: FitSettings,
-    table: TableDataset,
+    table: Problem,
     progress: bool | None = None,
     executor: object = None,
 ) -> Run:
@@ -63,7 +64,7 @@ def label_table(
     )
 
 
-def read_source(settings: FitSettings) -> TableDataset:
+def read_source(settings: FitSettings) -> Problem:
     """Read what the settings name, tables or a built-in dataset; it need not have labels."""
     if settings.dataset is not None:
         return _built_in_table(settings)
@@ -72,7 +73,7 @@ def read_source(settings: FitSettings) -> TableDataset:
     return replace(table, notes=tuple(map(with_flags, table.notes)))
 
 
-def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
+def built_in(settings: FitSettings) -> tuple[Problem, Split]:
     """Return the built-in dataset that the settings name, and its split."""
     assert settings.dataset is not None
     dataset = load_dataset(settings.dataset)
@@ -82,7 +83,7 @@ def built_in(settings: FitSettings) -> tuple[NodeDataset, Split]:
     )
 
 
-def _built_in_table(settings: FitSettings) -> TableDataset:
+def _built_in_table(settings: FitSettings) -> Problem:
     """Return a built-in dataset as if it had been read; ids are numbers.
 
     Known are the labels in files, or else those of the training nodes.
@@ -94,12 +95,8 @@ def _built_in_table(settings: FitSettings) -> TableDataset:
         f"{dataset.name} is built in; its split {split.name} has {len(split.train):,} nodes to "
         f"learn from and {len(split.test):,} to test on"
     )
-    table = TableDataset(
-        dataset.with_labels(known, dataset.class_names),
-        np.arange(dataset.num_nodes),
-        (note,),
-    )
+    problem = dataset.with_labels(known, dataset.classes, notes=[note])
     if settings.labels is None:
-        return table
-    given = read_label_table(settings.labels, table.ids, label_columns=settings.label_columns)
-    return table.with_labels(given)
+        return problem
+    given = read_label_table(settings.labels, problem.ids, label_columns=settings.label_columns)
+    return problem.with_labels(given.labels, given.classes, given.suggested, given.notes)

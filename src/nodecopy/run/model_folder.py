@@ -11,11 +11,11 @@ import numpy as np
 from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator.another_graph import predict_another
-from nodecopy.features.structural import NO_FEATURES
 from nodecopy.posterior import Posterior
+from nodecopy.problem.problem import Problem
 from nodecopy.read.ids import places_in
 from nodecopy.read.options import TableOptions
-from nodecopy.read.tables import TableDataset, read_tables
+from nodecopy.read.tables import read_tables
 from nodecopy.result import MODEL_FILE, Predictions, Result, model_file
 from nodecopy.run.fit import Run
 from nodecopy.run.settings import FitSettings
@@ -58,7 +58,7 @@ class ModelFolder:
         result = Result.load(path)
         return cls(result, load(model_file(path).with_name(TABLES_FILE), FittedTables))
 
-    def predict(self, settings: FitSettings) -> tuple[TableDataset, Posterior]:
+    def predict(self, settings: FitSettings) -> tuple[Problem, Posterior]:
         """Apply the model to other tables, e.g. of the same graph with new nodes.
 
         Files are read, and columns encoded, as they were for the fit, unless the settings say
@@ -80,7 +80,7 @@ class ModelFolder:
             kinds=tuple(fitted.kinds),
             **reading,
         )
-        described, notes = NO_FEATURES not in table.notes, list(table.notes)
+        described, notes = table.features is not None, list(table.notes)
         if described != (fitted.hubs is None):
             way, do = ("without", "leave out") if described else ("to", "add")
             raise DatasetError(f"the model was fitted {way} columns of nodes: {do} --nodes FILE")
@@ -92,18 +92,13 @@ class ModelFolder:
                 "none of the nodes that the model knows is in this graph; without features it can "
                 "only be applied to the graph it was fitted to, grown or changed"
             )
-        dataset = replace(
-            table.dataset,
-            labels=np.where(places < 0, -1, fitted.labels[places]),
-            class_names=fitted.class_names,
-        )
-        X = dataset.features if described else None
-        posterior = predict_another(self.result, dataset.graph, X, places)
-        labelled = replace(table, dataset=dataset, notes=tuple(notes))
+        posterior = predict_another(self.result, table.graph, table.features, places)
+        labels = np.where(places < 0, -1, fitted.labels[places])
+        labelled = replace(table, labels=labels, classes=fitted.classes, notes=tuple(notes))
         return labelled, posterior.take(slice(table.num_classified))
 
     def predictions(
-        self, table: TableDataset, posterior: Posterior, coverage: float | None = None
+        self, table: Problem, posterior: Posterior, coverage: float | None = None
     ) -> Predictions:
         """Return predictions with their sets.
 
@@ -120,8 +115,8 @@ class ModelFolder:
             table.ids[:n],
             result.classes,
             posterior,
-            table.dataset.labels[:n],
-            None if table.names is None else table.names[:n],
+            table.labels[:n],
+            None if table.titles is None else table.titles[:n],
             sets,
             result.coverage if coverage is None else coverage,
         )

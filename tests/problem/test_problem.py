@@ -1,4 +1,4 @@
-"""NodeDataset: what it accepts, what it keeps, and what its digest covers."""
+"""Problem: what it accepts, and what it keeps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.errors import DatasetError, SplitError
+from nodecopy.features.matrix import row_normalised
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import NodeDataset
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
@@ -19,15 +20,15 @@ OUT_OF_RANGE = sp.csr_array(np.array(ROWS))
 OUT_OF_RANGE.indices[0] = 7
 
 
-def made(**changes) -> NodeDataset:
+def made(**changes) -> Problem:
     parts = {
         "name": "path",
         "graph": PATH,
         "features": np.array(ROWS),
         "labels": [0, 1, -1],
-        "class_names": ("a", "b"),
+        "classes": ("a", "b"),
     }
-    return NodeDataset(**(parts | changes))
+    return Problem(**(parts | changes))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +64,8 @@ def test_sparse_features_are_made_canonical_without_touching_the_input():
 
 def test_everything_is_read_only():
     dense, sparse = made(), made(features=sp.csr_array(ROWS))
-    arrays = [dense.features, dense.labels, dense.row_normalised()]
-    for matrix in (sparse.features, sparse.row_normalised()):
+    arrays = [dense.features, dense.labels, row_normalised(dense.features)]
+    for matrix in (sparse.features, row_normalised(sparse.features)):
         arrays += [matrix.data, matrix.indices, matrix.indptr]
     assert not any(array.flags.writeable for array in arrays)
     with pytest.raises(FrozenInstanceError):
@@ -87,10 +88,8 @@ def test_everything_is_read_only():
         ({"labels": [0, 1, 2]}, "node 2 has label 2; accepted: 0 to 1, or -1"),
         ({"labels": [0, -2, 1]}, "node 1 has label -2"),
         ({"labels": [0.0, 1.0, np.nan]}, "integer per node.*got float64"),
-        ({"class_names": ()}, "one or more different strings"),
-        ({"class_names": ("a", "a")}, "one or more different strings"),
-        ({"class_names": "ab"}, "different strings; got 'ab'"),
-        ({"class_names": (0, 1)}, "different strings"),
+        ({"classes": ("a", "a")}, "different values"),
+        ({"classes": "ab"}, "different values, .*got 'ab'"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
@@ -105,7 +104,7 @@ def test_a_public_split_must_be_in_range():
 
 def test_other_labels_are_checked_and_the_rest_is_shared():
     graph = Graph.from_edges(3, [(0, 1)])
-    data = NodeDataset("three", graph, np.eye(3), [0, 0, 0], ("only",))
+    data = Problem("three", graph, np.eye(3), [0, 0, 0], ("only",))
     other = data.with_labels([1, -1, 0], ("a", "b"))
     assert other.features is not data.features
     assert np.shares_memory(other.features, data.features)
