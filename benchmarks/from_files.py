@@ -66,7 +66,7 @@ def measure(folder: Path, chosen: argparse.Namespace) -> None:
     lists = run.result.lists
     timed("analyse: next labels, suspects", lambda: (lists.next_labels, lists.suspect_edges))
     page = timed("report", lambda: report_page(run.result, run.source))
-    timed("write everything", lambda: write_folder(run, folder / "run", page))
+    timed("write everything", lambda: write_folder(run, folder / "run", lambda: page))
     print(f"\n{'':<30}{'CPU s':>9}{'wall s':>9}{'peak GiB':>10}{'/ fit':>8}")
     cpu, wall, _ = np.sum(list(spent.values()), axis=0).tolist()
     spent["all"] = cpu, wall, peak_gibibytes()

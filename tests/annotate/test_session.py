@@ -42,7 +42,7 @@ def answer(session: Session, tables: Tables, count: int) -> list[str]:
 
 
 def write_run(run: Run, tables: Tables) -> None:
-    write_folder(run, tables.run, report_page(run.result, run.source))
+    write_folder(run, tables.run, lambda: report_page(run.result, run.source))
 
 
 def test_from_no_label_to_the_folder_that_a_fit_writes(tables: Tables, opened: Opened) -> None:

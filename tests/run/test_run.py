@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from nodecopy import NodeCopyClassifier, presets
+from nodecopy.core.errors import RunError
 from nodecopy.report import report_page
 from nodecopy.run import Run, label_tables, write_folder
 from nodecopy.run.fit import read_source
+from nodecopy.run.folder import incomplete
 
 
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
@@ -34,5 +37,22 @@ def test_a_fit_to_a_part_of_the_graph_says_what_it_has_to_say_of_all_of_it(setti
     part = NodeCopyClassifier(replace(presets.best(), most_nodes=14), random_state=0)
     result = part.fit(table).result_
     assert result.probabilities.shape == (20, 2)
-    write_folder(Run(settings, result), tmp_path / "run", report_page(result))
+    write_folder(Run(settings, result), tmp_path / "run", lambda: report_page(result))
     assert len((tmp_path / "run/predictions.csv").read_text().splitlines()) == 21
+
+
+def test_predictions_and_model_are_written_before_a_page_that_fails(settings, tmp_path):
+    run, folder = label_tables(replace(settings, method="fast"), progress=False), tmp_path / "run"
+
+    def failing() -> str:
+        raise RunError("no page")
+
+    with pytest.raises(RunError, match="no page"):
+        write_folder(run, folder, failing)
+    assert len((folder / "predictions.csv").read_text().splitlines()) == 21
+    np.testing.assert_array_equal(
+        NodeCopyClassifier.load(folder).predict_proba(), run.result.probabilities
+    )
+    assert "report.html" in incomplete(folder)
+    write_folder(run, folder, lambda: "page")
+    assert incomplete(folder) == ""

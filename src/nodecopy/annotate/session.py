@@ -314,12 +314,12 @@ class Session:
                 version, table = self._version, self._labelled_table()
             run = label_table(self.settings, table, progress)
             self._set_finish("writing", "Writing the folder …")
-            write_folder(run, self.folder, report_page(run.result, run.source))
+            write_folder(run, self.folder, lambda: report_page(run.result, run.source))
         except NodecopyError as error:
             with self._lock:
                 kept = self.answers.kept
             why = str(error) if kept in str(error) else f"{error}; {kept}"
-            self._set_finish("failed", f"No results were written: {why}.")
+            self._set_finish("failed", f"Not all results were written: {why}.")
             raise
         self._written = version  # more labels may have come meanwhile
         holds = f"{self.folder} holds predictions, report, model and settings."

@@ -52,7 +52,7 @@ def fit(
         reading.refuse(["coverage"], "needs labels that are held out: add --calibrate")
     folder = _folder(out, settings)
     run = label_tables(settings, True)
-    write_folder(run, folder, report_page(run.result, run.source))
+    write_folder(run, folder, lambda: report_page(run.result, run.source))
     if line := _answers_line(run.result, folder):
         print(f"note: {line}")
     print("\n".join(fit_lines(run.result, folder)))

@@ -136,7 +136,7 @@ def check_target(
 
 @contextmanager
 def writing_folder(
-    path: str | os.PathLike[str], first: str, ours: Collection[str]
+    path: str | os.PathLike[str], first: str, ours: Collection[str], kept: Collection[str] = ()
 ) -> Iterator[Path]:
     """Yield an empty folder whose files take their places in another, one by one, if all goes well.
 
@@ -145,6 +145,7 @@ def writing_folder(
         first: the file that takes its place before all others.
         ours: names of files that belong to the writer: those not written this time are removed.
             Everything else in the folder stays as it is.
+        kept: files of the manifest that stay in it, as written shortly before.
     """
     folder = Path(path)
     new = not folder.exists()
@@ -156,7 +157,7 @@ def writing_folder(
                 shutil.rmtree(left, ignore_errors=True)  # by a run that was killed
             stage = Path(tempfile.mkdtemp(dir=folder, prefix=_STAGE))
             yield stage
-            _place(stage, folder, first, ours)
+            _place(stage, folder, first, ours, kept)
     finally:
         if stage is not None:
             shutil.rmtree(stage, ignore_errors=True)
@@ -174,7 +175,9 @@ def unlike_manifest(folder: str | os.PathLike[str], names: Collection[str]) -> l
         return [MANIFEST]
 
 
-def _place(stage: Path, folder: Path, first: str, ours: Collection[str]) -> None:
+def _place(
+    stage: Path, folder: Path, first: str, ours: Collection[str], kept: Collection[str]
+) -> None:
     """Move the files of a stage to a folder, and describe them in its manifest."""
     paths = [path for path in stage.rglob("*") if path.is_file()]
     names = [path.relative_to(stage).as_posix() for path in paths]
@@ -185,7 +188,8 @@ def _place(stage: Path, folder: Path, first: str, ours: Collection[str]) -> None
     for name in sorted(names, key=lambda name: (name == first, name), reverse=True):
         (folder / name).parent.mkdir(exist_ok=True)
         os.replace(stage / name, folder / name)
-    for name in {*ours} - {*names, MANIFEST}:
+    entries |= {name: _entry(folder / name) for name in kept}
+    for name in {*ours} - {*entries, MANIFEST}:
         (folder / name).unlink(missing_ok=True)
     for parent in {(folder / name).parent for name in names}:
         _sync(parent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,27 +49,35 @@ def begin_folder(folder: Path, settings: FitSettings) -> None:
         write_whole(folder / CONFIG, write_settings(settings, folder))
 
 
-def write_folder(run: Run, path: str | os.PathLike[str], page: str) -> None:
+def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]) -> None:
     """Write everything into a folder: file by file, each whole, the manifest last.
+
+    Predictions and model are in the folder before the lists and the page are computed, so that
+    these cannot lose them.
 
     Args:
         run: what to write.
         path: the folder.
-        page: the report, as HTML.
+        page: returns the report, as HTML.
     """
     folder = check_folder(path)
     try:
-        with writing_folder(folder, CONFIG, WRITTEN - {MODEL}) as new:
+        with writing_folder(folder, CONFIG, ()) as new:
             write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
-            for name, columns in _tables(run.result).items():
-                write_table([columns], new / name)
-            settings = write_settings(run.settings, folder)
-            for name, text in ((CONFIG, settings), (REPORT, page)):
-                (new / name).write_text(text, encoding="utf-8", newline="")
+            _write_text(new / CONFIG, write_settings(run.settings, folder))
             (new / MODEL).mkdir()
             ModelFolder.of(run).save(new / MODEL)
+            first = [file.relative_to(new).as_posix() for file in new.rglob("*") if file.is_file()]
+        with writing_folder(folder, REPORT, WRITTEN - {MODEL}, first) as new:
+            for name, columns in _tables(run.result).items():
+                write_table([columns], new / name)
+            _write_text(new / REPORT, page())
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")
 
 
 def incomplete(folder: Path, names: Sequence[str] = (CONFIG, PREDICTIONS, REPORT)) -> str:
