@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress
@@ -35,7 +35,7 @@ class GivenProbabilities(Fitted):
         progress: Progress | None = None,
     ) -> list[GivenProbabilities]:
         """Check shape and rows."""
-        refuse_start(self, start)
+        check_no_start(self, start)
         expected = (tasks[0].graph.num_nodes, tasks[0].num_classes)
         given = np.asarray(self.probabilities)
         if given.shape != expected:
@@ -71,7 +71,7 @@ class FeatureClassifier:
         """Fit on the labelled rows, predict every row; classes never seen get probability zero."""
         from sklearn.base import clone
 
-        refuse_start(self, start)
+        check_no_start(self, start)
         if not hasattr(self.estimator, "predict_proba"):
             name = type(self.estimator).__name__
             raise ModelError(f"the base classifier must have predict_proba; {name} has none")

@@ -135,7 +135,7 @@ def base_seeds(seeds: Sequence[int]) -> list[int]:
     return [child_seed(seed, "base") for seed in seeds]
 
 
-def refuse_start(classifier: NodeClassifier, start: Sequence[Fitted] | None) -> None:
+def check_no_start(classifier: NodeClassifier, start: Sequence[Fitted] | None) -> None:
     """Raise ModelError if a classifier that is fitted to labels alone is to start from a fit."""
     if start is not None:
         raise ModelError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.neural import FittedNetwork
 from nodecopy.core.progress import Progress
 from nodecopy.core.rng import child_seed
@@ -43,7 +43,7 @@ class DiffusionClassifier:
         progress: Progress | None = None,
     ) -> list[FittedNetwork]:
         """Solve for the W of every task in one batch, and predict every node."""
-        refuse_start(self, start)
+        check_no_start(self, start)
         graphs, named = [task.graph for task in tasks], [child_seed(s, "network") for s in seeds]
         samples = self.weights.fit(self.network, tasks, graphs, named, 1, progress)
         fits = []

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress, stages
@@ -49,7 +49,7 @@ class LabelPropagation(Settings):
         progress: Progress | None = None,
     ) -> list[SpreadLabels]:
         """Spread the training labels of each task; the seeds play no part."""
-        refuse_start(self, start)
+        check_no_start(self, start)
         fits = []
         for task, report in zip(tasks, stages(progress, [1] * len(tasks)), strict=True):
             labels = np.eye(task.num_classes)[task.labels[task.train]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
@@ -43,7 +43,7 @@ class NetworkClassifier:
         progress: Progress | None = None,
     ) -> list[FittedNetwork]:
         """Train a network on each task, and predict every node with dropout off."""
-        refuse_start(self, start)
+        check_no_start(self, start)
         weights, fits = PointEstimate(self.training), []
         reports = stages(progress, [1] * len(tasks))
         for task, seed, report in zip(tasks, seeds, reports, strict=True):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers.base import Fitted, refuse_start
+from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.diffusion import DiffusionClassifier
 from nodecopy.classifiers.neural import FittedNetwork
 from nodecopy.classifiers.posterior import Posterior
@@ -52,7 +52,7 @@ class RoleClassifier:
         progress: Progress | None = None,
     ) -> list[FittedRoles]:
         """Fit to the labelled nodes; nothing is random but the landmarks of the kernel."""
-        refuse_start(self, start)
+        check_no_start(self, start)
         columns = tasks[0].roles
         kernel = self.kernel.fit(columns, 0)
         features = np.asarray(_mapped(kernel, columns))

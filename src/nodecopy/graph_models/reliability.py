@@ -220,9 +220,9 @@ def _sparse_products(x: Any) -> Similarity:
         first = counts[pairs[:, 0]] <= counts[pairs[:, 1]]
         short, long = np.where(first, *pairs.T), np.where(first, *pairs.T[::-1])
         rows = x[short]
-        wanted = np.repeat(rank[long], counts[short]) * x.shape[1] + rows.indices
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        values = rows.data * np.where(keys[at] == wanted, held.data[at], np.float32(0))
+        sought = np.repeat(rank[long], counts[short]) * x.shape[1] + rows.indices
+        at = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
+        values = rows.data * np.where(keys[at] == sought, held.data[at], np.float32(0))
         both = values != 0
         begin = np.concatenate([[0], np.cumsum(both)])[rows.indptr]
         parts = values[both], rows.indices[both], begin

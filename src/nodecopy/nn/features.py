@@ -101,7 +101,7 @@ class Features:
 def kept_features(features: FeatureMatrix, device: torch.device) -> Features:
     """Return X with rows of length one, made once for each matrix that cannot change.
 
-    Those of many rows are made anew each time, so that they take no memory between the products.
+    Those of many rows are made again each time, so that they take no memory between the products.
     """
     stored = features.data if sp.issparse(features) else features
     if (

@@ -45,14 +45,13 @@ def _telling_nodes(result: Result, max_nodes: int) -> NDArray[np.int64]:
     rows, certainty = most_listed(max_nodes), result.probabilities.max(1)
     least = np.argsort(certainty, kind="stable")
     labelled = least[result.labels[least] >= 0]
-    found = result.lists
-    listed = [found.next_labels.nodes[:rows], found.suspect_edges.nodes[:rows].ravel()]
-    if found.suspect_labels is not None:
-        listed.append(found.suspect_labels.nodes[:rows])
+    lists = result.lists
+    listed = [lists.next_labels.nodes[:rows], lists.suspect_edges.nodes[:rows].ravel()]
+    if lists.suspect_labels is not None:
+        listed.append(lists.suspect_labels.nodes[:rows])
     ranked = np.concatenate([*listed, labelled[: max_nodes // 4], least])
-    ranked = np.append(
-        ranked, np.arange(len(result.labels), len(result.given.labels))
-    )  # other kinds
+    others = np.arange(len(result.labels), len(result.given.labels))  # of other node types
+    ranked = np.append(ranked, others)
     return np.array(list(dict.fromkeys(ranked.tolist()))[:max_nodes], np.int64)
 
 

@@ -71,7 +71,7 @@ class Component:
             fold. None is the labels alone.
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
-        many_labels: fitted in the place of all other classifiers where there are more than
+        many_labels: fitted instead of all other classifiers where there are more than
             ``most_labels`` labels per class, on average; None keeps them.
         most_labels: see there.
         calibrator: of its probabilities, before they are pooled.

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted, Posterior
-from nodecopy.classifiers.base import refuse_start
+from nodecopy.classifiers.base import check_no_start
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import Executor, Serial
 from nodecopy.core.progress import Progress, stages
@@ -112,7 +112,7 @@ class StackedClassifier:
             progress: called as the work goes on.
             executor: where components are fitted, and applied to a large graph; None is here.
         """
-        refuse_start(self, start)
+        check_no_start(self, start)
         executor, fits = executor or Serial(), []
         reports = stages(progress, [1] * len(tasks)) if len(tasks) > 1 else [progress]
         for task, seed, report in zip(tasks, seeds, reports, strict=True):
