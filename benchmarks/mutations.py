@@ -153,7 +153,10 @@ MUTATIONS = (
         "False",
     ),
     Mutation(
-        "rows not scaled", "features/scaling.py", "rows=not bool(np.any(stored < 0))", "rows=False"
+        "rows not scaled",
+        "features/scaling.py",
+        "rows=len(negative) <= few_rows(features.shape[0])",
+        "rows=False",
     ),
     Mutation(
         "classes not balanced",
@@ -276,7 +279,7 @@ MUTATIONS = (
         "np.minimum(entropy[candidates][:, None] / entropy[points], 1.0)",
         "1.0",
     ),
-    Mutation("switch of next labels", "estimator/nodes.py", "_TRUSTED = 5", "_TRUSTED = 3"),
+    Mutation("switch of next labels", "trust/next_labels.py", "_TRUSTED = 5", "_TRUSTED = 3"),
 )
 
 
