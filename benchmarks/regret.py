@@ -175,8 +175,10 @@ def _predicted(model: Any, x: Any, given: Problem) -> np.ndarray:
 
 
 def commonest(given: Problem, trial: int) -> np.ndarray:
-    """The shares of the labels for every node."""
-    return np.tile(np.bincount(given.y) / len(given.y), (len(given.classes), 1))
+    """The shares of the labels for every node; ties are broken at random for each."""
+    shares = np.bincount(given.y) / len(given.y)
+    noise = stream(trial, "ties").random((len(given.classes), len(shares)))
+    return shares + 1e-9 * noise
 
 
 def gcn(given: Problem, trial: int) -> np.ndarray:
