@@ -13,7 +13,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
-from benchmarks.kinds import block_edges, even_labels, words
+from benchmarks.synthetic_graphs import block_edges, even_labels, words
 from nodecopy.core.rng import stream
 
 NODES, MOST = 1000, 1500
