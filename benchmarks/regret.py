@@ -4,7 +4,7 @@
     python -m benchmarks.regret --show [--page docs/regret.md]
 
 The tasks of benchmarks/regret_tasks.py, each with 30 labels drawn at random, 10 of each class that
-has at least 20 nodes, and 5 % drawn at random (``--labels 30 10 5``). The default is called as a
+has at least 8 nodes, but at most half of it, and 5 % drawn at random (``--labels 30 10 5``). The default is called as a
 user calls it, with the table as it is. Its peers see one-hot categories, standardised numbers and
 TF-IDF of text. Nodes of classes without any label are errors of every method; the NLL leaves them
 out. To judge a change, copy the rows and compute those of the default again:
@@ -55,7 +55,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.core.rng import stream
 
 REGIMES = {30: "30 at random", 10: "10 per class", 5: "5 % at random"}
-LEAST = 20
+LEAST = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,9 @@ def problem(name: str, labels: int, trial: int) -> Problem:
         sizes = np.bincount(table.classes[known])
         known = known[sizes[table.classes[known]] >= LEAST]
         pools = pd.Series(known).groupby(table.classes[known])
-        train = np.concatenate([rng.permutation(nodes)[:10] for _, nodes in pools])
+        train = np.concatenate(
+            [rng.permutation(nodes)[: min(10, len(nodes) // 2)] for _, nodes in pools]
+        )
     else:
         count = 30 if labels == 30 else max(len(known) // 20, 10)
         train = rng.permutation(known)[:count]
