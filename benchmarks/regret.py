@@ -4,10 +4,12 @@
     python -m benchmarks.regret --show [--page docs/regret.md]
 
 The tasks of benchmarks/regret_tasks.py, each with 30 labels drawn at random, 10 of each class that
-has at least 8 nodes, but at most half of it, and 5 % drawn at random (``--labels 30 10 5``). The default is called as a
-user calls it, with the table as it is. Its peers see one-hot categories, standardised numbers and
-TF-IDF of text. Nodes of classes without any label are errors of every method; the NLL leaves them
-out. To judge a change, copy the rows and compute those of the default again:
+has at least 8 nodes (at most half of it; smaller classes are not tested), and 5 % drawn at random:
+``--labels 30 10 5``. The default is called as a user calls it, with the table as it is. Its peers
+see one-hot categories, standardised numbers and TF-IDF of text. Nodes of classes without any label
+are errors of every method; the NLL leaves them out.
+
+To judge a change, copy the rows and compute those of the default again:
 
     python -m benchmarks.regret --rows new.jsonl --methods default --again
 """
