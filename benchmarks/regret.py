@@ -150,7 +150,7 @@ def label_propagation(given: Problem, trial: int) -> np.ndarray:
     for _ in range(50):
         spread = 0.9 * (operator @ spread) + 0.1 * labels
     total = spread.sum(1, keepdims=True)
-    return np.where(total > 1e-12, spread / np.maximum(total, 1e-12), labels.sum(0) / labels.sum())
+    return np.where(total > 1e-12, spread / np.maximum(total, 1e-12), commonest(given, trial))
 
 
 def regression(given: Problem, trial: int) -> np.ndarray:
