@@ -25,8 +25,7 @@ from safetensors.numpy import save
 
 from nodecopy import cli
 from nodecopy.core.saving import checksum
-from nodecopy.paper.store import Store, export_rows
-from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
+from nodecopy.paper.store import Failure, Row, Store, Trial, TrialResult, export_rows
 
 CHEAP = ["--method=fast"]
 FOLDER_FILES = 9  # of a whole output folder

@@ -46,7 +46,7 @@ from nodecopy.classifiers import (
 from nodecopy.core.rng import stream
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.paper.geometric import appnp
+from nodecopy.paper.networks import appnp
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.problem.task import Task

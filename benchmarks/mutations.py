@@ -180,7 +180,9 @@ MUTATIONS = (
         "known[task.train] = np.eye(task.num_classes)[task.labels[task.train]]",
         "pass",
     ),
-    Mutation("a role column", "graph/positions.py", "        two_hops,\n", "        one_hop,\n"),
+    Mutation(
+        "a role column", "graph/neighbourhood.py", "        two_hops,\n", "        one_hop,\n"
+    ),
     Mutation(
         "lambda of roles", "classifiers/roles.py", "MaximumPosterior(1.0)", "MaximumPosterior(2.0)"
     ),
@@ -226,9 +228,7 @@ MUTATIONS = (
         "epsilon: Probability = 0.01",
         "epsilon: Probability = 0.1",
     ),
-    Mutation(
-        "S of the paper", "posterior/bgcn.py", "n_weights: Count = 10", "n_weights: Count = 5"
-    ),
+    Mutation("S of the paper", "posterior.py", "n_weights: Count = 10", "n_weights: Count = 5"),
     Mutation("weight of expected scores", "trust/sets.py", "_EXPECTED = 20.0", "_EXPECTED = 10.0"),
     Mutation(
         "set may lack the prediction",

@@ -20,11 +20,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.classifiers import Fitted
+from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.core.errors import FormatError, ModelError
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import load, savable, save
-from nodecopy.posterior import Posterior
 from nodecopy.read.inspection import Inspection, inspect_graph
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
 from nodecopy.trust.accuracy import (

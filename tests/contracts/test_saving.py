@@ -20,11 +20,11 @@ from nodecopy.classifiers import (
     FittedNetwork,
     GivenProbabilities,
     LabelPropagation,
+    Posterior,
 )
 from nodecopy.core import saving
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
-from nodecopy.posterior import Posterior
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.run.model_folder import FittedTables
 from nodecopy.stack.component import Component, View

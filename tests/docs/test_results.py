@@ -38,9 +38,8 @@ from benchmarks.conformal import SplitConformal, conformal_quantile
 from benchmarks.kinds import random_labels as random_labels_of
 from benchmarks.paper_tables import replace_block
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
-from nodecopy.paper.store import read_rows
+from nodecopy.paper.store import CellKey, Row, read_rows
 from nodecopy.paper.study import Study
-from nodecopy.paper.trial import CellKey, Row
 from tests.paper.fabricated import make_cell
 from tests.problems import make_task, true_labels
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nodecopy.core.rng import key64
-from nodecopy.nn.dropout import entry_names, keep_mask, row_names
+from nodecopy.nn.batch import entry_names, keep_mask, row_names
 
 
 def names(rows: int, columns: int, member: int = 0) -> torch.Tensor:

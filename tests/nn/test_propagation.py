@@ -16,7 +16,7 @@ from nodecopy.graph.operators import (
     whole_adjacency,
 )
 from nodecopy.nn.batch import _block_diagonal
-from nodecopy.nn.propagation import SparseOperator
+from nodecopy.nn.products import SparseOperator
 from nodecopy.read.synthetic import planted_partition
 from tests.problems import make_task
 

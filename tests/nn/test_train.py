@@ -13,9 +13,8 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, chunks_within
 from nodecopy.paper.networks import GAT, ChebNet
 from nodecopy.problem.task import Task
-from nodecopy.weights.descent import TrainConfig
-from nodecopy.weights.objective import CrossEntropy
-from nodecopy.weights.point import Monitor
+from nodecopy.weights.descent import CrossEntropy, TrainConfig
+from nodecopy.weights.mc_dropout import Monitor
 from tests.problems import train
 
 

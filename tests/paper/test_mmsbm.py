@@ -10,12 +10,14 @@ import pytest
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
-from nodecopy.paper import mmsbm_inference
-from nodecopy.paper.mmsbm import MMSBM, MMSBMPosterior, block_draw
-from nodecopy.paper.mmsbm_inference import (
+from nodecopy.paper import mmsbm
+from nodecopy.paper.mmsbm import (
+    MMSBM,
     WARM,
     BlockParameters,
     MAPInference,
+    MMSBMPosterior,
+    block_draw,
     cold_start,
     map_update,
     phi_gradient,
@@ -111,7 +113,7 @@ def test_samples_are_unbiased(sums: str, monkeypatch: pytest.MonkeyPatch) -> Non
         return np.array(inference.weights(pi, edges, beta, rng))[1]
 
     expected = estimate(exact_inference())
-    monkeypatch.setattr(mmsbm_inference, "_LEAST_PAIRS", 1)
+    monkeypatch.setattr(mmsbm, "_LEAST_PAIRS", 1)
     few = exact_inference(batch_partners=4, pair_share=0.2)
     sample = np.array([estimate(few) for _ in range(700)])
     error = sample.std(0) / np.sqrt(len(sample))

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from nodecopy.core.executors import Serial
-from nodecopy.paper.runner import run_missing
-from nodecopy.paper.store import Store
-from nodecopy.paper.trial import Row
+from nodecopy.paper.experiment import run_missing
+from nodecopy.paper.store import Row, Store
 from tests.paper import fake_trials
 from tests.paper.fake_trials import BAD, make_rows, make_trials, quick, run_grid
 from tests.waiting import LIMIT, wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nodecopy.core.errors import SpecError
+from nodecopy.paper.experiment import Experiment, builtin_experiments, load_experiment
 from nodecopy.paper.methods import build_method
-from nodecopy.paper.spec import Experiment, builtin_experiments, load_experiment
 
 GOOD = """
 title = "Custom"

@@ -11,9 +11,9 @@ import pytest
 
 from nodecopy.classifiers import GivenProbabilities
 from nodecopy.core.errors import DatasetError, ModelError, SplitError
+from nodecopy.paper.experiment import paired_outcomes, run_trial, split_of
 from nodecopy.paper.methods import METHODS, Method
-from nodecopy.paper.runner import paired_outcomes, run_trial, split_of
-from nodecopy.paper.trial import Trial
+from nodecopy.paper.store import Trial
 from nodecopy.posterior import BayesianGCN
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.weights import MCDropout, TrainConfig

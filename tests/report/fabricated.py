@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.classifiers import Posterior
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
 from nodecopy.read.labelled import LabelledNodes, NodeNames
 from nodecopy.read.tables import read_tables
 from nodecopy.result import Lists, Result

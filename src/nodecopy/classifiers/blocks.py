@@ -43,9 +43,8 @@ from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_kinds
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
-from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
-from nodecopy.nn.propagation import SparseOperator
+from nodecopy.nn.products import Features, SparseOperator, kept_features
 from nodecopy.problem.task import Task
 from nodecopy.weights.lbfgs import minimise
 

@@ -24,7 +24,7 @@ from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.graph.positions import role_columns
+from nodecopy.graph.neighbourhood import role_columns
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task

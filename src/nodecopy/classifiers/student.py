@@ -28,7 +28,7 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
-from nodecopy.nn.features import kept_features
+from nodecopy.nn.products import kept_features
 from nodecopy.problem.task import Task
 
 # Graphs with more nodes than this are predicted in single precision.

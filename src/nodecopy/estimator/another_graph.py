@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import opened
 from nodecopy.core.machine import torch_defaults
@@ -18,7 +19,6 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.features.node_types import KindEncoder, num_classified, renumbered_graph, spans
 from nodecopy.features.structural import ties_to
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
 from nodecopy.read.hetero import has_kinds, read_kinds
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.objects import GraphInput, networkx_columns, read_features

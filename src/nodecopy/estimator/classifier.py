@@ -12,7 +12,7 @@ import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
@@ -20,7 +20,6 @@ from nodecopy.core.progress import progress_bar
 from nodecopy.estimator.another_graph import predict_another
 from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
 from nodecopy.features.scaling import Normalise
-from nodecopy.posterior import Posterior
 from nodecopy.read.labelled import LabelledNodes, read_problem
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.stack.class_prior import ClassPrior

@@ -28,9 +28,8 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
-from nodecopy.nn.features import Features, Identity, kept_features
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
-from nodecopy.nn.propagation import SparseOperator
+from nodecopy.nn.products import Features, Identity, SparseOperator, kept_features
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.

@@ -29,7 +29,7 @@ from torch import Tensor
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
-from nodecopy.nn.features import Features, kept_features
+from nodecopy.nn.products import Features, kept_features
 
 if TYPE_CHECKING:
     from nodecopy.nn.diffusion import Diffusion

@@ -1,6 +1,6 @@
 """What a network is: how it reads a graph, the shapes of its weights, and a forward pass.
 
-A new architecture is one file: subclass `nodecopy.nn.layered.Layered` where a layer is a product
+A new architecture is one file: subclass `nodecopy.nn.gcn.Layered` where a layer is a product
 with one sparse operator of the graph, or implement `Network`.
 """
 

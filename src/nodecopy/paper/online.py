@@ -26,8 +26,7 @@ from nodecopy.graph_models import GraphModel, GraphPosterior, NodeCopying, Sampl
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network, Weights
 from nodecopy.paper.mmsbm import MMSBMPosterior
-from nodecopy.posterior.averaging import average
-from nodecopy.posterior.bgcn import FittedBayesianGCN, PredictOn
+from nodecopy.posterior import FittedBayesianGCN, PredictOn, average
 from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from nodecopy.weights.descent import Members, Supervision, Trainer, joined, supervised

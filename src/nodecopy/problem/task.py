@@ -16,7 +16,7 @@ from nodecopy.features.label_values import one_per_node
 from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
 from nodecopy.graph import ONE_KIND, Graph, join_kinds
 from nodecopy.graph.arrays import integers
-from nodecopy.graph.positions import Positions, role_columns
+from nodecopy.graph.neighbourhood import Positions, role_columns
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.splits import Split
 

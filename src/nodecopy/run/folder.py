@@ -17,7 +17,7 @@ from nodecopy.core.files import (
     write_whole,
     writing_folder,
 )
-from nodecopy.graph.shared import shared_neighbours
+from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.result import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Result
 from nodecopy.run.fit import Run

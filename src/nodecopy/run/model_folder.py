@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
 from nodecopy.estimator.another_graph import predict_another
-from nodecopy.posterior import Posterior
 from nodecopy.problem.problem import Problem
 from nodecopy.read.ids import places_in
 from nodecopy.read.options import TableOptions

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
 from nodecopy.read.labelled import LabelledNodes
 
 _DIRECTIONS = 64

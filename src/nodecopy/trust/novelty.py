@@ -21,9 +21,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
-from nodecopy.posterior import Posterior
 from nodecopy.read.labelled import LabelledNodes
 from nodecopy.trust.next_labels import embedding, similarity
 

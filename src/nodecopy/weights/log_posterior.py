@@ -29,15 +29,16 @@ from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
+    CrossEntropy,
     Members,
+    Objective,
     Supervision,
     TrainConfig,
     chunk_progress,
     joined,
     supervised,
 )
-from nodecopy.weights.objective import CrossEntropy, Objective
-from nodecopy.weights.point import PointEstimate
+from nodecopy.weights.mc_dropout import PointEstimate
 
 # How torch names what batch norm learns without a gradient.
 _STATISTICS = ("running_mean", "running_var")

@@ -38,8 +38,8 @@ from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
+from nodecopy.weights.descent import PADDING, label_weights
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
-from nodecopy.weights.objective import PADDING, label_weights
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
 _SKETCH, _TOLERANCE_LABELS = 50, 100
