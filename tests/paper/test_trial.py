@@ -11,11 +11,12 @@ import pytest
 
 from nodecopy.classifiers import GivenProbabilities
 from nodecopy.core.errors import DatasetError, ModelError, SplitError
-from nodecopy.paper.experiment import paired_outcomes, run_trial, split_of
+from nodecopy.paper.experiment import paired_outcomes, run_trial
 from nodecopy.paper.methods import METHODS, Method
 from nodecopy.paper.store import Trial
 from nodecopy.posterior import BayesianGCN
 from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.splits import chosen_split
 from nodecopy.weights import MCDropout, TrainConfig
 
 TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)
@@ -23,7 +24,7 @@ TRIAL = Trial("cora", "fixed", 5, "label-propagation", 0)
 
 def test_a_trial_scores_the_test_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     cora = load_dataset("cora")
-    test = split_of(TRIAL, cora).test
+    test = chosen_split(cora, "fixed", 5, 0).test
     guess = cora.labels.copy()
     guess[test[:250]] = (guess[test[:250]] + 1) % 7
     given = GivenProbabilities(np.eye(7)[guess])
@@ -66,18 +67,6 @@ def test_a_trial_measures_its_cost_and_not_that_of_what_ran_before() -> None:
     assert result.cpu_seconds > 0
     assert result.wall_seconds > 0
     assert {"nodecopy", "numerics", "torch", "processor"} <= set(result.versions)
-
-
-def test_methods_of_one_seed_see_one_random_split() -> None:
-    cora = load_dataset("cora")
-    cases = [Trial("cora", "random", 5, method, 8) for method in ("gcn", "copying")]
-    one, two = (split_of(case, cora) for case in cases)
-    for part in ("train", "val", "test"):
-        assert np.array_equal(getattr(one, part), getattr(two, part))
-    other = split_of(dataclasses.replace(cases[0], seed=9), cora)
-    assert not np.array_equal(one.train, other.train)
-    fixed = [split_of(Trial("cora", "fixed", 5, "gcn", seed), cora) for seed in (0, 1)]
-    assert np.array_equal(fixed[0].train, fixed[1].train)
 
 
 def test_unknown_names_are_refused_with_a_suggestion() -> None:

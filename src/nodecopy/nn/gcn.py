@@ -21,13 +21,21 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import OperatorKind
 from nodecopy.nn.batch import Batch, ReceptiveField, receptive_field
-from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, glorot, member_bytes
+from nodecopy.nn.network import (
+    Computing,
+    Network,
+    Reading,
+    Weights,
+    chunks_within,
+    glorot,
+    member_bytes,
+)
 
 # Dropout of all entries would leave nothing to divide by.
 DropoutRate = Annotated[float, Limits(0, 0.99)]
 
 
-class Layered(Settings):
+class Layered(Settings, Network):
     """A network of a fixed number of hops over one operator of the graph.
 
     It reads the receptive field of some nodes, M members side by side.
@@ -50,14 +58,6 @@ class Layered(Settings):
     def decayed(self, name: str) -> bool:
         """The penalty falls on the first layer only."""
         return name == "w0"
-
-    def trained(self, name: str) -> bool:
-        """All weights are."""
-        return True
-
-    def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
-        """Return the same weights: none belongs to a node."""
-        return weights
 
     def lay_out(
         self,

@@ -44,8 +44,7 @@ from nodecopy.paper.store import (
     TrialResult,
 )
 from nodecopy.problem.dataset import dataset_names, load_dataset
-from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split, chosen_split
+from nodecopy.problem.splits import chosen_split
 from nodecopy.problem.task import Task
 from nodecopy.run.settings import read_toml
 
@@ -228,7 +227,8 @@ def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
     dataset = load_dataset(trial.dataset)
-    split = split_of(trial, dataset)
+    # Methods with the same seed see the same split.
+    split = chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
     task = Task.from_split(dataset, split)
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)
     _reset_peak_memory()
@@ -253,11 +253,6 @@ def run_trial(trial: Trial) -> TrialResult:
         peak_megabytes=peak_megabytes(),
         versions=versions(),
     )
-
-
-def split_of(trial: Trial, dataset: Problem) -> Split:
-    """Return the split of a trial; methods with the same seed see the same one."""
-    return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
 
 
 def versions() -> dict[str, str]:

@@ -155,7 +155,7 @@ class GAT(Layered):
         return weights
 
     def decayed(self, name: str) -> bool:
-        """The penalty falls on every weight, as in the authors' program."""
+        """The penalty applies to every weight, as in the authors' program."""
         return True
 
     def forward(self, weights: Weights, inputs: Batch, key: int | None) -> Tensor:

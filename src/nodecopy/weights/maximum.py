@@ -38,7 +38,7 @@ from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
-from nodecopy.weights.descent import PADDING, label_weights
+from nodecopy.weights.descent import PADDING
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
@@ -198,6 +198,21 @@ def softmax_weights(
     if f.reduced:
         w = design.transposed_times((residuals(solution.points)[1] / prior_precision).float())
     return w.unflatten(2, (members, -1)).transpose(1, 2).float()
+
+
+def label_weights(onehot: Tensor) -> Tensor:
+    """Return v_i = n / (classes · n_{y_i}) of each label [..., n], zero where a row is padding.
+
+    Args:
+        onehot: the classes of the labels, rows of zeros where padded [..., n, K].
+
+    >>> label_weights(torch.eye(2)[[0, 1, 1, 1, 1]]).tolist()
+    [2.5, 0.625, 0.625, 0.625, 0.625]
+    """
+    counts = onehot.sum(-2, keepdim=True)  # [..., 1, K]
+    classes = (counts > 0).sum(-1, keepdim=True)
+    of_class = counts.sum(-1, keepdim=True) / classes / counts.clamp(min=1)
+    return (onehot * of_class).sum(-1)
 
 
 class _Coordinates(NamedTuple):
