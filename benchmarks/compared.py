@@ -52,7 +52,7 @@ class Comparison:
     Args:
         cases: how to make the problem of (labels per class, trial), by the name of the case.
         methods: how to make the classifier for a number of labels per class; `DEFAULT` is ours.
-        labels: numbers of labels per class.
+        labels: numbers of labels per class, of all cases or by the name of the case.
         rows: the file.
         measure: what is done with (problem, method, trial), and what its row says.
         shown: the cases of the table, all unless given.
@@ -60,7 +60,7 @@ class Comparison:
 
     cases: Mapping[str, Callable[[int, int], Problem]]
     methods: Mapping[str, Callable[[int], Any]]
-    labels: tuple[int, ...]
+    labels: tuple[int, ...] | Mapping[str, tuple[int, ...]]
     rows: Path
     measure: Callable[[Problem, Any, int], Row] = lambda *given: measured(*given)
     shown: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def missing_rows(
         (trial, case, labels)
         for trial in range(chosen.first_trial, chosen.trials)
         for case in cases
-        for labels in chosen.labels or comparison.labels
+        for labels in chosen.labels or _labels_of(comparison, case)
     ]
     methods = [m for m in comparison.methods if m in (chosen.methods or comparison.methods)]
     for trial, case, labels in grid:
@@ -149,6 +149,11 @@ def missing_rows(
             for name in missing:
                 method = comparison.methods[name](labels)
                 yield (case, labels, trial, name), comparison.measure(problem, method, trial)
+
+
+def _labels_of(comparison: Comparison, case: str) -> tuple[int, ...]:
+    of = comparison.labels
+    return of[case] if isinstance(of, Mapping) else of
 
 
 def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:

@@ -2,7 +2,6 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.edge_kinds [--trials 10] [--only citations]
     python -m benchmarks.edge_kinds --show --page docs/kinds.md
-    python -m benchmarks.edge_kinds reading      # the time to read 5 million edges with kinds
 
 1,200 nodes of 5 classes, 8 words each as in benchmarks/kinds.py. In a kind that agrees, most edges
 join equal classes; in one that differs, class k and class k + 1; noise joins any two nodes. A
@@ -12,19 +11,15 @@ the first, second or third kind alone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import duckdb
 import numpy as np
 
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
 from benchmarks.kinds import TESTED, even_labels, words
-from benchmarks.measure import cpu_times, environment, verdict
 from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import stored_by_density
@@ -32,7 +27,6 @@ from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph, join_kinds
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
-from nodecopy.read.tables import read_tables
 
 # By how much the class of the other end differs, the share of such edges (others join any nodes),
 # and the mean degree; a fourth entry makes the kind directed.
@@ -114,25 +108,5 @@ COMPARISON = Comparison(
 )
 
 
-def compare_reading(edges: int = 5_000_000, nodes: int = 1_000_000) -> None:
-    """Print the CPU time of reading a CSV file with a column of three kinds, over without."""
-    rng = stream(0, "reading")
-    columns = dict(zip("st", rng.integers(nodes, size=(2, edges)), strict=True))
-    columns["k"] = rng.integers(3, size=edges)
-    with TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.register("given", columns)
-        path = Path(folder, "edges.csv")
-        kind = "['pays', 'calls', 'lives with'][k + 1] AS kind"
-        query = f"SELECT 'u' || s AS source, 'u' || t AS target, {kind} FROM given"
-        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT csv, HEADER)")
-        works = {way: partial(read_tables, path, relation=way) for way in ("none", "kind")}
-        times = cpu_times(works, repeats=3)
-    ratio = times["kind"] / times["none"]
-    print(f"{environment('duckdb')}: {times}, ratio {ratio:.2f} {verdict(ratio, 1.2)}")
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["reading"]:
-        compare_reading()
-    else:
-        main(COMPARISON, __doc__, partial(tables, COMPARISON))
+    main(COMPARISON, __doc__, partial(tables, COMPARISON))

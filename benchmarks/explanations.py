@@ -76,11 +76,6 @@ def same_kinds(why: Explanation, candidates: Pieces, rng: np.random.Generator) -
     return [drawn[kind].pop() for kind, _ in top(why, candidates, rng)]
 
 
-def any_piece(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
-    """Return random pieces."""
-    return [candidates[at] for at in rng.permutation(len(candidates))]
-
-
 def neighbour_list(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
     """Return the neighbours in the order of the graph; there may be fewer than are to go."""
     return [piece for piece in candidates if piece[0] == "neighbour"]
@@ -89,7 +84,6 @@ def neighbour_list(why: Explanation, candidates: Pieces, rng: np.random.Generato
 WAYS: dict[str, Callable[[Explanation, Pieces, np.random.Generator], Pieces]] = {
     "named evidence": top,
     "random, as many edges and words": same_kinds,
-    "random": any_piece,
     "first neighbours": neighbour_list,
 }
 SHOWN = ("named evidence", "random, as many edges and words", "first neighbours")

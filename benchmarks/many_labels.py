@@ -11,29 +11,17 @@ after one and two propagations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from benchmarks.compared import (
-    DEFAULT,
-    Comparison,
-    Key,
-    Problem,
-    Row,
-    add_row,
-    arguments,
-    distance,
-    measured,
-    publish,
-    read_rows,
-    scores,
-)
+from benchmarks.compared import DEFAULT, Comparison, Key, Problem, Row, distance, main, scores
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
 from nodecopy.classifiers import (
@@ -83,7 +71,6 @@ METHODS = {
     "APPNP": lambda _: appnp(),
     "boosting": lambda _: DiffusedBoosting(),
 }
-COMPARISON = Comparison({}, METHODS, (), Path("results", "many-labels.jsonl"))
 
 
 def random_labels(name: str, count: int, trial: int) -> Problem:
@@ -95,7 +82,15 @@ def random_labels(name: str, count: int, trial: int) -> Problem:
     return Problem(task, data.labels, test)
 
 
-def table(rows: dict[Key, Row]) -> str:
+COMPARISON = Comparison(
+    cases={name: partial(random_labels, name) for name in COUNTS},
+    methods=METHODS,
+    labels=COUNTS,
+    rows=Path("results", "many-labels.jsonl"),
+)
+
+
+def table(rows: Mapping[Key, Row]) -> str:
     """Return accuracies in the trials that all methods have, and the cost of the default."""
     lines = []
     for name, counts in COUNTS.items():
@@ -114,31 +109,7 @@ def table(rows: dict[Key, Row]) -> str:
     return markdown_rows(heads, lines)
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, str(__doc__))
-    parser.set_defaults(trials=3)
-    chosen = parser.parse_args()
-    keep_freed_memory()
-    torch.set_num_threads(1)
-    rows = read_rows(chosen.rows)
-    fit_one(best(), random_labels("cora", 35, 0).task)  # what is loaded once does not count
-    grid = [
-        (name, count, trial, method)
-        for trial in range(chosen.first_trial, 0 if chosen.show else chosen.trials)
-        for name in COUNTS
-        if name.startswith(tuple(chosen.only))
-        for count in chosen.labels or COUNTS[name]
-        for method in chosen.methods or COMPARISON.methods
-    ]
-    for key in grid:
-        if chosen.again or key not in rows:
-            name, count, trial, method = key
-            problem = random_labels(name, count, trial)
-            add_row(
-                chosen.rows, rows, key, measured(problem, COMPARISON.methods[method](count), trial)
-            )
-    publish(table(rows), chosen.page)
-
-
 if __name__ == "__main__":
-    main()
+    keep_freed_memory()
+    fit_one(best(), random_labels("cora", 35, 0).task)  # what is loaded once does not count
+    main(COMPARISON, __doc__, table)

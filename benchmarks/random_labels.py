@@ -1,4 +1,4 @@
-"""Labels drawn at random from all nodes: the default before and now, and a practitioner's peer.
+"""Labels drawn at random from all nodes: the default, and a practitioner's peer.
 
     OMP_NUM_THREADS=1 python -m benchmarks.random_labels [--trials 20] [--only cora]
     python -m benchmarks.random_labels --show --page docs/trust.md
@@ -21,7 +21,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from benchmarks.before import default_before
 from benchmarks.compared import (
     DEFAULT,
     Comparison,
@@ -37,7 +36,7 @@ from benchmarks.compared import (
 from benchmarks.kinds import TESTED, as_problem, random_labels
 from benchmarks.markdown import markdown_rows
 from benchmarks.trust import DATASETS, RANDOM, ROWS, OwnWord, measure
-from nodecopy.classifiers import FeatureClassifier
+from nodecopy.classifiers import FeatureClassifier, fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.features.matrix import row_normalised, stored_by_density
 from nodecopy.presets import best
@@ -51,7 +50,6 @@ KINDS = (
     "digits",
     "power-law degrees",
 )
-BEFORE = "default, before"
 REGRESSION = make_pipeline(
     Normalizer(), LogisticRegression(C=10.0, max_iter=1000, class_weight="balanced")
 )
@@ -66,7 +64,8 @@ class TwoHops:
         loops = task.graph.to_scipy() + sp.eye_array(task.graph.num_nodes)
         mean = sp.diags_array(1 / loops.sum(1)) @ loops
         diffused = replace(task, features=mean @ (mean @ task.features))
-        fitted = FeatureClassifier(REGRESSION).fit(diffused, child_seed(trial, "method"))
+        seed = child_seed(trial, "method")
+        fitted = fit_one(FeatureClassifier(REGRESSION), diffused, seed)
         return scored(fitted.probabilities[problem.test], problem.truth[problem.test])
 
 
@@ -84,7 +83,6 @@ COMPARISON = Comparison(
     cases={f"{name}{RANDOM}": partial(problem, name) for name in DATASETS}
     | {f"made: {name}{RANDOM}": partial(as_problem, name, even=False) for name in KINDS},
     methods={
-        BEFORE: lambda _: OwnWord(default_before()),
         DEFAULT: lambda _: OwnWord(best()),
         "logistic regression": lambda _: TwoHops(),
     },

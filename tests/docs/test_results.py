@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -58,7 +57,6 @@ def comparison_block(comparison: Comparison, name: str = "results") -> Callable[
     return block(lambda rows: compared.tables(comparison, rows), comparison.rows, name)
 
 
-DEBIAN = debian_tables.comparison(Path())
 NODES = comparison_block(node_kinds.COMPARISON, node_kinds.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 SUSPECTS = block(suspect_edges.tables, suspect_edges.COMPARISON.rows, suspect_edges.BLOCK)
@@ -75,7 +73,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
     "other-kinds.md": comparison_block(other_kinds.COMPARISON),
     "reference/index.md": reference.page_text,
-    "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
+    "tables.md": block(debian_tables.tables, debian_tables.COMPARISON.rows, "debian"),
     "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": lambda page: ATTACKS(
