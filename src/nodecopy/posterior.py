@@ -123,21 +123,11 @@ class BayesianGCN(Settings):
         fits = []
         for i, (task, base, graphs) in enumerate(zip(tasks, bases, sampled, strict=True)):
             own = samples.take(slice(i * members, (i + 1) * members))
-            fits.append(self._averaged(task, base.probabilities, graphs, own))  # line 13
+            on = task.graph if self.predict_on == "observed" else graphs
+            draws = own.predictions(on, task.features, computing=weights.computing)
+            mean = average(draws, own.num_draws)  # line 13, eq. 7
+            fits.append(FittedBayesianGCN(base.probabilities, own, mean, weights.computing, graphs))
         return fits
-
-    def _averaged(
-        self,
-        task: Task,
-        base: NDArray[np.floating],
-        graphs: Sequence[RowGraph],
-        samples: WeightSamples,
-    ) -> FittedBayesianGCN:
-        computing = self.weight_posterior().computing
-        on = task.graph if self.predict_on == "observed" else graphs
-        draws = samples.predictions(on, task.features, computing=computing)
-        mean = average(draws, samples.num_draws)  # eq. 7
-        return FittedBayesianGCN(base, samples, mean, computing, graphs)
 
     def weight_posterior(self) -> WeightPosterior:
         """Return the weight posterior, None resolved."""
