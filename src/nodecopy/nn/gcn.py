@@ -19,7 +19,7 @@ from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Limits, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.graph.operators import OperatorKind
+from nodecopy.graph.operators import OperatorName
 from nodecopy.nn.batch import Batch, ReceptiveField, receptive_field
 from nodecopy.nn.network import (
     Computing,
@@ -42,7 +42,7 @@ class Layered(Settings, Network):
     """
 
     hidden: tuple[Count, ...]
-    operator: ClassVar[OperatorKind]
+    operator: ClassVar[OperatorName]
     """Which operator the layers propagate with."""
 
     @property
@@ -114,7 +114,7 @@ class GCN(Layered):
 
     hidden: tuple[Count, ...] = (16,)
     dropout: DropoutRate = 0.5
-    operator: ClassVar[OperatorKind] = "adjacency"
+    operator: ClassVar[OperatorName] = "adjacency"
 
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator

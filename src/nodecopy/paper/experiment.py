@@ -38,7 +38,7 @@ from nodecopy.paper.store import (
     NUMERICS_VERSION,
     Failure,
     Row,
-    SplitKind,
+    SplitName,
     Store,
     Trial,
     TrialResult,
@@ -76,7 +76,7 @@ class Experiment(Settings):
     name: str
     title: str
     datasets: tuple[str, ...]
-    splits: tuple[SplitKind, ...]
+    splits: tuple[SplitName, ...]
     labels_per_class: tuple[Count, ...]
     methods: tuple[str, ...]
     # All trials are listed before the first one runs.

@@ -36,7 +36,7 @@ from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count
 from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.graph.operators import OperatorKind
+from nodecopy.graph.operators import OperatorName
 from nodecopy.nn.batch import Batch
 from nodecopy.nn.gcn import DropoutRate, Layered
 from nodecopy.nn.network import Weights, glorot
@@ -60,7 +60,7 @@ class ChebNet(Layered):
     hidden: tuple[Count, ...] = (16,)
     degree: Count = 3
     dropout: DropoutRate = 0.5
-    operator: ClassVar[OperatorKind] = "laplacian"
+    operator: ClassVar[OperatorName] = "laplacian"
 
     @property
     def hops(self) -> int:
@@ -131,7 +131,7 @@ class GAT(Layered):
     output_heads: Count = 1
     dropout: DropoutRate = 0.6
     attention_dropout: DropoutRate = 0.6
-    operator: ClassVar[OperatorKind] = "attention"
+    operator: ClassVar[OperatorName] = "attention"
 
     @property
     def readout(self) -> tuple[str, ...]:
