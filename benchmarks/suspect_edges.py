@@ -4,7 +4,7 @@
     python -m benchmarks.suspect_edges --show --page docs/wrong-graphs.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
-with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts, and
+with them, and all edges are ranked by the rule of `nodecopy.trust.suspect_edges`, its parts, and
 by how often the true classes are neighbours. A row says how many planted edges each rule has among
 its first 50, and its first n and 2 n, with n the number planted. Features made from the graph are
 made after planting.

@@ -49,6 +49,19 @@ from nodecopy.problem.task import Task
 from nodecopy.read.synthetic import distinct_keys
 
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
+Edge = Literal[0, 1]
+
+# No denominator vanishes while parameters stay above the first and strengths this far from 0 and 1:
+# in float32 Z_ab is exact to 6e-8.
+_LEAST_PARAMETER = 1e-10
+_LEAST_STRENGTH = 1e-6
+
+# Least number of pairs in an update of θ, so that its variance is small on a small graph, too.
+_LEAST_PAIRS = 10_000
+
+# The partners of this many nodes stay in a processor's cache.
+_NODES_AT_ONCE = 25
 
 
 @savable
@@ -178,43 +191,6 @@ def pair_across(sets: ClassSets, numbers: Numbers) -> Numbers:
     k = np.searchsorted(begins, numbers, side="right") - 1
     place, partner = np.divmod(numbers - begins[k], later[k])
     return np.stack([sets.starts[k] + place, sets.starts[k + 1] + partner])
-
-
-def _modelled_graph(task: Task) -> Graph:
-    """Return G_obs; raise an error where the model cannot be fitted to it."""
-    if task.num_classes < 2:
-        raise ModelError(f"a block model needs at least two classes; got {task.num_classes}")
-    if task.graph.num_edges == 0:
-        raise ModelError("a block model cannot be fitted to a graph without edges")
-    return task.graph
-
-
-def _checked(probabilities: NDArray[np.floating], task: Task) -> NDArray[np.float64]:
-    """Return the class probabilities [N, K] if every class is predicted."""
-    sizes = np.bincount(probabilities.argmax(1), minlength=task.num_classes)
-    if not sizes.all():
-        empty = ", ".join(map(str, np.flatnonzero(sizes == 0)))
-        raise ModelError(
-            f"no node is predicted to be of class {empty}: its block cannot be fitted; "
-            "use a better base classifier or fewer classes"
-        )
-    return np.asarray(probabilities, np.float64)
-
-
-Floats = NDArray[np.floating[Any]]
-Edge = Literal[0, 1]
-
-# No denominator vanishes while parameters stay above the first and strengths this far from 0 and 1:
-# in float32 Z_ab is exact to 6e-8.
-_LEAST_PARAMETER = 1e-10
-_LEAST_STRENGTH = 1e-6
-
-# Least number of pairs in an update of θ, so that its variance is small on a small graph, too.
-_LEAST_PAIRS = 10_000
-
-
-# The partners of this many nodes stay in a processor's cache.
-_NODES_AT_ONCE = 25
 
 
 class StepSize(NamedTuple):
@@ -496,3 +472,24 @@ def ring_pairs(pi: Floats, share: float, rng: Generator) -> Iterator[tuple[Float
     unrolled = np.ascontiguousarray(pi[np.concatenate([ring, ring])].T)  # [K, 2 N]
     for distance in 1 + rng.permutation(num_nodes - 1)[:times]:
         yield unrolled[:, :num_nodes], unrolled[:, distance : distance + num_nodes]
+
+
+def _modelled_graph(task: Task) -> Graph:
+    """Return G_obs; raise an error where the model cannot be fitted to it."""
+    if task.num_classes < 2:
+        raise ModelError(f"a block model needs at least two classes; got {task.num_classes}")
+    if task.graph.num_edges == 0:
+        raise ModelError("a block model cannot be fitted to a graph without edges")
+    return task.graph
+
+
+def _checked(probabilities: NDArray[np.floating], task: Task) -> NDArray[np.float64]:
+    """Return the class probabilities [N, K] if every class is predicted."""
+    sizes = np.bincount(probabilities.argmax(1), minlength=task.num_classes)
+    if not sizes.all():
+        empty = ", ".join(map(str, np.flatnonzero(sizes == 0)))
+        raise ModelError(
+            f"no node is predicted to be of class {empty}: its block cannot be fitted; "
+            "use a better base classifier or fewer classes"
+        )
+    return np.asarray(probabilities, np.float64)

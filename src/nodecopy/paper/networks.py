@@ -197,16 +197,6 @@ class GAT(Layered):
         return total.index_add(0, row, messages).unflatten(0, (inputs.size, -1))
 
 
-def _softmax_over_rows(scores: Tensor, row: Tensor, num_rows: int) -> Tensor:
-    """Normalise exp(scores) [E, heads] to sum to one within each row."""
-    index = row.unsqueeze(-1).expand_as(scores)
-    largest = scores.new_zeros(num_rows, scores.shape[1])
-    largest = largest.scatter_reduce(0, index, scores.detach(), "amax", include_self=False)
-    exponentials = torch.exp(scores - largest[row])
-    sums = torch.zeros_like(largest).index_add(0, row, exponentials)
-    return exponentials / sums[row]
-
-
 @dataclass(frozen=True)
 class SGC:
     """One `SGConv`, trained as in examples/sgc.py: X is propagated once, then W is learnt.
@@ -294,3 +284,13 @@ def _largest_one(features: FeatureMatrix) -> np.typing.NDArray[np.float32]:
     x = features if isinstance(features, np.ndarray) else features.toarray()
     largest = np.abs(x).max(1, keepdims=True, initial=0.0)
     return np.asarray(x / np.where(largest > 0, largest, 1.0), np.float32)
+
+
+def _softmax_over_rows(scores: Tensor, row: Tensor, num_rows: int) -> Tensor:
+    """Normalise exp(scores) [E, heads] to sum to one within each row."""
+    index = row.unsqueeze(-1).expand_as(scores)
+    largest = scores.new_zeros(num_rows, scores.shape[1])
+    largest = largest.scatter_reduce(0, index, scores.detach(), "amax", include_self=False)
+    exponentials = torch.exp(scores - largest[row])
+    sums = torch.zeros_like(largest).index_add(0, row, exponentials)
+    return exponentials / sums[row]
