@@ -27,8 +27,8 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     main,
     shared_rows,
     trials_per_cell,
@@ -59,7 +59,7 @@ PUBLISHED = {
 }
 
 
-def problem(name: str, attack: str, labels: int, trial: int) -> Problem:
+def problem(name: str, attack: str, labels: int, trial: int) -> ScoredTask:
     """Return an attacked graph with the training labels of the split, and the nodes to test."""
     data = Path(os.environ["ATTACKED_GRAPHS"])
     clean, attacked = (np.load(data / f"{name}_{file}.npz") for file in ("clean", attack))
@@ -70,7 +70,7 @@ def problem(name: str, attack: str, labels: int, trial: int) -> Problem:
     split = json.loads((data / f"{name}_nettacked_nodes.json").read_text())
     test = split["attacked_test_nodes" if attack.startswith("nettack") else "idx_test"]
     features = stored_by_density(scaling_of(x, "auto").apply(graph, x))
-    return Problem(
+    return ScoredTask(
         Task.of(graph, features, truth, np.sort(split["idx_train"])), truth, np.sort(test)
     )
 

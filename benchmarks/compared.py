@@ -32,7 +32,7 @@ Key = tuple[str, int, int, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ScoredTask:
     """What methods see, the true classes of all nodes [N], and the nodes that are tested.
 
     Where labels were drawn at random, classes of which none was drawn have the highest numbers.
@@ -58,11 +58,11 @@ class Comparison:
         shown: the cases of the table, all unless given.
     """
 
-    cases: Mapping[str, Callable[[int, int], Problem]]
+    cases: Mapping[str, Callable[[int, int], ScoredTask]]
     methods: Mapping[str, Callable[[int], Any]]
     labels: tuple[int, ...] | Mapping[str, tuple[int, ...]]
     rows: Path
-    measure: Callable[[Problem, Any, int], Row] = lambda *given: measured(*given)
+    measure: Callable[[ScoredTask, Any, int], Row] = lambda *given: measured(*given)
     shown: tuple[str, ...] = ()
 
 
@@ -156,7 +156,7 @@ def _labels_of(comparison: Comparison, case: str) -> tuple[int, ...]:
     return of[case] if isinstance(of, Mapping) else of
 
 
-def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
+def measured(problem: ScoredTask, method: NodeClassifier, trial: int) -> Row:
     """Fit a method and score it on the test nodes."""
     start = time.process_time()
     fitted = fit_one(method, problem.task, child_seed(trial, "method"))

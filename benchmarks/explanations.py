@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main, shared_rows
+from benchmarks.compared import Comparison, Key, Row, ScoredTask, main, shared_rows
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import cpu_seconds
 from benchmarks.synthetic_graphs import split_problem
@@ -46,7 +46,7 @@ class Explained(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def explained(problem: Problem) -> Explained:
+def explained(problem: ScoredTask) -> Explained:
     """Fit, and explain nodes of which no two are neighbours."""
     task = problem.task
     y = np.full(task.graph.num_nodes, -1)
@@ -90,7 +90,7 @@ SHOWN = ("named evidence", "random, as many edges and words", "first neighbours"
 SHOWN_COUNTS = (1, 3, 10)
 
 
-def measure(problem: Problem, way: str, trial: int) -> Row:
+def measure(problem: ScoredTask, way: str, trial: int) -> Row:
     """Remove more and more pieces of every node."""
     fit, task = explained(problem), problem.task
     if way == TIME:
@@ -132,7 +132,7 @@ def without(graph: Graph, x: sp.csr_array, removed: Mapping[int, Pieces]) -> tup
     return Graph.from_scipy(kept), left
 
 
-def synthetic(homophily: float, labels: int, trial: int) -> Problem:
+def synthetic(homophily: float, labels: int, trial: int) -> ScoredTask:
     data = planted_partition(2000, 5, homophily=homophily, mean_degree=5, seed=trial)
     return split_problem(data, labels, trial)
 

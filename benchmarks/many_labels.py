@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from benchmarks.compared import DEFAULT, Comparison, Key, Problem, Row, distance, main, scores
+from benchmarks.compared import DEFAULT, Comparison, Key, Row, ScoredTask, distance, main, scores
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
 from nodecopy.classifiers import (
@@ -73,13 +73,13 @@ METHODS = {
 }
 
 
-def random_labels(name: str, count: int, trial: int) -> Problem:
+def random_labels(name: str, count: int, trial: int) -> ScoredTask:
     """Draw labels at random; those of fewer are among those of more."""
     data = load_dataset(name)
     order = stream(trial, "many labels", name).permutation(np.flatnonzero(data.labels >= 0))
     train, test = np.sort(order[:count]), np.sort(order[count:])
     task = Task.of(data.graph, data.features, data.labels, train, num_classes=data.num_classes)
-    return Problem(task, data.labels, test)
+    return ScoredTask(task, data.labels, test)
 
 
 COMPARISON = Comparison(

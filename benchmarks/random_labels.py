@@ -25,8 +25,8 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     main,
     pooled_error,
     scored,
@@ -59,7 +59,7 @@ REGRESSION = make_pipeline(
 class TwoHops:
     """Logistic regression on the features of neighbours' neighbours, averaged."""
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         task = problem.task
         loops = task.graph.to_scipy() + sp.eye_array(task.graph.num_nodes)
         mean = sp.diags_array(1 / loops.sum(1)) @ loops
@@ -69,14 +69,14 @@ class TwoHops:
         return scored(fitted.probabilities[problem.test], problem.truth[problem.test])
 
 
-def problem(name: str, labels: int, trial: int) -> Problem:
+def problem(name: str, labels: int, trial: int) -> ScoredTask:
     """Return a dataset with labels of random nodes, and 1,000 other nodes to test."""
     dataset, rng = load_dataset(name), stream(trial, "random labels", name, labels)
     train, truth, classes = random_labels(dataset.labels, labels * dataset.num_classes, rng)
     rest = rng.permutation(np.setdiff1d(np.flatnonzero(truth >= 0), train))
     features = stored_by_density(row_normalised(dataset.features))
     task = Task.of(dataset.graph, features, truth, np.sort(train), num_classes=classes)
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 
 COMPARISON = Comparison(

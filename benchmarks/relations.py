@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
+from benchmarks.compared import DEFAULT, Comparison, ScoredTask, main, tables
 from benchmarks.synthetic_graphs import TESTED, even_labels, words
 from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
@@ -45,7 +45,7 @@ CASES: Mapping[str, Mapping[str, Edges]] = {
 }
 
 
-def problem(name: str, per_class: int, trial: int) -> Problem:
+def problem(name: str, per_class: int, trial: int) -> ScoredTask:
     """Make the nodes, their words and the edges of each relation; draw labels of each class."""
     rng = stream(trial, "relations", name)
     truth = even_labels(rng)
@@ -56,7 +56,7 @@ def problem(name: str, per_class: int, trial: int) -> Problem:
     rest = rng.permutation(np.setdiff1d(np.arange(len(truth)), train))
     scaled = scaling_of(features, "auto").apply(graph, features)
     task = Task.of(graph, stored_by_density(scaled), truth, np.sort(train))
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 
 def drawn(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main
+from benchmarks.compared import Comparison, Key, Row, ScoredTask, main
 from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
@@ -59,7 +59,7 @@ class Planted:
     stack: StackedClassifier
     share: float
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         task = problem.task
         own_features = problem.calibration is None  # see `made_problem`
         graph, wrong = planted(task.graph, self.share, stream(trial, "planted"))
@@ -117,16 +117,16 @@ def orders(
         yield rule, mixed[np.argsort(-score[mixed], kind="stable")]
 
 
-def dataset_problem(name: str, labels: int, trial: int) -> Problem:
+def dataset_problem(name: str, labels: int, trial: int) -> ScoredTask:
     return replace(split_problem(name, labels, trial), calibration=None)
 
 
-def larger_problem(labels: int, trial: int) -> Problem:
+def larger_problem(labels: int, trial: int) -> ScoredTask:
     data = planted_partition(8000, 5, homophily=0.8, seed=trial)
     return replace(split_problem(data, labels, trial), calibration=None)
 
 
-def made_problem(name: str, labels: int, trial: int) -> Problem:
+def made_problem(name: str, labels: int, trial: int) -> ScoredTask:
     """Make a kind of graph; one without features is marked by nodes for calibration."""
     problem = as_problem(name, labels, trial)
     return replace(problem, calibration=problem.test) if name == NO_FEATURES else problem

@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.compared import (
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     main,
     pooled_error,
     reliability_bins,
@@ -47,7 +47,7 @@ POSTERIORS: dict[str, WeightPosterior] = {
 
 
 @dataclass(frozen=True, eq=False)
-class WithBase(Problem):
+class WithBase(ScoredTask):
     """A problem with its base classifier, fitted once for all posteriors."""
 
     base: GivenProbabilities | None = None

@@ -32,7 +32,7 @@ from benchmarks import (
     weights,
     wrong_graphs,
 )
-from benchmarks.compared import DEFAULT, Comparison, Problem
+from benchmarks.compared import DEFAULT, Comparison, ScoredTask
 from benchmarks.conformal import SplitConformal, conformal_quantile
 from benchmarks.paper_tables import replace_block
 from benchmarks.synthetic_graphs import random_labels as random_labels_of
@@ -120,9 +120,9 @@ def alike(one: str, other: str) -> bool:
 
 
 def comparison(rows: Path) -> Comparison:
-    def problem(labels: int, trial: int) -> Problem:
+    def problem(labels: int, trial: int) -> ScoredTask:
         task = make_task(trial, per_class=labels)
-        return Problem(task, true_labels(task), np.arange(60, 90))
+        return ScoredTask(task, true_labels(task), np.arange(60, 90))
 
     guess = GivenProbabilities(np.full((90, 3), 1 / 3))
     methods = {"guessing": lambda _: guess, DEFAULT: lambda _: LabelPropagation()}
@@ -189,7 +189,7 @@ def test_split_conformal_sets_have_the_requested_coverage(score: str) -> None:
     p = rng.dirichlet(np.ones(3), 4000)
     truth = (p.cumsum(1) > rng.random((4000, 1))).argmax(1)
     task = make_task(num_nodes=4000, per_class=2)
-    problem = Problem(task, truth, np.arange(2000, 4000), np.arange(2000))
+    problem = ScoredTask(task, truth, np.arange(2000, 4000), np.arange(2000))
     row = SplitConformal(GivenProbabilities(p), score, coverage=0.8).measure(problem, 0)
     assert row["set coverage"] == pytest.approx(0.8, abs=0.04)
     assert 1 < row["set size"] < 3
