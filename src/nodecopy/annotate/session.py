@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
-from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete
+from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
 from nodecopy.trust.accuracy import forecast
 from nodecopy.trust.next_labels import random_nodes
 
@@ -78,11 +78,11 @@ class Session:
         bare = replace(settings, labels=None, label_columns=None, label_type=kind)
         self.table = table = read_source(bare)
         kind = next(iter(table.kinds), None)
-        files = [_given_labels(settings, table, own), *_named_labels(labels, settings, table, own)]
+        files = _label_files(labels, settings, table, own)
         self.settings = settings = replace(
             settings, labels=str(own), label_columns=None, label_type=kind
         )
-        whole = incomplete(self.folder)
+        whole = incomplete_run(self.folder)
         begin_folder(self.folder, settings)
         self._ids = table.ids[: table.num_classified]
         self._number = {str(id): n for n, id in enumerate(self._ids)}
@@ -98,7 +98,7 @@ class Session:
         try:
             for name in classes:
                 self.add_class(name)
-            taken = [_taken_line(file, answers) for file in files]
+            taken = [file.taken_by(answers) for file in files]
             answers.refresh()
             if answers.problem:
                 raise RunError(answers.problem)
@@ -403,7 +403,7 @@ class Session:
 class _LabelFile(NamedTuple):
     """Labels of a file by id, the suggested ones among them, and when it was saved.
 
-    What "saved" means is said in `Answers.take`; a name of "" is that of no file.
+    What "saved" means is said in `Answers.take`.
     """
 
     name: str
@@ -411,61 +411,50 @@ class _LabelFile(NamedTuple):
     suggested: list[str]
     saved: str
 
+    def taken_by(self, answers: Answers) -> str:
+        """Hand the labels over; say what that changed."""
+        words = answers.take(self.labels, self.suggested, self.saved)
+        if not words and not self.saved:
+            return ""
+        return f"{self.name}: {words or 'no label is new'}; a label that it lacks stays"
 
-def _given_labels(settings: FitSettings, table: Problem, own: Path) -> _LabelFile:
-    """Return the labels that the settings name, or those of the split of a built-in dataset.
 
-    The folder's own labels.csv is read if there are no answers that it was written from.
+def _label_files(
+    named: Sequence[str], settings: FitSettings, table: Problem, own: Path
+) -> list[_LabelFile]:
+    """Read the labels that the settings name, and those that take the place of earlier ones.
+
+    Without names they are those of the split of a built-in dataset. The folder's own labels.csv is
+    read if there are no answers that it was written from.
     """
+    bare = replace(settings, label_columns=None)
+    files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
-        return _LabelFile("", _by_id(table, table), [], "")
+        return [_LabelFile("the split", _by_id(table, table), [], ""), *files]
     if _is_own(settings.labels, own):
         rows = regular_file(own).read_bytes().splitlines() if own.exists() else []
         if len(rows) < 2 or own.with_name(ANSWERS).exists():
-            return _LabelFile("", {}, [], "")
-    return _read_labels(settings.labels, settings, table, own)
-
-
-def _named_labels(
-    files: Sequence[str], settings: FitSettings, table: Problem, own: Path
-) -> Iterator[_LabelFile]:
-    for file in files:
-        bare = replace(settings, label_columns=None)
-        yield _read_labels(file, bare, table, own)._replace(saved=file_time(file))
+            return files
+    return [_read_labels(settings.labels, settings, table, own), *files]
 
 
 def _read_labels(
-    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path
+    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path, saved: str = ""
 ) -> _LabelFile:
     ids = table.ids[: table.num_classified]
     # labels.csv is not in the encoding of the other tables.
     reading = {"na_values": settings.na_values} if _is_own(files, own) else settings.reading
     read = read_label_table(files, ids, **reading)
     names = files if isinstance(files, str) else ", ".join(files)
-    return _LabelFile(names, _by_id(read, table), [str(id) for id in ids[read.suggested]], "")
+    return _LabelFile(names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved)
 
 
 def _is_own(files: str | tuple[str, ...] | None, own: Path) -> bool:
     return isinstance(files, str) and os.path.realpath(files) == os.path.realpath(own)
 
 
-def _taken_line(file: _LabelFile, answers: Answers) -> str:
-    """Take over the labels of a file; say what that changed."""
-    taken = answers.take(file.labels, file.suggested, file.saved)
-    if not file.name or not (any(taken) or file.saved):
-        return ""
-    counts = [f"{counted(taken.added, 'label')} added, {taken.changed:,} changed"]
-    if taken.answers:
-        counts.append(f"{taken.answers:,} of these had been answered on the page")
-    if taken.older:
-        counts.append(f"{taken.older:,} left out that contradict newer answers")
-    return f"{file.name}: {'; '.join(counts)}; a label that it lacks stays"
-
-
 def _by_id(labelled: Any, table: Problem) -> dict[str, str]:
     """Return the known labels of a dataset, or of a table of labels, by id."""
     known = np.flatnonzero(labelled.labels >= 0)
-    classes = labelled.labels[known].tolist()
-    return {
-        str(id): labelled.class_names[k] for id, k in zip(table.ids[known], classes, strict=True)
-    }
+    names = (labelled.class_names[k] for k in labelled.labels[known])
+    return dict(zip(map(str, table.ids[known]), names, strict=True))

@@ -72,22 +72,16 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.read.inspection import listed_sentences
-    from nodecopy.result import model_file
-    from nodecopy.run.folder import incomplete
-    from nodecopy.run.model_folder import ModelFolder
-    from nodecopy.run.predictions import check_predictions_file, write_predictions
+    from nodecopy.result import incomplete_model
+    from nodecopy.run.predict import check_predictions_file, predict_tables, write_predictions
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    loaded = ModelFolder.load(model)
-    if coverage is not None:
-        loaded.result.sets(coverage)  # or say at once that there are none
-    table, posterior = loaded.predict(settings)
-    write_predictions(loaded.predictions(table, posterior, coverage), target)
+    table, predictions = predict_tables(model, settings, coverage)
+    write_predictions(predictions, target)
+    line = incomplete_model(model)
+    notes = [*map(with_flags, table.notes), *([line] if line else [])]
     rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
-    file = model_file(model)
-    whole = incomplete(file.absolute().parents[1], [f"{file.parent.name}/{file.name}"])
-    notes = [*map(with_flags, table.notes), *([whole] if whole else [])]
     print("\n".join([*listed_sentences("note", notes), rows]))
 
 

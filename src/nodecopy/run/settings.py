@@ -139,6 +139,15 @@ class FitSettings(TableOptions):
         return {key: getattr(self, key) for key in _READING}
 
     @property
+    def given_reading(self) -> dict[str, Any]:
+        """How edges and nodes are read, where that was given."""
+        return {
+            key: value
+            for key, value in self.reading.items()
+            if value != getattr(TableOptions, key) and key not in ("label_columns", "label_type")
+        }
+
+    @property
     def holds_out(self) -> bool:
         """Whether known labels are held out."""
         return self.method != "paper" if self.calibrate is None else self.calibrate
