@@ -283,17 +283,18 @@ class Answers:
     def _load(self) -> None:
         """Read the table."""
         rows = self._db.execute("SELECT * FROM answers ORDER BY number").fetchall()
+        held = self._held()
         self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
         self._answers: list[Answer] = []
         self.labels: dict[str, str] = {}
         self.chosen: dict[str, str] = {}
         self.classes: list[str] = []
-        # What labels.csv may hold if nobody changed it: a kill comes before it is written, too.
-        self._exported = {b"", self.text()}
+        # What labels.csv holds if nobody changed it: it may be that of some answers ago.
+        self._exported = self.text()
         for row in map(Answer._make, rows):
-            self._exported = {self.text()} if row.number == len(rows) else self._exported
             self._apply(row)
-        self._exported.add(self.text())
+            if len(self.labels) == held.count(b"\n") - 1 and self.text() == held:
+                self._exported = held
 
     def _apply(self, answer: Answer) -> None:
         """Apply an answer that is in the table."""
@@ -330,7 +331,7 @@ class Answers:
             with self._db:
                 self._db.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, InputError, OSError):
                 self._load()  # what the table really holds
             raise RunError(f"not kept: cannot write {self.database}: {error}") from error
         now = _identity(self.database)
@@ -368,10 +369,9 @@ class Answers:
 
     def _export(self) -> None:
         """Write labels.csv in one step, and keep what somebody else wrote there."""
-        file, text = Path(os.path.realpath(self.file)), self.text()
-        held = regular_file(file).read_bytes() if file.exists() else b""
+        file, text, held = Path(os.path.realpath(self.file)), self.text(), self._held()
         if held != text:
-            if held.strip() and held not in self._exported:
+            if held.strip() and held != self._exported:
                 names = (file.with_stem(f"{file.stem}.edited-{n}") for n in count(1))
                 copy = next(name for name in names if not name.exists())
                 write_whole(copy, held)
@@ -381,7 +381,11 @@ class Answers:
                     f"{file.parent} --labels FILE"
                 )
             write_whole(file, text)
-        self._exported, self._stale = {text}, False
+        self._exported, self._stale = text, False
+
+    def _held(self) -> bytes:
+        """Return what labels.csv holds."""
+        return regular_file(self.file).read_bytes() if self.file.exists() else b""
 
 
 def stored_labels(folder: Path) -> dict[str, str] | None:
