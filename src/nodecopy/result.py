@@ -92,7 +92,7 @@ class Result:
     def posterior(self) -> Posterior:
         """Probabilities and uncertainty of the nodes that classes belong to, read-only [n, K]."""
         posterior = self.model.posterior
-        if self.given.kinds:
+        if self.given.node_types:
             posterior = posterior.take(slice(self.given.num_classified))
         for array in vars(posterior).values():
             if isinstance(array, np.ndarray):

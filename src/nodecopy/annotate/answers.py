@@ -123,8 +123,8 @@ class Answers:
                 raise InputError(
                     f"another nodecopy label is at work in {folder}; use its page, or stop it"
                 ) from error
-            kind = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
-            raise kind(f"cannot open {self.database}: {error}") from error
+            exception = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
+            raise exception(f"cannot open {self.database}: {error}") from error
         self._identity = _identity(self.database)
 
     def label(self, node: str, label: str, chosen: str | None = None) -> None:
@@ -222,7 +222,7 @@ class Answers:
         }
 
     def set_aside(self, action: str) -> set[str]:
-        """Return the nodes with a standing answer of a kind."""
+        """Return the nodes with a standing answer of one type."""
         return {str(one.node) for one in self._standing() if one.action == action}
 
     def counts(self) -> tuple[int, int, int]:

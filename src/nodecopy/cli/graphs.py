@@ -81,7 +81,7 @@ def predict(
     write_predictions(predictions, target)
     line = incomplete_model(model)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
-    rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
+    rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
     print("\n".join([*listed_sentences("note", notes), rows]))
 
 

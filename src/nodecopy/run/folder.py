@@ -165,21 +165,21 @@ def write_table(blocks: Iterable[Columns], *files: Path) -> None:
         tempfile.TemporaryDirectory(prefix="nodecopy-") as folder,
         duckdb.connect(config={"memory_limit": f"{limit}MiB", "temp_directory": folder}) as rows,
     ):
-        kinds: dict[str, str] = {}
+        types: dict[str, str] = {}
         for block in blocks:
             # Class names may be anything, so columns are called c0, c1, … here.
             columns = {f"c{i}": column for i, column in enumerate(block.values())}
             values = ", ".join(f"{_value(c, column)} AS {c}" for c, column in columns.items())
-            into = "INSERT INTO rows" if kinds else "CREATE TEMP TABLE rows AS"
+            into = "INSERT INTO rows" if types else "CREATE TEMP TABLE rows AS"
             rows.register("block", columns)
             rows.execute(f"{into} SELECT {values} FROM block")
             rows.unregister("block")
-            kinds = {name: column.dtype.kind for name, column in block.items()}
+            types = {name: column.dtype.kind for name, column in block.items()}
         for file in files:
             written = {"f": _text, "O": guarded_sql} if is_csv(file) else {}
             cells = [
-                f"{written.get(kind, str)(f'c{i}')} AS {_quoted(name)}"
-                for i, (name, kind) in enumerate(kinds.items())
+                f"{written.get(type_, str)(f'c{i}')} AS {_quoted(name)}"
+                for i, (name, type_) in enumerate(types.items())
             ]
             target = "'" + str(file).replace("'", "''") + "'"
             form = "csv, HEADER" if is_csv(file) else "parquet"

@@ -72,7 +72,7 @@ def _read(result: Result, settings: FitSettings, reading: dict[str, Any]) -> Pro
         settings.edges,
         nodes=settings.nodes,
         encoder=fitted.encoder,
-        kinds=tuple(fitted.kinds),
+        node_types=tuple(fitted.node_types),
         **reading,
     )
     described, notes = table.features is not None, list(table.notes)

@@ -30,7 +30,7 @@ from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix, frozen
-from nodecopy.graph import Graph, RowGraph, align_kinds, reach
+from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
@@ -41,7 +41,7 @@ from nodecopy.stack.component import (
     ComponentFits,
     View,
     check_components,
-    expand_kinds,
+    expand_relations,
 )
 from nodecopy.stack.held_out import Folds, HeldOut, make_folds
 from nodecopy.stack.pool import Pool
@@ -120,7 +120,7 @@ class StackedClassifier:
             fitting, applying = report, None
             if prepared.nodes is not None:
                 fitting, applying = stages(report, [1, 1])
-            components = expand_kinds(self.components, prepared.graph)
+            components = expand_relations(self.components, prepared.graph)
             parts = prepared.part, seed, prepared.folds, self.calibrator, executor
             fitted_parts = ComponentFits(*parts, prepared.reliable_part)
             fitted_parts.fit(components, fitting)
@@ -131,7 +131,7 @@ class StackedClassifier:
                 held_out,
                 nested.pool,
                 nested.held_out,
-                kinds=tuple(prepared.graph.kinds),
+                relations=tuple(prepared.graph.relations),
                 reliability=prepared.reliability,
                 features=prepared.kernel,
                 weight_unit=prepared.unit,
@@ -141,7 +141,7 @@ class StackedClassifier:
                 fitted = fitted.extended(prepared.nodes, graphs, task.features, executor, applying)
             if prepared.shares is not None:
                 fitted = fitted.with_shares(
-                    prepared.shares, next(iter(task.kinds), task.graph.num_nodes)
+                    prepared.shares, next(iter(task.node_types), task.graph.num_nodes)
                 )
             fits.append(fitted)
         return fits
@@ -214,7 +214,7 @@ class FittedStack(Fitted):
         pool: how their predictions become one.
         nested: calibrated probabilities of the held-out nodes, by pools that did not see their
             labels either [n, K].
-        kinds: names of the kinds of edges.
+        relations: names of the relations.
         reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
@@ -229,7 +229,7 @@ class FittedStack(Fitted):
     held_out: HeldOut
     pool: Pool
     nested: NDArray[np.float64]
-    kinds: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
     reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
@@ -343,7 +343,7 @@ class FittedStack(Fitted):
 
     def graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
         """Return a graph with weights in the unit of the fit, and that with reliable edges."""
-        scaled = _scaled(align_kinds(graph.built, self.kinds), self.weight_unit)
+        scaled = _scaled(align_relations(graph.built, self.relations), self.weight_unit)
         if self.reliability is None:
             return scaled, scaled
         return scaled, self.reliability.weighted(scaled.built, features)
@@ -413,5 +413,5 @@ def _scaled(graph: RowGraph, unit: float) -> RowGraph:
     given = graph.built
     if unit == 1.0 or given.weights is None:
         return graph
-    kinds = {name: _scaled(kind, unit).built for name, kind in given.kinds.items()}
-    return replace(given, weights=given.weights / unit, kinds=kinds)
+    relations = {name: _scaled(relation, unit).built for name, relation in given.relations.items()}
+    return replace(given, weights=given.weights / unit, relations=relations)

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import OF_NODES, OTHERS, Kind, Terms
+from nodecopy.nn.evidence import OF_NODES, OTHERS, Source, Terms
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
 from nodecopy.stack.evidence import TOGETHER, Lead, Leads
 
-# Rows of a kind that are named in a summary.
+# Rows of one source that are named in a summary.
 _NAMED = 4
-_ABOUT: dict[Kind, str] = {
+_ABOUT: dict[Source, str] = {
     "neighbour": "neighbours",
     "column": "own columns",
     "similar node": "similar nodes",
@@ -37,14 +37,14 @@ class Row(NamedTuple):
     """A piece of evidence.
 
     Attributes:
-        kind: what it is.
+        source: what it is.
         name: of the column or node.
         points: what it adds to the lead, a difference of probabilities; negative if against it.
         number: of the node, or of the column of the features.
         over: the types of the edges to a neighbour, where there are several.
     """
 
-    kind: Kind
+    source: Source
     name: Hashable
     points: float
     number: int
@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 
 class Group(NamedTuple):
-    """All evidence of a kind: what it adds, how many rows are for the class, and the largest."""
+    """All evidence of one source: what it adds, how many rows favour the class, the largest."""
 
     title: str
     points: float
@@ -101,25 +101,25 @@ class Explanation:
         return self.probability - self.next_probability
 
     def groups(self) -> Iterator[Group]:
-        """Yield the evidence by kind, with the largest rows of each."""
-        for kind, title in _ABOUT.items():
-            several = [row for row in self.evidence if row.kind == kind]
+        """Yield the evidence by source, with the largest rows of each."""
+        for source, title in _ABOUT.items():
+            several = [row for row in self.evidence if row.source == source]
             if not any(abs(row.points) >= _SHOWN for row in several):
                 continue
             total = sum(row.points for row in several)
-            if kind in OF_NODES:
+            if source in OF_NODES:
                 title += f", {sum(row.points > 0 for row in several)} of {len(several)} for it"
             yield Group(title, total, _largest(several) if several[0].name != "" else [])
 
     @property
     def top_labels(self) -> list[Row]:
         """The labelled nodes that count most."""
-        return _largest([row for row in self.labels if row.kind == "labelled node"])
+        return _largest([row for row in self.labels if row.source == "labelled node"])
 
     def to_frame(self) -> Any:
-        """Return the evidence as a pandas DataFrame: kind, name, points, and share of the lead."""
+        """Return the evidence as a pandas DataFrame: source, name, points, share of the lead."""
         rows = [row[:3] for row in self.evidence]
-        frame = import_pandas().DataFrame(rows, columns=["kind", "name", "points"])
+        frame = import_pandas().DataFrame(rows, columns=["source", "name", "points"])
         return frame.assign(share=frame["points"] / (self.lead or float("nan")))
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class Explainer:
         """Return why nodes have their class, given their numbers."""
         leads = self._leads.of(nodes)
         return [
-            named_explanation(self._given, self._given.graph.kinds, node, lead)
+            named_explanation(self._given, self._given.graph.relations, node, lead)
             for node, lead in zip(nodes, leads, strict=True)
         ]
 
@@ -194,22 +194,22 @@ def named_explanation(
 
 
 def _rows(given: NodeSchema, terms: Terms) -> tuple[Row, ...]:
-    rows: dict[tuple[Kind, Hashable], Row] = {}
+    rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
-    for (kind, number), points in terms.items():
+    for (source, number), points in terms.items():
         name: Hashable = ""
-        if kind == "column":
+        if source == "column":
             name = _column(given, number, columns)
-        elif kind in OF_NODES:
+        elif source in OF_NODES:
             name = _node(given, number)
-        held = rows.get((kind, name), Row(kind, name, 0.0, number))
-        rows[kind, name] = held._replace(points=held.points + points)
+        held = rows.get((source, name), Row(source, name, 0.0, number))
+        rows[source, name] = held._replace(points=held.points + points)
     return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
 
 
 def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
     """Return the types of the edges that join a node and its neighbour, in either direction."""
-    if row.kind != "neighbour" or row.number == OTHERS:
+    if row.source != "neighbour" or row.number == OTHERS:
         return ""
     pairs = (node, row.number), (row.number, node)
     return ", ".join(
