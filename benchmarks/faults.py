@@ -251,7 +251,7 @@ class Campaign:
         with open(read, encoding="utf-8") as output:
             said = output.read()
         assert code == 0, said
-        assert "is being labelled" in said
+        assert "stay as they are" in said
         assert self.answer(served) == "kept", self.last_error
         served.post("finish", {})
         for _ in range(5):

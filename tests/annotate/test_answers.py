@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate, file_time, stored_labels
+from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate, file_time
 from nodecopy.core.errors import FormatError, InputError, RunError
 from nodecopy.read.labels import read_label_table
 from tests.waiting import LIMIT
@@ -263,18 +263,6 @@ def test_a_table_that_goes_while_it_is_written_is_noticed_before_the_answer_coun
         answers.label("n2", "red")
     (rescue,) = home.iterdir()
     assert read(rescue / "labels.csv")["n1"] == "red"
-
-
-def test_who_reads_the_table_changes_nothing_and_knows_that_it_is_open(answers: Answers) -> None:
-    answers.label("n1", "red")
-    answers.label("n2", "red")
-    answers.undo()
-    assert stored_labels(answers.file.parent) is None
-    answers.close()
-    before = answers.database.read_bytes()
-    assert stored_labels(answers.file.parent) == {"n1": "red"}
-    assert answers.database.read_bytes() == before
-    assert stored_labels(answers.file.parent / "none") == {}
 
 
 def test_a_failed_write_leaves_memory_and_table_alike(answers: Answers) -> None:

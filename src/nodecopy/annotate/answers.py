@@ -388,21 +388,6 @@ class Answers:
         return regular_file(self.file).read_bytes() if self.file.exists() else b""
 
 
-def stored_labels(folder: Path) -> dict[str, str] | None:
-    """Return the labels in the table of a folder by id; None while a page has it open."""
-    if not (folder / ANSWERS).exists():
-        return {}
-    labels: dict[str, str | None] = {}
-    query = "SELECT node, label FROM answers WHERE action IN (?, ?, ?) ORDER BY number"
-    try:
-        uri = f"{(folder / ANSWERS).absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT)) as db:
-            labels.update(db.execute(query, _LABELLING))
-    except sqlite3.OperationalError as error:
-        return None if "locked" in str(error) else {}
-    return {node: label for node, label in labels.items() if label is not None}
-
-
 def file_time(path: str | os.PathLike[str]) -> str:
     """Return when a file was saved, as in `Answer.time`."""
     return _timestamp(datetime.fromtimestamp(os.stat(path).st_mtime, UTC))
