@@ -44,7 +44,7 @@ class NodeRows:
     def __init__(self, settings: FitSettings, table: Problem) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._db: Database | None = Database(settings, threads=1).__enter__()
+        self._db = Database(settings, threads=1).__enter__()
         self._names: dict[str, list[str]] = {}  # of the columns of each table in the database
         files = settings.nodes if isinstance(settings.nodes, tuple) else (settings.nodes,)
         for number, file in enumerate(files):
@@ -59,13 +59,12 @@ class NodeRows:
     def close(self) -> None:
         """Close the tables."""
         with self._lock:
-            if self._db is not None:
-                self._db.__exit__()
-                self._db = None
+            self._names = {}
+            self._db.__exit__()
 
     def _load(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         """Keep a table as it is written, if it has names of columns."""
-        if self._db is None or path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             return
         try:
             table = open_table(self._db, path, NODES, list(types))
@@ -82,9 +81,9 @@ class NodeRows:
     def _written(self, id: str) -> Cells:
         cells: Cells = []
         with self._lock:
-            for name, titles in self._names.items() if self._db is not None else ():
+            for name, titles in self._names.items():
                 query = f"SELECT * EXCLUDE (id) FROM {name} WHERE id = ? LIMIT 1"
-                for row in self._db.rows(query, [id]) if self._db is not None else ():
+                for row in self._db.rows(query, [id]):
                     pairs = zip(titles, row, strict=True)
                     cells += [(title, str(value)) for title, value in pairs if value is not None]
         return cells
@@ -103,7 +102,7 @@ class NodeRows:
 
 
 def neighbourhood(
-    table: Problem, node: int, known: Mapping[int, int], fit: Fit | None
+    table: Problem, node: int, known: Mapping[int, int], fit: Fit
 ) -> tuple[list[int], dict[str, Any]]:
     """Return the nodes around one, itself first, and their columns in the form of the report.
 
@@ -120,7 +119,7 @@ def neighbourhood(
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
     offsets, targets = links_among(graph, np.array(members))
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
-    if fit is not None and fit.result is not None:
+    if fit.result is not None:
         p = fit.result.probabilities
         p = p[[min(member, len(p) - 1) for member in members]]
         predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)

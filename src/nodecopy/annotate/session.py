@@ -87,7 +87,7 @@ class Session:
         self._ids = table.ids[: table.num_classified]
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
-        self._fit: Fit | None = None
+        self._fit = Fit(Labels(-1, np.zeros(0, np.int64), np.zeros(0, np.int64)), ())
         self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
         n = len(self._ids)
         self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
@@ -135,7 +135,6 @@ class Session:
                 page for instance, is not overwritten.
         """
         with self._lock:
-            self.refresh()
             self._node(id)
             held = self.answers.labels.get(id)
             if held not in (seen, label):
@@ -148,7 +147,6 @@ class Session:
     def put_aside(self, id: str, action: str) -> None:
         """Answer "skip", "cannot tell" or "confirm"."""
         with self._lock:
-            self.refresh()
             self._node(id)
             self.answers.put_aside(id, action)
             self._changed(refit=not self.next_nodes(1))  # all that were suggested are put aside
@@ -156,7 +154,6 @@ class Session:
     def undo(self) -> str:
         """Take the latest answer back; return its node."""
         with self._lock:
-            self.refresh()
             undone = self.answers.undo()
             self._changed(refit=True)
             return undone
@@ -185,8 +182,6 @@ class Session:
     def _questions(self, count: int = _AHEAD) -> dict[str, str]:
         """Return the nodes to ask about next, and why: "suggested", "random" or "again"."""
         with self._lock:
-            if self._fit is None:
-                return {}
             answers = self.answers
             aside = answers.excluded() | answers.labels.keys()
             suspects = (row[0] for row in self._suspect_rows() if row[4] >= _LIKELY)
@@ -220,16 +215,14 @@ class Session:
             return []
         rows = ((id, self.table.title(node)) for id, node in self._number.items())
         matches = [row for row in rows if any(text in word.lower() for word in row)]
-        begins = [any(word.lower().startswith(text) for word in row) for row in matches]
-        order = sorted(range(len(matches)), key=lambda at: not begins[at])
-        return [matches[at] for at in order[:_MATCHES]]
+        matches.sort(key=lambda row: not any(word.lower().startswith(text) for word in row))
+        return matches[:_MATCHES]
 
     def state(self) -> dict[str, Any]:
         """Return everything that the page shows beside the node in question."""
         with self._lock:
             answers, fit, questions = self.answers, self._fit, self._questions()
             labels = list(answers.labels.values())
-            accuracy = None if fit is None else fit.accuracy
             _, changed, confirmed = answers.counts()
             return {
                 "stamp": self.stamp,
@@ -240,19 +233,18 @@ class Session:
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": list(questions),
                 "why": list(questions.values()),
-                "fitted": fit is not None and fit.result is not None,
+                "fitted": fit.result is not None,
                 "version": self._version,
-                "fittedVersion": -1 if fit is None else fit.labels.version,
+                "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,
                 "history": answers.estimates,
-                "restsOn": None if accuracy is None else accuracy.num_labels,
+                "restsOn": fit.accuracy and fit.accuracy.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
-                "forecast": None
-                if fit is None or accuracy is None
-                else [_MORE, *forecast(accuracy, len(fit.labels.known), _MORE)],
+                "forecast": fit.accuracy
+                and [_MORE, *forecast(fit.accuracy, len(fit.labels.known), _MORE)],
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
-                "problem": answers.problem or answers.edited or (fit.problem if fit else ""),
+                "problem": answers.problem or answers.edited or fit.problem,
                 "finish": self._finish,
                 "folder": str(self.folder),
             }
@@ -267,7 +259,7 @@ class Session:
             known = {self._number[key]: place[name] for key, name in self._labels().items()}
         probabilities: list[float] | None = None
         why = None
-        if fit is not None and fit.result is not None:
+        if fit.result is not None:
             by_class = np.zeros(len(place))
             by_class[fit.result.classes] = fit.result.probabilities[node]
             probabilities = by_class.round(4).tolist()
@@ -386,8 +378,7 @@ class Session:
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
-        result = None if self._fit is None else self._fit.result
-        rows: list[list[Any]] = []
+        result, rows = self._fit.result, list[list[Any]]()
         if result is None or result.held_out is None:
             return rows
         suspects, classes = result.suspect_labels, result.classes
