@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -305,37 +304,6 @@ def test_awkward_ids_are_read_by_a_fit(tmp_path: Path) -> None:
     labels = read_label_table(answers.file, np.array(ids, object))
     assert [labels.class_names[k] for k in labels.labels] == given
     answers.close()
-
-
-ANSWERING = """
-import sys
-from pathlib import Path
-from tests.annotate.test_answers import opened
-answers = opened(Path(sys.argv[1]))
-for name in ("red", "blue"):
-    answers.add_class(name)
-for k in range(100):
-    answers.label(f"n{k}", "red" if k % 3 else "blue")
-    sys.stdout.write(f"n{k}\\n")
-    sys.stdout.flush()
-"""
-
-
-def test_what_was_acknowledged_before_a_kill_is_there_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", ANSWERING, str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
-        assert program.stdout is not None
-        acknowledged = [program.stdout.readline().strip() for _ in range(20)]
-        program.send_signal(signal.SIGKILL)
-        acknowledged += program.stdout.read().split()
-        program.wait(LIMIT)
-    later = opened(tmp_path)
-    assert later.problem == ""
-    assert read(later.file) == later.labels
-    assert set(acknowledged) <= set(later.labels)
-    assert len(later.labels) <= len(acknowledged) + 1
-    assert all(label == ("red" if int(n[1:]) % 3 else "blue") for n, label in later.labels.items())
-    later.close()
 
 
 def test_a_kill_before_the_file_is_written_loses_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
-from nodecopy.read.formats import open_table
+from nodecopy.read.formats import open_table, paths_of
 from nodecopy.report.page_nodes import links_among
 from nodecopy.run import FitSettings
 
@@ -46,10 +46,8 @@ class NodeRows:
         self._lock = threading.Lock()
         self._db = Database(settings, threads=1).__enter__()
         self._names: dict[str, list[str]] = {}  # of the columns of each table in the database
-        files = settings.nodes if isinstance(settings.nodes, tuple) else (settings.nodes,)
-        for number, file in enumerate(files):
-            if file is not None:
-                self._load(f"own{number}", Path(file), settings.settled_types)
+        for number, path in enumerate(paths_of(settings.nodes)):
+            self._load(f"own{number}", path, settings.settled_types)
 
     def of(self, node: int) -> tuple[Cells, int]:
         """Return names and values of columns of a node, and how many more it has."""
@@ -101,10 +99,8 @@ class NodeRows:
         return [(name, f"{value:.6g}") for name, value in zip(titles, values[order], strict=True)]
 
 
-def neighbourhood(
-    table: Problem, node: int, known: Mapping[int, int], fit: Fit
-) -> tuple[list[int], dict[str, Any]]:
-    """Return the nodes around one, itself first, and their columns in the form of the report.
+def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit) -> dict[str, Any]:
+    """Return the nodes around one, itself first, as columns in the form of the report.
 
     Args:
         table: the observed graph, and its node types.
@@ -128,7 +124,9 @@ def neighbourhood(
         np.where(node_type, -1 - node_type, predicted),
         np.where(node_type, 1, confidence),
     )
-    return members, {
+    return {
+        "ids": [str(table.ids[member]) for member in members],
+        "names": [table.title(member) for member in members],
         "otherTypes": list(table.node_types)[1:],
         "known": [known.get(member, -1) for member in members],
         "predicted": predicted.tolist(),

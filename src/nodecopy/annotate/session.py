@@ -266,7 +266,6 @@ class Session:
             if fit.explains:
                 (one,) = fit.result.explanations([node])
                 why = evidence_block(one, int(one.label), int(one.against), self.table.title)
-        nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
             "name": self.table.title(node),
@@ -275,11 +274,7 @@ class Session:
             "columns": cells,
             "moreColumns": more,
             "why": why,
-            "around": {
-                "ids": [str(self.table.ids[one]) for one in nodes],
-                "names": [self.table.title(one) for one in nodes],
-                **around,
-            },
+            "around": neighbourhood(self.table, node, known, fit),
         }
 
     def finish(self, progress: bool = False) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,19 +74,15 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     It may also hold hidden files, and answers.
     """
     folder = Path(path)
-    present = folder.absolute()
     try:
-        if folder.stat() and not folder.is_dir():
-            raise InputError(f"{folder} is a file; --out needs the name of a folder")
-    except FileNotFoundError:
-        present = next(parent for parent in present.parents if parent.exists())
-    except OSError as error:  # a loop of symbolic links, a name that is too long
-        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
-    try:
+        with suppress(FileNotFoundError):
+            if folder.stat() and not folder.is_dir():
+                raise InputError(f"{folder} is a file; --out needs the name of a folder")
+        places = folder.absolute(), *folder.absolute().parents
+        present = next(place for place in places if place.exists())
         tempfile.TemporaryDirectory(dir=present, prefix=STAGE).cleanup()
-    except OSError as error:
-        name = shown(str(folder))
-        raise InputError(f"{name} cannot be written: {present}: {error.strerror}") from error
+    except OSError as error:  # a loop of symbolic links, a long name, a folder of somebody else
+        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
     held = folder.iterdir() if folder.exists() else ()
     names = {file.name for file in held if not file.name.startswith(".")} - {LABELS, ANSWERS}
     config = folder / CONFIG

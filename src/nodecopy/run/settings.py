@@ -25,6 +25,7 @@ from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import dataset_names
 from nodecopy.problem.splits import SplitName
+from nodecopy.read.formats import paths_of
 from nodecopy.read.options import TableOptions
 from nodecopy.trust.sets import check_coverage
 
@@ -127,11 +128,8 @@ class FitSettings(TableOptions):
     @property
     def files(self) -> tuple[str, ...]:
         """The names of what is read, the edges first."""
-        several = (
-            files if isinstance(files, tuple) else (files,)
-            for files in (self.edges, self.labels, self.nodes)
-        )
-        return tuple(name for name in chain(*several) if name is not None)
+        several = map(paths_of, (self.edges, self.labels, self.nodes))
+        return tuple(map(str, chain(*several)))
 
     @property
     def reading(self) -> dict[str, Any]:
