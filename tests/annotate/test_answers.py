@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodecopy.annotate.answers import SKIPPED_FOR, Answers, Estimate, file_time
+from nodecopy.annotate.answers import SKIPPED_FOR, Answers, file_time
 from nodecopy.core.errors import FormatError, InputError, RunError
 from nodecopy.read.labels import read_label_table
 from tests.waiting import LIMIT
@@ -64,7 +64,7 @@ def test_answers_survive_and_are_there_once(answers: Answers) -> None:
     answers.put_aside("n3", "skip")
     answers.put_aside("n4", "cannot tell")
     answers.put_aside("n4", "cannot tell")
-    answers.add_estimate(Estimate(2, 0.5, 0.25, 0.75))
+    answers.add_estimate((2, 0.5, 0.25, 0.75))
     later = again(answers)
     assert later.labels == read(later.file) == {"n1": "red", "n2": "blue"}
     assert later.excluded() == {"n3", "n4"}
@@ -269,7 +269,7 @@ def test_a_failed_write_leaves_memory_and_table_alike(answers: Answers) -> None:
     answers._db.execute("PRAGMA query_only = ON")
     for write in (
         lambda: answers.label("n2", "red"),
-        lambda: answers.add_estimate(Estimate(1, 0.5, 0, 1)),
+        lambda: answers.add_estimate((1, 0.5, 0, 1)),
     ):
         with pytest.raises(RunError, match="not kept"):
             write()

@@ -83,13 +83,8 @@ class Answer(NamedTuple):
     time: str = ""
 
 
-class Estimate(NamedTuple):
-    """Accuracy estimated with so many labels, and its interval."""
-
-    labels: int
-    accuracy: float
-    low: float
-    high: float
+# Accuracy estimated with so many labels, and its interval.
+Estimate = tuple[int, float, float, float]
 
 
 class Answers:
@@ -284,7 +279,7 @@ class Answers:
         """Read the table."""
         rows = self._db.execute("SELECT * FROM answers ORDER BY number").fetchall()
         held = self._held()
-        self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
+        self.estimates: list[Estimate] = self._db.execute("SELECT * FROM estimates").fetchall()
         self._answers: list[Answer] = []
         self.labels: dict[str, str] = {}
         self.chosen: dict[str, str] = {}

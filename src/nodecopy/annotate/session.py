@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nodecopy.annotate.answers import Answers, Estimate, file_time
+from nodecopy.annotate.answers import Answers, file_time
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
@@ -361,10 +361,10 @@ class Session:
         """Take a new fit."""
         with self._lock:
             if fit.accuracy is not None:
-                figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
-                rounded = (round(float(value), 4) for value in figures)
+                figures = fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high
+                share, low, high = (round(float(value), 4) for value in figures)
                 try:
-                    self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
+                    self.answers.add_estimate((len(fit.labels.known), share, low, high))
                 except RunError as error:
                     fit = replace(fit, problem=f"the estimated accuracy is {error}")
             self._fit = fit

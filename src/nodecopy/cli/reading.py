@@ -148,9 +148,11 @@ def naming_option(message: str) -> str:
 
     >>> naming_option("unknown repeated_edges 'all'; accepted: largest, sum")
     "unknown --repeated-edges 'all'; accepted: largest, sum"
+    >>> naming_option("labels.csv holds no label")
+    'labels.csv holds no label'
     """
     return re.sub(
-        r"^(unknown )?(\w+)",
+        r"^(unknown )?(\w+)(?= )",
         lambda start: f"{start[1] or ''}{_flag(start[2])}" if start[2] in _OPTIONS else start[0],
         message,
     )
