@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,8 @@ _LIKELY = 0.5  # probability of a wrong label from which it is asked about again
 _MORE = 20  # labels that the forecast is for
 _MATCHES = 20
 _SUSPECTS = 20
+# Name of a file, its labels by id, suggested ids, and when it was saved: see `Answers.take`.
+_LabelFile = tuple[str, dict[str, str], list[str], str]
 
 
 class Session:
@@ -98,7 +100,12 @@ class Session:
         try:
             for name in classes:
                 self.add_class(name)
-            taken = [file.taken_by(answers) for file in files]
+            taken = []
+            for file, given, suggested, saved in files:
+                words = answers.take(given, suggested, saved)
+                if file and (words or saved):
+                    words = words or "no label is new"
+                    taken.append(f"{file}: {words}; a label that it lacks stays")
             answers.refresh()
             if answers.problem:
                 raise RunError(answers.problem)
@@ -386,25 +393,6 @@ class Session:
         return rows[:_SUSPECTS]
 
 
-class _LabelFile(NamedTuple):
-    """Labels of a file by id, the suggested ones among them, and when it was saved.
-
-    What "saved" means is said in `Answers.take`.
-    """
-
-    name: str
-    labels: dict[str, str]
-    suggested: list[str]
-    saved: str
-
-    def taken_by(self, answers: Answers) -> str:
-        """Hand the labels over; say what that changed."""
-        words = answers.take(self.labels, self.suggested, self.saved)
-        if not words and not self.saved:
-            return ""
-        return f"{self.name}: {words or 'no label is new'}; a label that it lacks stays"
-
-
 def _label_files(
     named: Sequence[str], settings: FitSettings, table: Problem, own: Path
 ) -> list[_LabelFile]:
@@ -416,7 +404,7 @@ def _label_files(
     bare = replace(settings, label_columns=None)
     files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
-        return [_LabelFile("the split", _by_id(table, table), [], ""), *files]
+        return [("", _by_id(table, table), [], ""), *files]
     if _is_own(settings.labels, own):
         rows = regular_file(own).read_bytes().splitlines() if own.exists() else []
         if len(rows) < 2 or own.with_name(ANSWERS).exists():
@@ -432,7 +420,7 @@ def _read_labels(
     reading = {"na_values": settings.na_values} if _is_own(files, own) else settings.reading
     read = read_label_table(files, ids, **reading)
     names = files if isinstance(files, str) else ", ".join(files)
-    return _LabelFile(names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved)
+    return names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved
 
 
 def _is_own(files: str | tuple[str, ...] | None, own: Path) -> bool:
