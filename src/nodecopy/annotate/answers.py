@@ -329,9 +329,9 @@ class Answers:
             with suppress(sqlite3.Error, InputError, OSError):
                 self._load()  # what the table really holds
             raise RunError(f"not kept: cannot write {self.database}: {error}") from error
-        now = _identity(self.database)
-        if now is not None and self._identity is not None and now[:2] == self._identity[:2]:
-            self._identity = now  # else the next check says so
+        now, held = _identity(self.database), self._identity
+        if now and held and now[:2] == held[:2] and now >= held:  # else the next check says so
+            self._identity = now
 
     def _check(self) -> None:
         """Refuse to go on if the database is no longer the file that was opened."""
