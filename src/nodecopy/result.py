@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.core.errors import FormatError, ModelError
+from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import load, savable, save
 from nodecopy.read.inspection import Inspection, inspect_graph
@@ -40,8 +41,8 @@ from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
 from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
-# The name of a model in a folder.
-MODEL_FILE = "model.safetensors"
+# Names of files: a model in its folder, and predictions in that of a run.
+MODEL_FILE, PREDICTIONS = "model.safetensors", "predictions.csv"
 # Columns of the table of predictions.
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 # Classes that a notebook names.
@@ -485,6 +486,12 @@ def model_file(path: str | os.PathLike[str]) -> Path:
         return folder
     inside = folder / "model" / MODEL_FILE
     return inside if inside.exists() else folder / MODEL_FILE
+
+
+def incomplete_model(path: str | os.PathLike[str]) -> str:
+    """Say in one line whether a model is not of the last fit in its run folder; "" if it is."""
+    file = model_file(path).absolute()
+    return incomplete(file.parents[1], PREDICTIONS, [f"{file.parent.name}/{file.name}"])
 
 
 def _accuracy_warnings(held_out: HeldOutPredictions | None) -> list[str]:

@@ -26,7 +26,7 @@ from nodecopy.core import saving
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
 from nodecopy.read.labelled import NodeNames, NodeSchema
-from nodecopy.run.model_folder import FittedTables
+from nodecopy.run.folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.pool import Pool
@@ -101,7 +101,7 @@ def test_it_comes_back(name: str, tmp_path: Path) -> None:
 
 
 def test_reading_a_model_knows_every_class_and_the_paper_its_own() -> None:
-    code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _SAVABLE\n"
+    code = "import json, nodecopy.run.folder; from nodecopy.core.saving import _SAVABLE\n"
     code += "known = [*_SAVABLE]; import nodecopy.paper; print(json.dumps([known, [*_SAVABLE]]))"
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)

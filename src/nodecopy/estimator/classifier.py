@@ -21,7 +21,7 @@ from nodecopy.estimator.another_graph import predict_another
 from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
 from nodecopy.features.scaling import Normalise
 from nodecopy.read.labelled import LabelledNodes, read_problem
-from nodecopy.result import SUSPECTS, Result
+from nodecopy.result import SUSPECTS, Result, incomplete_model
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
 from nodecopy.trust.explanation import Explanation
@@ -356,8 +356,13 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
+        """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote.
+
+        There is a warning if the folder is incomplete.
+        """
         result = Result.load(path)
+        if line := incomplete_model(path):
+            warnings.warn(line, stacklevel=2)
         try:
             classifier = cls(**result.arguments)
         except TypeError as error:
