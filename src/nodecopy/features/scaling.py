@@ -34,11 +34,13 @@ class Scaling:
         rows: whether each row is divided by the sum of its absolute values.
         shift: what is taken from each column [D], or None.
         scale: what each column is then divided by [D], or None; alone, it weights blocks.
+        num_features: D.
     """
 
     rows: bool = False
     shift: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
+    num_features: int = 0
 
     @property
     def blocks(self) -> bool:
@@ -82,11 +84,13 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
         mean = values.mean(0, dtype=np.float64)
         squares = sum(((values[block] - mean) ** 2).sum(0) for block in _blocks(values))
         deviation = np.sqrt(squares / max(len(values), 1))
-        return Scaling(shift=mean, scale=np.where(deviation > 0, deviation, 1.0))
+        scale = np.where(deviation > 0, deviation, 1.0)
+        return Scaling(shift=mean, scale=scale, num_features=len(scale))
+    rows = normalise == "rows"
     if normalise == "auto":
         negative = np.unique((features < 0).nonzero()[0])
-        return Scaling(rows=len(negative) <= few_rows(features.shape[0]))
-    return Scaling(rows=normalise == "rows")
+        rows = len(negative) <= few_rows(features.shape[0])
+    return Scaling(rows=rows, num_features=features.shape[1])
 
 
 def weighted_blocks(
@@ -123,7 +127,7 @@ def weighted_blocks(
         scale.append(np.repeat(np.sqrt(np.sum(shares) / np.array(shares)), widths))
         if len(scale) == 1 and len(blocks) > 1:
             seen = unit_rows(sp.csr_array(graph.to_scipy()[known] @ features))
-    return Scaling(scale=np.concatenate(scale))
+    return Scaling(scale=np.concatenate(scale), num_features=features.shape[1])
 
 
 def _z_score(

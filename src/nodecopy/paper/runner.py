@@ -33,10 +33,9 @@ from nodecopy.paper.methods import build_method
 from nodecopy.paper.spec import Experiment
 from nodecopy.paper.store import Store
 from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import chosen_split, load_dataset
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split, chosen_split
-from nodecopy.problem.task import Task
+from nodecopy.problem.task import Split, Task
 
 RunTrial: TypeAlias = Callable[[Trial], TrialResult]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
-from nodecopy.features.node_types import Encoder
+from nodecopy.features.encoding import Encoder
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 

@@ -13,10 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from nodecopy.core.errors import DatasetError, counted, unknown_name
-from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.node_types import NodeTypes
-from nodecopy.read.database import SHOWN, Database
-from nodecopy.read.ids import IN_EDGES
+from nodecopy.features.encoding import ColumnEncoder, NodeTypes
+from nodecopy.read.database import IN_EDGES, SHOWN, Database
 from nodecopy.read.nodes import NodeTable
 
 NO_TABLE = "nodes of no table"

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
-from nodecopy.read.database import Database
+from nodecopy.read.database import Database, Ids, isolated_nodes, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
-from nodecopy.read.ids import Ids, isolated_nodes, number_values
 from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
 # Columns that are converted at a time: SQL takes memory for each of them.

@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
 from nodecopy.features.columns import NodeColumns
-from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.matrix import Features
-from nodecopy.features.node_types import Encoder, NodeTypeEncoder, NodeTypes, spans
-from nodecopy.features.structural import NO_FEATURES
+from nodecopy.features.encoding import Encoder, NodeTypes, encode_columns, spans
+from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
-from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.database import SHOWN, Database, Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, paths_of
-from nodecopy.read.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.labels import Labelling, load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types, with_node_type
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
@@ -80,7 +77,6 @@ def read_tables(
         raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
     if settings.column_types is not None and not nodes:
         raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
-    fitted = encoder is not None
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
@@ -88,28 +84,28 @@ def read_tables(
         sources = [] if nodes is None else _load_nodes(db, nodes, encoder, node_types or ())
         load_edges(db, edges)
         load_labels(db, labels)
-        sizes, sources, type_notes = assign_node_types(db, sources, node_types)
+        sizes, sources, of_types = assign_node_types(db, sources, node_types)
         ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
-        notes: list[str] = []
-        if encoder is None:
-            columns, notes = _without_labels(columns, known, sizes, settings)
-        if sources and encoder is None:
-            encoder, unused = _fitted(columns, sizes)
-            notes += unused
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
-        notes += [note for table in tables.values() for note in table.notes]
-        notes += [*type_notes, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+        of_files = [note for table in tables.values() for note in table.notes]
+        of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+    notes: list[str] = []
+    model = encoder
+    if model is None:
+        columns, notes = _without_labels(columns, known, sizes, settings)
+    features, encoder = encode_columns(columns, sizes, model) if columns else (None, None)
     directed = bool(settings.directed)
-    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
+    graph, changes = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
-    of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
-    features, of_nodes = None, [NO_FEATURES]
-    if columns and encoder is not None:
-        features = _encoded(encoder, columns, sizes)
-        of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
+    of_edges = [f"{', '.join(files)}: {one}" for one in changes.notes(settings.repeated_edges)]
+    of_nodes = [NO_FEATURES]
+    if encoder is not None:
+        of_nodes = _column_notes(sources, columns, encoder, fitted=model is not None)
+    elif columns:
+        notes.append(_no_columns(columns))
     name = files[0].split(".")[0] or files[0]
     return Problem(
         name,
@@ -120,10 +116,20 @@ def read_tables(
         names=ids,
         titles=_titles(columns, sizes),
         node_types=sizes,
-        encoder=encoder if columns else None,
+        encoder=encoder,
         suggested=known.suggested,
-        notes=(*of_edges, *notes, *known.notes, *of_nodes),
+        notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),
     )
+
+
+def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
+    """Return the place of each id among others, -1 where it is not there [n].
+
+    >>> places_in(np.array(["b", "7", "a"], object), np.array([6, 7])).tolist()
+    [-1, 1, -1]
+    """
+    place = {str(id): at for at, id in enumerate(among.tolist())}
+    return np.array([place.get(str(id), -1) for id in ids.tolist()], np.int64)
 
 
 def _load_nodes(
@@ -171,24 +177,11 @@ def _without_labels(
     return others, notes
 
 
-def _fitted(
-    columns: Mapping[str, NodeColumns], sizes: NodeTypes
-) -> tuple[Encoder | None, list[str]]:
-    """Return an encoder of columns, and notes; None where no column can be used."""
-    if sizes:
-        return NodeTypeEncoder.fit({node_type: columns.get(node_type) for node_type in sizes}), []
-    (own,) = columns.values()
-    try:
-        return ColumnEncoder.fit(own), []
-    except DatasetError as error:
-        return None, [f"file of nodes: {error}"]
-
-
-def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> Features:
-    if isinstance(encoder, NodeTypeEncoder):
-        return encoder.apply(columns, sizes)
-    (own,) = columns.values()
-    return encoder.apply(own)
+def _no_columns(columns: Mapping[str, NodeColumns]) -> str:
+    """Say that no column of nodes can be used, and why."""
+    every = [reason for own in columns.values() for reason in own.reasons.items()]
+    reasons = "; ".join(f"{name!r}: {why}" for name, why in every)
+    return f"file of nodes: no column can be used{': ' * bool(reasons)}{reasons}"
 
 
 def _titles(columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> NDArray[np.object_] | None:

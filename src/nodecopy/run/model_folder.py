@@ -10,12 +10,11 @@ import numpy as np
 
 from nodecopy.core.errors import DatasetError
 from nodecopy.core.saving import load, savable, save
-from nodecopy.estimator.another_graph import predict_another
+from nodecopy.estimator.method import predict_another
 from nodecopy.posterior import Posterior
 from nodecopy.problem.problem import Problem
-from nodecopy.read.ids import places_in
 from nodecopy.read.options import TableOptions
-from nodecopy.read.tables import read_tables
+from nodecopy.read.tables import places_in, read_tables
 from nodecopy.result import MODEL_FILE, Predictions, Result, model_file
 from nodecopy.run.fit import Run
 from nodecopy.run.settings import FitSettings
