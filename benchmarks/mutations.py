@@ -159,8 +159,8 @@ MUTATIONS = (
     Mutation(
         "rows not scaled",
         "features/scaling.py",
-        "rows=len(negative) <= few_rows(features.shape[0])",
-        "rows=False",
+        "rows = len(negative) <= few_rows(features.shape[0])",
+        "rows = False",
     ),
     Mutation(
         "classes not balanced",

@@ -26,7 +26,7 @@ from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import load, savable, save
 from nodecopy.posterior import Posterior
 from nodecopy.problem.problem import Problem
-from nodecopy.read.inspection import Inspection, inspect_graph
+from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.trust.accuracy import (
     EstimatedAccuracy,
     HeldOutPredictions,
@@ -213,8 +213,7 @@ class Result:
     @cached_property
     def inspection(self) -> Inspection:
         """What the graph looks like, and what to beware of in it."""
-        given = self.nodes("inspection")
-        return inspect_graph(given.graph, given.labels, given.class_names)
+        return inspect_dataset(self.nodes("inspection"))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -45,7 +45,17 @@ def method_of(method: Any, calibrate: Any, folds: Any) -> NodeClassifier:
         method = getattr(presets, method)()
     else:
         check_classifier("method", method, _ACCEPTED)
-    return _calibrated(method, calibrate, folds)
+    if calibrate not in (True, False, None):
+        raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
+    calibrated = isinstance(method, StackedClassifier) if calibrate is None else calibrate
+    if not calibrated:
+        if folds is not None:
+            raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
+        return replace(method, folds=0) if isinstance(method, StackedClassifier) else method
+    if not isinstance(method, StackedClassifier):
+        # As it is given: on the whole graph, with weights in their unit.
+        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
+    return method if folds is None else replace(method, folds=folds)
 
 
 def fitted_by(
@@ -122,21 +132,6 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
             )
         prior = tuple(prior[label] for label in labels)
     return replace(method, class_prior=prior)
-
-
-def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClassifier:
-    """Return a method with its probabilities calibrated, or not, or as it has them."""
-    if calibrate not in (True, False, None):
-        raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
-    calibrated = isinstance(method, StackedClassifier) if calibrate is None else calibrate
-    if not calibrated:
-        if folds is not None:
-            raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
-        return replace(method, folds=0) if isinstance(method, StackedClassifier) else method
-    if not isinstance(method, StackedClassifier):
-        # As it is given: on the whole graph, with weights in their unit.
-        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
-    return method if folds is None else replace(method, folds=folds)
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

@@ -25,7 +25,7 @@ graph as among themselves, and predictions are the first rows of the model's.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -316,6 +316,30 @@ def spans(node_types: Mapping[str, int]) -> dict[str, slice]:
         name: slice(end - size, end)
         for (name, size), end in zip(node_types.items(), ends, strict=True)
     }
+
+
+def without_labels(
+    columns: Mapping[str, NodeColumns | None],
+    node_types: NodeTypes,
+    labels: Strings,
+    kept: Collection[str] = (),
+) -> tuple[dict[str, NodeColumns | None], dict[str, ColumnType]]:
+    """Leave out columns that hold the labels; return the others, and the types of these by name.
+
+    Args:
+        columns: see `encode_columns`.
+        node_types: see `encode_columns`.
+        labels: of each node, None where it is unknown [N].
+        kept: names of columns that stay whatever they hold.
+    """
+    others, spanned = dict(columns), spans(node_types)
+    left_out: dict[str, ColumnType] = {}
+    for node_type, own in columns.items():
+        if own is not None:
+            held = {*own.holding(labels[spanned.get(node_type, slice(None))])} - {*kept}
+            others[node_type] = own.without(held)
+            left_out |= {name: own.types[name] for name in sorted(held)}
+    return others, left_out
 
 
 class Encoding(NamedTuple):

@@ -63,19 +63,14 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]
     if several:
-        weighted, of_relations = (
-            "weight" in set().union(*loaded),
-            db.options.relation != NO_RELATION,
-        )
+        of_relations = db.options.relation != NO_RELATION
         parts = []
         for name, path, place in zip(names, paths, loaded, strict=True):
-            weight = ["weight" if "weight" in place else "1.0 AS weight"] if weighted else []
-            stem = f"{quoted(path.name.split('.')[0])} AS relation"
-            relation = ["relation" if "relation" in place else stem] if of_relations else []
-            parts.append(
-                f"SELECT {', '.join(['source', 'target', *weight, *relation])} FROM {name}"
-            )
-        db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
+            added = "" if "weight" in place else ", 1.0 AS weight"
+            if of_relations and "relation" not in place:
+                added += f", {quoted(path.name.split('.')[0])} AS relation"
+            parts.append(f"SELECT *{added} FROM {name}")
+        db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL BY NAME '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
     db.known_ids = " UNION ALL ".join(filter(None, [db.known_ids, IN_EDGES]))
     for name, place in zip(names, loaded, strict=True):
@@ -137,10 +132,8 @@ def fetch_edges(db: Database) -> EdgeRows:
     of_relation, joined = "", ""
     if "relation" in db.types("edges"):
         relations = tuple(map(str, number_values(db, "relations", "relation", "number", "edges")))
-        of_relation, joined = (
-            ", CAST(relations.number AS USMALLINT) AS number",
-            " JOIN relations USING (relation)",
-        )
+        of_relation = ", CAST(relations.number AS USMALLINT) AS number"
+        joined = " JOIN relations USING (relation)"
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
         f"SELECT s.i AS s, t.i AS t{weight}{of_relation} FROM edges JOIN nodes AS s "

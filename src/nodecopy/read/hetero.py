@@ -6,7 +6,7 @@ first (`nodecopy.features.encoding`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,14 +28,14 @@ _EDGES = "{('customers', 'shops'): edge_index}"
 class ReadNodes(NamedTuple):
     """Nodes as they were read, before columns become features.
 
-    ``columns`` are those of each node type, "" where there is one; ``arrays`` are the types whose
-    columns are those of an array, which are taken as they are.
+    ``columns`` are those of each node type, "" where there is one; ``kept`` are those of an array,
+    which are taken as they are.
     """
 
     problem: Problem
     columns: Mapping[str, NodeColumns | None]
     labels: Any = None
-    arrays: frozenset[str] = frozenset()
+    kept: Collection[str] = ()
 
 
 def has_node_types(graph: Any, X: Any) -> bool:
@@ -83,9 +83,11 @@ def read_typed_nodes(
     if first is None:
         first, labels = _labelled(data, sizes, y)
     sizes = {first: sizes[first]} | sizes
-    arrays = frozenset(name for name, x in X.items() if not hasattr(x, "columns"))
+    own = None if hasattr(X.get(first), "columns") else columns.get(first)
     problem = Problem("input", _joined(graph, sizes), node_types=sizes)
-    return ReadNodes(problem, columns if any(columns.values()) else {}, labels, arrays)
+    return ReadNodes(
+        problem, columns if any(columns.values()) else {}, labels, own.values if own else ()
+    )
 
 
 def _has_typed_edges(graph: Any) -> bool:

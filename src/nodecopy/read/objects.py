@@ -7,7 +7,7 @@ pandas objects go by their index.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from nodecopy.features.columns import (
     columns_of_numbers,
     is_plain_frame,
 )
-from nodecopy.features.encoding import Encoder, encode_columns
+from nodecopy.features.encoding import Encoder, encode_columns, without_labels
 from nodecopy.features.label_values import (
     UNKNOWN_LABELS,
     EncodedLabels,
@@ -79,7 +79,7 @@ def read_problem(
         labels = _labels(graph, problem, y)
     features, made = problem.features, problem.encoder
     if columns:
-        columns, held = _without_labels(nodes, labels)
+        columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
         if held or features is None:
             features, made = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
@@ -173,19 +173,7 @@ def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
     return encoded._replace(numbers=numbers)
 
 
-def _without_labels(
-    nodes: ReadNodes, labels: EncodedLabels
-) -> tuple[Mapping[str, NodeColumns | None], list[str]]:
-    """Leave out columns of a DataFrame or attributes that hold the labels; return their names."""
-    first = next(iter(nodes.problem.node_types), "")
-    own = nodes.columns.get(first)
-    if own is None or first in nodes.arrays:
-        return nodes.columns, []
-    held = own.holding(labels.values()[: len(own.absent)])
-    return {**nodes.columns, first: own.without(held)}, held
-
-
-def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Sequence[str]) -> None:
+def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Collection[str]) -> None:
     if held:
         text = f"columns of the nodes that hold the labels are left out: {', '.join(held)}"
         warnings.warn(f"{text}; an array X is taken as it is", stacklevel=4)
