@@ -195,6 +195,11 @@ def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> FeatureMatrix:
     return stored_by_density(ties)
 
 
+def row_blocks(count: int, size: int) -> list[slice]:
+    """Return slices of at most so many rows, one at least: work on some at a time saves memory."""
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
+
+
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a read-only view."""
     view = array.view()

@@ -13,7 +13,7 @@ from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import has_units
-from nodecopy.features.matrix import FeatureMatrix, few_rows, row_normalised, unit_rows
+from nodecopy.features.matrix import FeatureMatrix, few_rows, row_blocks, row_normalised, unit_rows
 from nodecopy.graph import Graph
 
 Normalise = Literal["auto", "rows", "columns", "none"]
@@ -58,7 +58,7 @@ class Scaling:
             return sp.csr_array(sp.csr_array(features) @ weights)
         values = features if isinstance(features, np.ndarray) else features.toarray()
         scaled = np.empty(values.shape, np.float32)
-        for block in _blocks(values):
+        for block in row_blocks(len(values), _BLOCK):
             scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
         return scaled
 
@@ -82,7 +82,9 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     if normalise == "columns" or (normalise == "auto" and has_units(features)):
         values = features if isinstance(features, np.ndarray) else features.toarray()
         mean = values.mean(0, dtype=np.float64)
-        squares = sum(((values[block] - mean) ** 2).sum(0) for block in _blocks(values))
+        squares = sum(
+            ((values[block] - mean) ** 2).sum(0) for block in row_blocks(len(values), _BLOCK)
+        )
         deviation = np.sqrt(squares / max(len(values), 1))
         scale = np.where(deviation > 0, deviation, 1.0)
         return Scaling(shift=mean, scale=scale, num_features=len(scale))
@@ -148,8 +150,3 @@ def _z_score(
     if deviation == 0:
         return 0.0
     return (statistic(np.arange(len(labels))) - float(np.mean(null))) / float(deviation)
-
-
-def _blocks(values: NDArray[np.floating]) -> list[slice]:
-    """Return blocks of rows: no second array of all of them is made in double precision."""
-    return [slice(start, start + _BLOCK) for start in range(0, max(len(values), 1), _BLOCK)]

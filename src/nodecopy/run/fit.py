@@ -56,7 +56,7 @@ def label_table(
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    result = classifier.fit(table, suggested=table.ids[table.suggested]).result_
+    result = classifier.fit(table).result_
     # Whether a bar was shown belongs to this fit, not to the model, which may be saved.
     arguments = result.arguments | {"progress": None}
     coverage, novelty = settings.coverage, settings.max_novelty
