@@ -99,6 +99,13 @@ def test_what_does_not_fit_is_refused(changes, message):
         made(**changes)
 
 
+def test_only_other_labels_share_embeddings():
+    scaled = made().scaled_by("rows")
+    assert scaled.relabelled({2: "a"}).embeddings is scaled.embeddings
+    assert made().scaled_by("none").embeddings is not scaled.embeddings
+    assert scaled.scaled_by("none").embeddings is not scaled.embeddings
+
+
 def test_a_public_split_must_be_in_range():
     with pytest.raises(SplitError, match="val holds node 3; the graph has nodes 0 to 2"):
         made(public_split=Split([0], [3], []))

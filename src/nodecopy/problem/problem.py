@@ -233,10 +233,16 @@ class Problem:
             features, hubs = structural_features(self.graph)
         scaling = scaling_of(features, normalise)
         scaled = scaling.apply(self.graph, features)
-        problem = replace(self, features=features, scaling=scaling, scaled=scaled, hubs=hubs)
-        return (
-            problem._with_block_weights() if normalise == "auto" and len(self.classes) else problem
+        problem = replace(
+            self,
+            features=features,
+            scaling=scaling,
+            scaled=scaled,
+            hubs=hubs,
+            embeddings={},  # they are of these features
         )
+        weighted = normalise == "auto" and len(self.classes) > 0
+        return problem._with_block_weights() if weighted else problem
 
     @property
     def compared(self) -> FeatureMatrix:

@@ -6,6 +6,7 @@ pandas objects go by their index.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import replace
@@ -115,6 +116,7 @@ def _read_nodes(
         encoder: of a model.
         attributes: whether attributes of networkx nodes are features.
     """
+    X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     if X is not None and not hasattr(X, "columns"):
         X = _rows_of_numbers(X)
     named = list(X.index) if _has_index(X) and _names_rows(X) else []
