@@ -27,7 +27,7 @@ from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
-from nodecopy.read.labelled import LabelledNodes, read_problem
+from nodecopy.read.objects import read_problem
 
 CUSTOMERS, CLASSES, TYPES, TESTED = 600, 4, 8, 400
 
@@ -74,7 +74,7 @@ def problem(name: str, per_class: int, trial: int) -> ScoredTask:
     labels = np.full(CUSTOMERS, -1)
     labels[known] = truth[known]
     edges = {("customers", "shops"): np.stack([buyer, bought])}
-    task = LabelledNodes.of(read_problem(edges, columns, {"customers": labels}), "auto").task()
+    task = read_problem(edges, columns, {"customers": labels}).scaled_by("auto").task()
     rest = rng.permutation(np.setdiff1d(np.arange(CUSTOMERS), known))[:TESTED]
     return ScoredTask(task, np.append(truth, np.full(shops, -1)), np.sort(rest))
 

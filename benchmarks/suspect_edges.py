@@ -24,9 +24,8 @@ from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_density, structural_features
 from nodecopy.features.scaling import scaling_of
-from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.read.synthetic import planted_partition

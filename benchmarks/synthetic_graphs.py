@@ -16,13 +16,11 @@ from scipy.spatial import cKDTree
 
 from benchmarks.compared import ScoredTask
 from nodecopy.core.rng import stream
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_density, structural_features
 from nodecopy.features.scaling import scaling_of
-from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import load_dataset, random_split
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import random_split
 from nodecopy.problem.task import Task
 
 NODES, TESTED = 1200, 1000

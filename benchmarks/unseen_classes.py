@@ -21,9 +21,8 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.compared import Comparison, Key, Row, main, shared_rows, trials_per_cell
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import load_dataset, random_split
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import random_split
 
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3}
 ALL = "every class has labels"

@@ -25,8 +25,8 @@ from nodecopy.core.errors import FormatError, ModelError
 from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import load, savable, save
-from nodecopy.read.inspection import Inspection, inspect_graph
-from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.problem.problem import Problem
+from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.trust.accuracy import (
     EstimatedAccuracy,
     HeldOutPredictions,
@@ -73,15 +73,15 @@ class Result:
             predicts.
     """
 
-    given: NodeSchema
+    given: Problem
     model: Fitted
     arguments: dict[str, Any] = field(default_factory=dict)
     coverage: float = 0.9
     max_novelty: float | None = None
 
-    def nodes(self, asked: str) -> LabelledNodes:
+    def nodes(self, asked: str) -> Problem:
         """Return graph and features, or say what needs them: a model from a file has none."""
-        if not isinstance(self.given, LabelledNodes):
+        if not self.given.has_graph:
             raise ModelError(
                 f"{asked} needs the graph, which a model from a file does not hold: call fit first"
             )
@@ -213,8 +213,7 @@ class Result:
     @cached_property
     def inspection(self) -> Inspection:
         """What the graph looks like, and what to beware of in it."""
-        given = self.nodes("inspection")
-        return inspect_graph(given.graph, given.labels, given.class_names)
+        return inspect_dataset(self.nodes("inspection"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -247,7 +246,7 @@ class Result:
             None if titles is None else titles[:n],
             None if self.held_out is None else self.sets(),
             self.coverage,
-            self.lists.novelty if isinstance(self.given, LabelledNodes) else None,
+            self.lists.novelty if self.given.has_graph else None,
             self.max_novelty,
         )
 

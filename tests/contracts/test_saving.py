@@ -23,9 +23,10 @@ from nodecopy.classifiers import (
     Posterior,
 )
 from nodecopy.core import saving
+from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
-from nodecopy.read.labelled import NodeNames, NodeSchema
+from nodecopy.problem.problem import Problem
 from nodecopy.run.folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
@@ -51,8 +52,9 @@ def arguments(name: str) -> tuple[Any, ...]:
     one = Temperature(0.5)
     given = GivenProbabilities(p)
     held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
-    names = NodeNames(3, None, {"ids": np.array([7, 8, 9])})
-    schema = NodeSchema(names, np.array([1.5, 2.0, 3.0]), np.array([0, 1, -1]), 2)
+    graph = Graph.from_edges(3, [(0, 1)])
+    names = np.array([7, 8, 9])
+    problem = Problem("three", graph, p, [0, 1, -1], [1.5, 2.0, 3.0], names=names).for_file()
     needed: dict[str, tuple[Any, ...]] = {
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
@@ -79,9 +81,8 @@ def arguments(name: str) -> tuple[Any, ...]:
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
-        "NodeNames": (3,),
-        "NodeSchema": (names, np.array(["a", "b", "c"]), np.array([0, 1, -1]), 2),
-        "Result": (schema, given, {"method": LabelPropagation(), "folds": None}),
+        "Problem": ("three",),
+        "Result": (problem, given, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),
         "Temperature": (0.5,),

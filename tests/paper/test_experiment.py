@@ -28,8 +28,7 @@ from nodecopy.paper.experiment import (
 from nodecopy.paper.methods import METHODS, Method, build_method
 from nodecopy.paper.store import Row, Store, Trial
 from nodecopy.posterior import BayesianGCN
-from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.splits import chosen_split
+from nodecopy.problem.dataset import chosen_split, load_dataset
 from nodecopy.weights import MCDropout, TrainConfig
 from tests.paper import fake_trials
 from tests.paper.fake_trials import BAD, make_rows, make_trials, quick, run_grid

@@ -12,7 +12,7 @@ import numpy as np
 from nodecopy.classifiers import Posterior
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
-from nodecopy.read.labelled import LabelledNodes, NodeNames
+from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
 from nodecopy.result import Lists, Result
 from nodecopy.trust.accuracy import HeldOutPredictions
@@ -75,16 +75,8 @@ def make_result(
     labels = np.where(np.arange(num_nodes) < per_class * num_classes, np.arange(num_nodes), -1)
     labels = np.where(labels >= 0, labels % num_classes, -1)
     names = np.array([f"n{i}" for i in range(num_nodes)] if ids is None else ids, object)
-    given = LabelledNodes(
-        NodeNames(num_nodes, names),
-        np.array([f"class {k}" for k in range(num_classes)]),
-        labels,
-        1,
-        graph=graph,
-        features=np.ones((num_nodes, 1), np.float32),
-        compared=np.ones((num_nodes, 1), np.float32),
-        validation=np.zeros(0, np.int64),
-    )
+    classes, ones = [f"class {k}" for k in range(num_classes)], np.ones((num_nodes, 1))
+    given = Problem("made up", graph, ones, labels, classes, names=names).scaled_by("none")
     posterior = _posterior(num_nodes, num_classes, rng)
     model: Any = SimpleNamespace(
         probabilities=posterior.probabilities,

@@ -17,10 +17,16 @@ from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import progress_bar
-from nodecopy.estimator.another_graph import predict_another
-from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
+from nodecopy.estimator.method import (
+    MethodName,
+    fitted_by,
+    method_of,
+    predict_another,
+    with_class_prior,
+)
 from nodecopy.features.scaling import Normalise
-from nodecopy.read.labelled import LabelledNodes, read_problem
+from nodecopy.problem.problem import Problem
+from nodecopy.read.objects import read_problem
 from nodecopy.result import SUSPECTS, Result, incomplete_model
 from nodecopy.stack.class_prior import ClassPrior
 from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
@@ -109,7 +115,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from the labelled nodes; forgets any earlier fit.
 
         Args:
-            graph: see `nodecopy.read.objects.read_graph`.
+            graph: see `nodecopy.read.graphs.read_graph`.
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
@@ -141,7 +147,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
             )
         problem = read_problem(graph, X, y, validation, suggested)
-        return self._fit(LabelledNodes.of(problem, self.normalise))
+        return self._fit(problem.scaled_by(self.normalise))
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -165,7 +171,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> len(clf.held_out_.nodes)
         8
         """
-        return self._fit(self._fitted().nodes("add_labels").with_labels(labels, suggested))
+        return self._fit(self._fitted().nodes("add_labels").relabelled(labels, suggested))
 
     def suggest(
         self,
@@ -199,10 +205,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            given = LabelledNodes.of(read_problem(graph, X, labelled=False), self.normalise)
+            given = read_problem(graph, X, labelled=False).scaled_by(self.normalise)
         if random:
-            return given.names.named(draw_nodes(given, n, seed, exclude))
-        return given.names.named(suggest_nodes(given, posterior, n, seed, exclude).nodes)
+            return given.ids[draw_nodes(given, n, seed, exclude)]
+        return given.ids[suggest_nodes(given, posterior, n, seed, exclude).nodes]
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -272,7 +278,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         result = self._fitted()
         suspects, classes = result.suspect_labels, result.classes
         columns = (
-            result.given.names.named(suspects.nodes),
+            result.given.ids[suspects.nodes],
             classes[suspects.known],
             classes[suspects.predicted],
             suspects.probability,
@@ -288,7 +294,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         result = self._fitted()
         suspects = result.suspect_edges(n)
-        source, target = (result.given.names.named(ends) for ends in suspects.nodes.T)
+        source, target = (result.given.ids[ends] for ends in suspects.nodes.T)
         columns = source, target, suspects.surprise
         return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
@@ -301,7 +307,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with names are matched by name; others by position, new ones after those of the fit.
 
         Args:
-            graph: see `nodecopy.read.objects.read_graph`.
+            graph: see `nodecopy.read.graphs.read_graph`.
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
 
@@ -427,7 +433,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_executor(self.executor)
         return method_of(self.method, self.calibrate, self.folds)
 
-    def _fit(self, given: LabelledNodes) -> Self:
+    def _fit(self, given: Problem) -> Self:
         method, task = self._check_arguments(), given.task()
         method = with_class_prior(method, self.class_prior, given.classes)
         with (
@@ -447,7 +453,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.result_
 
     def _numbers(self, nodes: Any) -> NDArray[np.int64]:
-        return self._fitted().given.names.numbers(nodes)
+        return self._fitted().given.numbers(nodes)
 
 
 def _seed(random_state: Any) -> int:

@@ -43,8 +43,7 @@ from nodecopy.paper.store import (
     Trial,
     TrialResult,
 )
-from nodecopy.problem.dataset import dataset_names, load_dataset
-from nodecopy.problem.splits import chosen_split
+from nodecopy.problem.dataset import chosen_split, dataset_names, load_dataset
 from nodecopy.problem.task import Task
 from nodecopy.run.settings import read_toml
 

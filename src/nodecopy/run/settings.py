@@ -23,8 +23,7 @@ from nodecopy.core.typed import Count, Limits, Probability
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
-from nodecopy.problem.dataset import dataset_names
-from nodecopy.problem.splits import SplitName
+from nodecopy.problem.dataset import SplitName, dataset_names
 from nodecopy.read.formats import paths_of
 from nodecopy.read.options import TableOptions
 from nodecopy.trust.sets import check_coverage

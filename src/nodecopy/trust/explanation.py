@@ -15,7 +15,7 @@ from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS, Source, Terms
-from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.problem.problem import Problem
 from nodecopy.stack.evidence import TOGETHER, Lead, Leads
 
 # Rows of one source that are named in a summary.
@@ -161,9 +161,9 @@ class Explainer:
         model: the fitted model.
     """
 
-    def __init__(self, given: LabelledNodes, model: Fitted) -> None:
+    def __init__(self, given: Problem, model: Fitted) -> None:
         self._given = given
-        self._leads = Leads(model, given.graph, given.features)
+        self._leads = Leads(model, given.graph, given.scaled)
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
@@ -175,7 +175,7 @@ class Explainer:
 
 
 def named_explanation(
-    given: NodeSchema, relations: Mapping[str, Graph], node: int, lead: Lead
+    given: Problem, relations: Mapping[str, Graph], node: int, lead: Lead
 ) -> Explanation:
     """Return a lead with everything named.
 
@@ -193,7 +193,7 @@ def named_explanation(
     return Explanation(_node(given, node), label, against, *lead.probabilities, *rows)
 
 
-def _rows(given: NodeSchema, terms: Terms) -> tuple[Row, ...]:
+def _rows(given: Problem, terms: Terms) -> tuple[Row, ...]:
     rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
     for (source, number), points in terms.items():
@@ -217,18 +217,18 @@ def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
     )
 
 
-def _node(given: NodeSchema, number: int) -> Hashable:
+def _node(given: Problem, number: int) -> Hashable:
     """Name a node, by a plain value."""
     if number == OTHERS:
         return "all other neighbours"
-    names = given.names.names
+    names = given.names
     if names is None or number >= len(names):
         return number
     name: Hashable = names[number : number + 1].tolist()[0]
     return name
 
 
-def _column(given: NodeSchema, number: int, names: Sequence[str]) -> str:
+def _column(given: Problem, number: int, names: Sequence[str]) -> str:
     """Name a column; the directions of a kernel of numbers are one."""
     kernel = getattr(given.encoder, "kernel", None)  # of a single type of nodes
     if number == TOGETHER or (kernel is not None and number < kernel.whitening.shape[1]):
