@@ -27,9 +27,10 @@ from nodecopy.core.saving import load, savable, save
 from nodecopy.posterior import Posterior
 from nodecopy.read.inspection import Inspection, inspect_graph
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.stacked import FittedStack
 from nodecopy.trust.accuracy import (
     EstimatedAccuracy,
-    HeldOutPredictions,
     class_share_warnings,
     estimate_accuracy,
 )
@@ -126,9 +127,10 @@ class Result:
         return int(state) if isinstance(state, (int, np.integer)) else 0
 
     @cached_property
-    def held_out(self) -> HeldOutPredictions | None:
+    def held_out(self) -> HeldOut | None:
         """Predictions of labels that were held out; None where none were."""
-        return HeldOutPredictions.of(self.model)
+        held_out: HeldOut | None = getattr(self.model, "held_out", None)
+        return held_out if held_out is not None and len(held_out.nodes) else None
 
     @property
     def why_not_estimated(self) -> str:
@@ -259,7 +261,8 @@ class Result:
         plain = dict(self.arguments)
         if not isinstance(plain.get("random_state"), (int, np.integer)):
             plain["random_state"] = None
-        save(path, replace(self, given=self.given.for_file(), arguments=plain))
+        model = self.model.reduced() if isinstance(self.model, FittedStack) else self.model
+        save(path, replace(self, given=self.given.for_file(), model=model, arguments=plain))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -271,7 +274,7 @@ class Result:
         return result
 
     @property
-    def _held_out(self) -> HeldOutPredictions:
+    def _held_out(self) -> HeldOut:
         if self.held_out is None:
             raise ModelError(
                 "this needs known labels that were held out, and none were: fit with "
@@ -488,7 +491,7 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     return inside if inside.exists() else folder / MODEL_FILE
 
 
-def _accuracy_warnings(held_out: HeldOutPredictions | None) -> list[str]:
+def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
     """Warn if held-out labels were predicted no better than by the commonest class."""
     if held_out is None:
         return []

@@ -77,7 +77,7 @@ def test_a_stack_takes_it_for_components_and_pool(calibrator: Calibrator, task: 
     )
     fitted = fit_one(StackedClassifier(components, folds=3, calibrator=calibrator), task, seed=1)
     check_probabilities(fitted.probabilities, (90, 3))
-    check_probabilities(fitted.held_out_probabilities, (len(task.train), 3))
+    check_probabilities(fitted.held_out.probabilities, (len(task.train), 3))
     np.testing.assert_allclose(
         fitted.posterior.entropy,
         -(fitted.probabilities * np.log(np.maximum(fitted.probabilities, 1e-300))).sum(1),

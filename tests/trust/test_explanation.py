@@ -19,9 +19,8 @@ from nodecopy.presets import best
 from nodecopy.problem.task import Task
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.synthetic import planted_partition
-from nodecopy.stack.evidence import Lead, mixture
 from nodecopy.stack.stacked import FittedStack
-from nodecopy.trust.explanation import Explanation, Row, named_explanation
+from nodecopy.trust.explanation import Explanation, Lead, Row, named_explanation, parts_of
 from tests.problems import make_task, networkx_graph, short_gcn
 
 NODES = [0, 7, 40, 88, 89]  # labelled, and others; the last two have no edge, the last no word
@@ -74,7 +73,7 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
     task, _ = problem("words")
     clf, nodes = fitted(task), np.array(NODES)
     assert isinstance(clf.model_, FittedStack)
-    for part in mixture(clf.model_, task.graph, clf.result_.given.features).parts[1:]:
+    for part in parts_of(clf.model_, task.graph, clf.result_.given.features)[1:]:
         of = Contrast(nodes, 0, 1, part.probabilities)
         each = part.fitted.terms(part.near, of)
         for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word

@@ -25,7 +25,7 @@ their features. Without new nodes that is the fit again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat, starmap
 
 import numpy as np
@@ -156,10 +156,10 @@ class FittedBlocks(Fitted):
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        n, k = self.probabilities.shape
-        shapes = self.before.shape, self.affinity.shape, self.feature_weights.shape[1:]
-        if shapes != ((n, k), (max(len(self.kinds), 1), k, k), (k,)):
-            raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {shapes}")
+        n, k = self.before.shape
+        given = self.probabilities.shape[1:], self.affinity.shape, self.feature_weights.shape[1:]
+        if given != ((k,), (max(len(self.kinds), 1), k, k), (k,)):
+            raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {given}")
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
@@ -217,6 +217,10 @@ class FittedBlocks(Fitted):
                 for term, value in terms_of_edges(rows.indices[part], values[part]).items():
                     terms[term] = terms.get(term, 0.0) + value
         return each
+
+    def reduced(self) -> FittedBlocks:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
 
     def _swept(self, adjacency: Kinds, q: Tensor, log_features: Tensor) -> Tensor:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,10 @@ class FittedNetwork(Fitted):
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of its logits; none of a network with layers."""
         return self.weights.terms(near, of)
+
+    def reduced(self) -> FittedNetwork:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
 
 
 @savable

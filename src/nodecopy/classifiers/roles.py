@@ -91,6 +91,10 @@ class FittedRoles(Fitted):
         """Return the log-odds as one term: all of it is the position in the graph."""
         return [{("position", 0): odds} for odds in of.log_odds.tolist()]
 
+    def reduced(self) -> FittedRoles:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, classifier=self.classifier.reduced())
+
 
 def _mapped(kernel: FittedKernelMap | None, columns: NDArray[np.float32]) -> FeatureMatrix:
     """Return what the kernel makes of the columns; a constant without a kernel."""

@@ -2,6 +2,6 @@
 
 Reading order: ``held_out`` (predictions by fits that did not see the label), ``calibrator`` (the
 protocol) and ``temperature`` (the one in use), ``pool`` (weights and calibration of several
-classifiers), ``component`` and ``stacked`` (several classifiers as one), ``evidence`` (what a pool
-says for a class), and a ``class_prior`` that is known.
+classifiers), ``component`` and ``stacked`` (several classifiers as one), and a ``class_prior`` that
+is known.
 """

@@ -24,7 +24,7 @@ from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 from nodecopy.stack.calibrator import Calibrator
-from nodecopy.stack.held_out import Folds, HeldOut
+from nodecopy.stack.held_out import Folds
 from nodecopy.stack.pool import NestedPool, Pool, PoolFits
 from nodecopy.stack.temperature import TemperatureScaling
 
@@ -188,9 +188,9 @@ class ComponentFits:
                 if progress is not None:
                     progress(len(self.full), len(components))
 
-    def pool(self) -> tuple[HeldOut, NestedPool]:
-        """Return the held-out predictions of the components, and their pool."""
-        return self._pools.held_out, self._pools.pool()
+    def pool(self) -> NestedPool:
+        """Return the pool of the components."""
+        return self._pools.pool()
 
     def _start(self, name: str | None) -> list[Fitted] | None:
         """Return what a component starts from: in the fit to all labels, and in each fold."""
@@ -199,7 +199,7 @@ class ComponentFits:
         if name != POOL:
             at = [component.name for component in self._components].index(name)
             return [self.full[at], *self._in_folds[at]]
-        nested = self._pools.pool()
+        nested = self.pool()
         folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
         return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
 
