@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ _RIDGE = 1e-6
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # Neighbours that are named, and the number of the term of all others.
-_MOST_EDGES, OTHERS = 10_000, -1
+_MOST_EDGES, OTHERS = 1_000, -1
 # By kind, and number of the column or node; 0 where a kind has no numbers.
 Terms = dict[tuple[Kind, int], float]
 
@@ -178,19 +179,21 @@ def first_edges(
         nodes: j.
     """
     hops = len(coefficients) - 1
-    rows = adjacency[nodes] if hops else sp.csr_array((len(nodes), len(scores)))
-    walked = np.empty((hops, len(rows.indices)))  # (Âᵗ s)_i
+    rows = adjacency[nodes]
+    counts = np.diff(rows.indptr)
+    away = rows.indices != np.repeat(nodes, counts)
+    kept = [rows.data[s:e] @ ~away[s:e] for s, e in pairwise(rows.indptr.tolist())]  # Â_jj
+    stays = np.array(kept, np.float64)[:, None] ** np.arange(hops + 1)
+    terms = np.zeros(len(away))
     for t in range(hops):
-        scores = np.asarray(adjacency @ scores) if t else scores
-        walked[t] = scores[rows.indices]
-    for at, node in enumerate(nodes.tolist()):
+        scores = np.asarray(adjacency @ scores) if t else scores  # Âᵗ s
+        weights = stays[:, : hops - t] @ coefficients[t + 1 :]
+        terms += np.repeat(weights, counts) * scores[rows.indices]
+    terms *= rows.data
+    for at, own in enumerate((stays @ coefficients).tolist()):
         entries = slice(rows.indptr[at], rows.indptr[at + 1])
-        others, values = rows.indices[entries], rows.data[entries].astype(np.float64)
-        stays = values[others == node].sum() ** np.arange(hops + 1)  # Â_jjʳ
-        weights = np.array([stays[: hops - t] @ coefficients[t + 1 :] for t in range(hops)])
-        terms = values * (weights @ walked[:, entries]) if hops else values
-        away = others != node
-        yield float(coefficients @ stays), terms_of_edges(others[away], terms[away])
+        others = away[entries] & (hops > 0)
+        yield own, terms_of_edges(rows.indices[entries][others], terms[entries][others])
 
 
 def terms_of_edges(others: NDArray[np.integer], terms: NDArray[np.float64]) -> Terms:

@@ -88,7 +88,7 @@ class Explanation:
 
     The points of all rows of `evidence` add up to the lead, ``probability - next_probability``.
     What a neighbour adds is all that reaches the node over that edge, from behind the neighbour,
-    too; beyond 10,000 neighbours, the smallest are one row, "all other neighbours". Exact, but for
+    too; beyond 1,000 neighbours, the smallest are one row, "all other neighbours". Exact, but for
     the row "not explained": components that are not linear, and the averaging of members. Numeric
     columns that go through a kernel are divided approximately: each has what its mean in its place
     would take away, and the row "numbers together" what is left.
