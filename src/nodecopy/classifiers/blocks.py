@@ -51,7 +51,9 @@ from nodecopy.weights.lbfgs import minimise
 
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
 _LEAST_AFFINITY = 1e-3
-_REGRESSION_ITERATIONS = 20
+_REGRESSION_ITERATIONS, _FEWEST_ITERATIONS = 20, 6
+# Probabilities of all tasks beyond which the fewest iterations are made.
+_MOST_TARGETS = 2**23
 # Scores are clamped, far from where they matter, so that their exponentials are finite.
 _LARGEST_SCORE = 60.0
 _DAMPING = 0.5
@@ -255,7 +257,8 @@ def softmax_regression(
     curvature = prior_precision + x.column_squares() / classes
     diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
     first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
-    most = _REGRESSION_ITERATIONS if start is None else _REGRESSION_ITERATIONS // 2
+    most = _REGRESSION_ITERATIONS if targets.numel() <= _MOST_TARGETS else _FEWEST_ITERATIONS
+    most = most if start is None else most // 2
     return minimise(objective, first, diagonal.mul, 1e-3, most=most).points.view(shape)
 
 

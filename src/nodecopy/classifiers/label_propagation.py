@@ -100,8 +100,8 @@ class SpreadLabels(Fitted):
     def __post_init__(self) -> None:
         """Check the shapes."""
         expected = (len(self.nodes), self.probabilities.shape[1])
-        if self.labels.shape != expected or self.nodes.min(initial=0) < 0:
-            raise ModelError(f"labels must be {expected}; got {self.labels.shape}")
+        if self.labels.shape != expected or not np.all(self.labels >= 0) or np.any(self.nodes < 0):
+            raise ModelError(f"labels must be {expected}, none negative; got {self.labels.shape}")
 
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None

@@ -33,6 +33,8 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 # Kinds of edges that have separate components: those with the most edges.
 _MOST_KINDS = 6
+# Labels times classes beyond which many labels are assumed, however few each class has.
+_MOST_ENTRIES = 2**20
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
 
@@ -72,7 +74,8 @@ class Component:
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
         many_labels: fitted instead of all other classifiers where there are more than
-            ``most_labels`` labels per class, on average; None keeps them.
+            ``most_labels`` labels per class, on average, or a million labels times classes; None
+            keeps them.
         most_labels: see there.
         calibrator: of its probabilities, before they are pooled.
         reliable: whether it sees the graph with edges weighted by their reliability
@@ -231,16 +234,17 @@ def _stages(components: Sequence[Component]) -> Iterator[list[Component]]:
 
 
 def _fit_unit(
-    unit: _Unit, labels: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
+    unit: _Unit, labelled: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
 ) -> Sequence[Fitted]:
-    tasks, seeds = labels.tasks[unit.which], labels.seeds[unit.which]
+    tasks, seeds = labelled.tasks[unit.which], labelled.seeds[unit.which]
     if not tasks:
         return []
     graph = unit.component.view.of((tasks[0].graph, reliable))
     if graph is not tasks[0].graph:
         tasks = tuple(replace(task, graph=graph) for task in tasks)
     classifier, component = unit.classifier, unit.component
-    few = len(tasks[0].train) <= component.most_labels * tasks[0].num_classes
+    labels, classes = len(tasks[0].train), tasks[0].num_classes
+    few = labels <= component.most_labels * classes and labels * classes <= _MOST_ENTRIES
     if component.many_labels is not None and not few:
         classifier = component.many_labels
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]

@@ -24,6 +24,8 @@ from nodecopy.core.typed import Positive, Settings
 _LEAST_PROBABILITY = 1e-6
 # δ (n + 2).
 _SMOOTHING = 0.5
+# Labels times classes beyond which evenly spaced labels stand for all: they decide on one number.
+_MOST_ENTRIES = 2**20
 # Half the width of the interval around μ in which log T is searched.
 _SEARCH_WIDTH = 5.0
 # Log-probabilities divided by temperatures in this range neither overflow nor vanish.
@@ -48,7 +50,8 @@ class TemperatureScaling(Settings):
 
         if len(truth) == 0:
             return Temperature(float(np.exp(self.location)))
-        log_p = _log(probabilities)
+        step = -(-np.size(probabilities) // _MOST_ENTRIES)
+        log_p, truth = _log(probabilities[::step]), truth[::step]
         smoothing = _SMOOTHING / (len(truth) + 2)
 
         def loss(log_temperature: float) -> float:
