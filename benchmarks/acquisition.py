@@ -36,8 +36,8 @@ from benchmarks.compared import (
     shared_rows,
     standard_error,
 )
-from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import as_problem
 from nodecopy.core.rng import stream
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph

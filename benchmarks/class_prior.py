@@ -2,9 +2,9 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.class_prior [--trials 10]
 
-Kinds of graphs of benchmarks/kinds.py with classes of uneven and of equal size, with as many labels
-of each class, and with as many drawn at random; nodes of a class without a label are not tested.
-"known" are the shares among all nodes.
+Kinds of graphs of benchmarks/synthetic_graphs.py with classes of uneven and of equal size, with as
+many labels of each class, and with as many drawn at random; nodes of a class without a label are
+not tested. "known" are the shares among all nodes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compared import Comparison, Key, Problem, Row, main, measured, scores
-from benchmarks.kinds import as_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import as_problem
 from nodecopy.presets import best
 
 CASES = ("classes of sizes 50 to 1", "breast cancer", "homophily 0.7", "digits")

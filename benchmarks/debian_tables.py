@@ -1,4 +1,4 @@
-"""Debian's programs as tables: text, categories, numbers, four kinds of edges, two kinds of nodes.
+"""Debian's programs as tables: text, categories, numbers, four relations, two node types.
 
     OMP_NUM_THREADS=1 python -m benchmarks.debian_tables --files FOLDER [--trials 10]
     python -m benchmarks.debian_tables --show --page docs/tables.md

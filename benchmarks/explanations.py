@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.compared import Comparison, Key, Problem, Row, main, shared_rows
-from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import cpu_seconds
+from benchmarks.synthetic_graphs import split_problem
 from nodecopy import Graph, NodeCopyClassifier
 from nodecopy.core.rng import stream
 from nodecopy.read.synthetic import planted_partition
@@ -64,7 +64,7 @@ def explained(problem: Problem) -> Explained:
 def top(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
     """Return the evidence for the class, the strongest first."""
     order = sorted(why.evidence, key=lambda row: -row.points)
-    pieces = [(row.kind, row.number) for row in order if row.points > 0]
+    pieces = [(row.source, row.number) for row in order if row.points > 0]
     return [piece for piece in pieces if piece in candidates]
 
 

@@ -81,8 +81,8 @@ MUTATIONS = (
         'Component(DiffusedStudent(), 0.0, name="student, ',
     ),
     _presets("no roles", "component(RoleClassifier(), ", "Component(RoleClassifier(), 0.0, "),
-    _presets("no copying per relation", "                per_kind=cheap,\n", ""),
-    _presets("no two hops per relation", ", per_kind=two_hops", ""),
+    _presets("no copying per relation", "                per_relation=cheap,\n", ""),
+    _presets("no two hops per relation", ", per_relation=two_hops", ""),
     _presets("no edge reliability", "        edges=EdgeReliability(),\n", ""),
     _presets("no kernel map", "        features=KernelMap(),\n        edges", "        edges"),
     _presets("no kernel map in fast", ", features=KernelMap())", ")"),
@@ -113,8 +113,12 @@ MUTATIONS = (
         "scale_weights: bool = True",
         "scale_weights: bool = False",
     ),
-    Mutation("one relation alone", "stack/component.py", "_MOST_KINDS = 6", "_MOST_KINDS = 1"),
-    Mutation("relations do not share their count", "stack/component.py", " / (1 + len(kinds))", ""),
+    Mutation(
+        "one relation alone", "stack/component.py", "_MOST_RELATIONS = 6", "_MOST_RELATIONS = 1"
+    ),
+    Mutation(
+        "relations do not share their count", "stack/component.py", " / (1 + len(relations))", ""
+    ),
     Mutation(
         "edge's own weight 0",
         "graph_models/reliability.py",

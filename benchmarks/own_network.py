@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
-from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph_models import NodeCopying, ObservedGraph

@@ -4,9 +4,9 @@
     python -m benchmarks.random_labels --show --page docs/trust.md
 
 As many labels as L per class would be, L = 5, 10, 20, on the three datasets (1,000 test nodes) and
-on kinds of benchmarks/kinds.py. Nodes of a class without any label are tested: they are errors, in
-accuracy, calibration and sets; the NLL alone leaves them out. Rows are in results/trust.jsonl,
-since benchmarks/trust.py shows those of the default, too.
+on kinds of benchmarks/synthetic_graphs.py. Nodes of a class without any label are tested: they are
+errors, in accuracy, calibration and sets; the NLL alone leaves them out. Rows are in
+results/trust.jsonl, since benchmarks/trust.py shows those of the default, too.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from benchmarks.compared import (
     shared_rows,
     trials_per_cell,
 )
-from benchmarks.kinds import TESTED, as_problem, random_labels
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import TESTED, as_problem, random_labels
 from benchmarks.trust import DATASETS, RANDOM, ROWS, OwnWord, measure
 from nodecopy.classifiers import FeatureClassifier
 from nodecopy.core.rng import child_seed, stream

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compared import Comparison, Key, Problem, Row, main
-from benchmarks.kinds import KINDS, as_problem, split_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.features.matrix import stored_by_density

@@ -34,8 +34,8 @@ from benchmarks.compared import (
     scored,
 )
 from benchmarks.conformal import SplitConformal
-from benchmarks.kinds import as_problem, split_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.paper.methods import build_method

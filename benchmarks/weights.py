@@ -28,8 +28,8 @@ from benchmarks.compared import (
     reliability_bins,
     trials_per_cell,
 )
-from benchmarks.kinds import split_problem
 from benchmarks.markdown import markdown_rows
+from benchmarks.synthetic_graphs import split_problem
 from nodecopy.classifiers import GCNClassifier, GivenProbabilities, fit_one
 from nodecopy.core.metrics import score_predictions
 from nodecopy.core.rng import child_seed

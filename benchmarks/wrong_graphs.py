@@ -29,7 +29,7 @@ from benchmarks.compared import (
     scores,
     tables,
 )
-from benchmarks.kinds import split_problem
+from benchmarks.synthetic_graphs import split_problem
 from nodecopy.classifiers import Fitted, NodeClassifier, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph

@@ -76,7 +76,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
     are for classes that are positions in the graph. All join the pool, with the same prior weight.
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
     than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
-    of several kinds of edges has separate members: copied diffusion, and two hops.
+    of several relations has separate members: copied diffusion, and two hops.
 
     Args:
         n_zeta: V, copied graphs in each round.
@@ -97,11 +97,11 @@ def best(n_zeta: int = 10) -> StackedClassifier:
                 in_folds=cheap,
                 many_labels=diffusion(),
                 reliable=True,
-                per_kind=cheap,
+                per_relation=cheap,
             ),
             component(features, name="features"),
             component(graph, name="graph"),
-            component(two_hops, name="two hops", reliable=True, per_kind=two_hops),
+            component(two_hops, name="two hops", reliable=True, per_relation=two_hops),
             component(CopiedPlaces(), name="places", start="pool"),
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
             component(DiffusedStudent(), name="student", start="blocks", reliable=True),

@@ -96,7 +96,7 @@ class Result:
     def posterior(self) -> Posterior:
         """Probabilities and uncertainty of the nodes that classes belong to, read-only [n, K]."""
         posterior = self.model.posterior
-        if self.given.kinds:
+        if self.given.node_types:
             posterior = posterior.take(slice(self.given.num_classified))
         for array in vars(posterior).values():
             if isinstance(array, np.ndarray):
@@ -287,7 +287,7 @@ class Result:
         That needs all of its arrays, so that those of a crafted file must fit together.
         """
         given, (n, k) = self.given, self.model.probabilities.shape
-        classified = next(iter(given.kinds.values()), n)
+        classified = next(iter(given.node_types.values()), n)
         if (n, k, classified) != (len(given.labels), len(given.classes), given.num_classified):
             raise ValueError(f"{n} nodes of {k} classes, and {len(given.labels)} labels")
         pair = Graph.from_edges(2, [(0, 1)])

@@ -14,7 +14,7 @@ from nodecopy.classifiers.blocks import (
     edge_evidence,
     softmax_regression,
 )
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import Graph, join_relations
 from nodecopy.nn.diffusion import Diffusion, Features
 from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
@@ -55,7 +55,7 @@ def test_each_kind_of_edges_has_its_affinity_and_adds_its_evidence() -> None:
             if kind.directed:
                 expected[i] += a[j, i] * np.log(omega.T @ q[j])
     task = Task.of(
-        join_kinds({"a": agrees, "b": cites}), np.zeros((4, 1), np.float32), classes, [0, 2]
+        join_relations({"a": agrees, "b": cites}), np.zeros((4, 1), np.float32), classes, [0, 2]
     )
     model = AnnotatedBlocks(rounds=1, sweeps=1, edge_weight=1.0)
     (fitted,) = model.fit([replace(task, train=np.zeros(0, int))], [0], [GivenProbabilities(q)])

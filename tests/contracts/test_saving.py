@@ -72,7 +72,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedReliability": (p[0], 0.5),
         "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one)),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
-        "KindEncoder": ({"shops": None},),
+        "NodeTypeEncoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
         "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
@@ -92,7 +92,7 @@ def arguments(name: str) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", sorted(marked()))
 def test_it_comes_back(name: str, tmp_path: Path) -> None:
-    value = saving._KINDS[name](*arguments(name))
+    value = saving._SAVABLE[name](*arguments(name))
     saving.save(tmp_path / "one", value)
     back = saving.load(tmp_path / "one", type(value))
     assert repr(back) == repr(value)
@@ -101,8 +101,8 @@ def test_it_comes_back(name: str, tmp_path: Path) -> None:
 
 
 def test_reading_a_model_knows_every_class_and_the_paper_its_own() -> None:
-    code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _KINDS\n"
-    code += "known = [*_KINDS]; import nodecopy.paper; print(json.dumps([known, [*_KINDS]]))"
+    code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _SAVABLE\n"
+    code += "known = [*_SAVABLE]; import nodecopy.paper; print(json.dumps([known, [*_SAVABLE]]))"
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)
     known, with_paper = map(set, json.loads(run.stdout))

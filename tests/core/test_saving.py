@@ -118,7 +118,7 @@ def test_a_part_that_cannot_be_saved_is_named(method: Any, named: str, tmp_path:
 def test_a_class_of_ones_own_is_saved_once_it_is_marked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(saving, "_KINDS", dict(saving._KINDS))
+    monkeypatch.setattr(saving, "_SAVABLE", dict(saving._SAVABLE))
     saving.savable(OwnModel)
     save(tmp_path / "m", OwnModel(4))
     assert load(tmp_path / "m", OwnModel) == OwnModel(4)
@@ -252,6 +252,6 @@ def test_a_class_that_is_not_defined_here_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted(replace(SMALL, graph_model=BLOCKS)).save(tmp_path / "m")
-    monkeypatch.delitem(saving._KINDS, "MMSBM")
+    monkeypatch.delitem(saving._SAVABLE, "MMSBM")
     with pytest.raises(FormatError, match=r"'MMSBM'.*nodecopy\.paper"):
         NodeCopyClassifier.load(tmp_path / "m")

@@ -46,8 +46,8 @@ def test_own_tables() -> None:
     assert_drawn(page)
 
 
-def test_kinds() -> None:
-    page = Page("kinds")
+def test_node_types() -> None:
+    page = Page("node-types")
     page.follow()
     accuracy = page.names["accuracy"]
     assert max(accuracy, key=accuracy.get) == "all files"

@@ -19,14 +19,14 @@ from benchmarks import (
     beyond,
     compared,
     debian_tables,
-    edge_kinds,
     explanations,
     many_labels,
-    node_kinds,
-    other_kinds,
+    node_types,
+    other_graphs,
     paper_tables,
     random_labels,
     reference,
+    relations,
     suspect_edges,
     trust,
     unseen_classes,
@@ -35,8 +35,8 @@ from benchmarks import (
 )
 from benchmarks.compared import DEFAULT, Comparison, Problem
 from benchmarks.conformal import SplitConformal, conformal_quantile
-from benchmarks.kinds import random_labels as random_labels_of
 from benchmarks.paper_tables import replace_block
+from benchmarks.synthetic_graphs import random_labels as random_labels_of
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
 from nodecopy.paper.store import read_rows
 from nodecopy.paper.study import Study
@@ -60,7 +60,7 @@ def comparison_block(comparison: Comparison, name: str = "results") -> Callable[
 
 
 DEBIAN = debian_tables.comparison(Path())
-NODES = comparison_block(node_kinds.COMPARISON, node_kinds.BLOCK)
+NODES = comparison_block(node_types.COMPARISON, node_types.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 SUSPECTS = block(suspect_edges.tables, suspect_edges.COMPARISON.rows, suspect_edges.BLOCK)
 RANDOM = block(random_labels.tables, random_labels.COMPARISON.rows, random_labels.BLOCK)
@@ -72,9 +72,9 @@ PAGES: dict[str, Callable[[str], str]] = {
     "methods.md": lambda page: beyond.page_text(
         page, ROOT / paper_tables.RESULTS, ROOT / beyond.ROWS
     ),
-    "kinds.md": lambda page: NODES(comparison_block(edge_kinds.COMPARISON)(page)),
+    "node-types.md": lambda page: NODES(comparison_block(relations.COMPARISON)(page)),
     "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
-    "other-kinds.md": comparison_block(other_kinds.COMPARISON),
+    "other-graphs.md": comparison_block(other_graphs.COMPARISON),
     "reference/index.md": reference.page_text,
     "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
     "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),

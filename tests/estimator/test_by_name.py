@@ -156,7 +156,7 @@ def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
         graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
     with pytest.warns(UserWarning, match="hold the labels are left out: side"):
         clf = fitted(graph, y=LABELS)
-    assert list(clf.result_.given.encoder.kinds) == ["x"]
+    assert list(clf.result_.given.encoder.types) == ["x"]
     order = {id: n for n, id in enumerate(graph)}
     x = NUMBERS[[IDS.index(id) for id in order], :1]
     np.testing.assert_allclose(clf.predict_proba(), fitted(graph, x, LABELS).predict_proba())

@@ -1,4 +1,4 @@
-"""Columns of any kind become features, alike for the table they were fitted to and for others."""
+"""Columns of any type become features, alike for the table they were fitted to and for others."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def encoded(frame: pd.DataFrame) -> tuple[ColumnEncoder, np.ndarray]:
     return encoder, values.toarray() if sp.issparse(values) else values
 
 
-def test_kinds_are_found_by_types_and_values():
+def test_types_are_found_by_types_and_values():
     encoder, _ = encoded(FRAME)
-    assert encoder.kinds == {
+    assert encoder.types == {
         "age": "number",
         "city": "category",
         "active": "boolean",
@@ -54,7 +54,7 @@ def test_kinds_are_found_by_types_and_values():
     assert "6 different values" in encoder.made["code"]
     assert encoder.made["age"] == "number, 1 missing"
     named, _ = encoded(FRAME.rename(columns={"code": "user_name"}))
-    assert named.kinds["user_name"] == "name"
+    assert named.types["user_name"] == "name"
 
 
 def test_numbers_alone_are_kept_with_means_and_marks():
@@ -79,7 +79,7 @@ def test_a_category_has_its_values_a_rare_one_and_missing():
     names = [name.removeprefix("city = ") for name in encoder.feature_names]
     assert names == ["Ulm", "Köln", "(other)", "(missing)"]
     assert values.argmax(1).tolist() == [0, 0, 0, 1, 1, 2, 3, 2]
-    new = columns_of_frame(pd.DataFrame({"city": ["Rome", "Ulm"]}), encoder.kinds)
+    new = columns_of_frame(pd.DataFrame({"city": ["Rome", "Ulm"]}), encoder.types)
     assert encoder.apply(new).toarray().argmax(1).tolist() == [2, 0]
 
 
@@ -98,10 +98,10 @@ def test_a_saved_encoder_does_the_same_to_parts_in_any_order(tmp_path: Path):
     save(tmp_path / "encoder", encoder)
     again = load(tmp_path / "encoder", ColumnEncoder)
     part = FRAME[list(reversed(FRAME.columns))].iloc[[4, 0]].assign(new="x")
-    rows = again.apply(columns_of_frame(part, again.kinds)).toarray()
+    rows = again.apply(columns_of_frame(part, again.types)).toarray()
     np.testing.assert_allclose(rows, values[[4, 0]], atol=1e-6)
     with pytest.raises(DatasetError, match="'age'"):
-        again.apply(columns_of_frame(FRAME.drop(columns="age"), again.kinds))
+        again.apply(columns_of_frame(FRAME.drop(columns="age"), again.types))
 
 
 def test_what_cannot_be_used_is_said():
@@ -144,7 +144,7 @@ def test_a_polars_frame_is_read_as_a_pandas_one() -> None:
         "since": [date(2020, 1, day) for day in (1, 2, 3, 4)],
     }
     pandas, other = columns_of_frame(pd.DataFrame(cells)), columns_of_frame(polars.DataFrame(cells))
-    assert pandas.kinds == other.kinds
+    assert pandas.types == other.types
     first, second = (ColumnEncoder.fit(columns) for columns in (pandas, other))
     assert first.made == second.made
     np.testing.assert_array_equal(

@@ -46,7 +46,7 @@ def _pool(model: Any) -> dict[str, Any]:
     return {
         "components": [
             f"{type(one).__name__}, {'reliable' if view.reliable else 'observed'} edges"
-            + (f" of {view.kind}" if view.kind else "")
+            + (f" of {view.relation}" if view.relation else "")
             for one, view in zip(model.components, model.views, strict=True)
         ],
         "weights": list(model.pool.weights),

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy.core.errors import GraphError
-from nodecopy.graph import Graph, align_kinds, join_kinds
+from nodecopy.graph import Graph, align_relations, join_relations
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
 ARC = Graph.from_edges(3, [(0, 1), (2, 1)], directed=True)
@@ -178,36 +178,42 @@ def test_edges_of_any_type_give_the_same_graph(kind: str) -> None:
     assert Graph.from_edges(31, pairs.astype(kind)) == Graph.from_edges(31, pairs.tolist())
 
 
-class TestKinds:
+class TestRelations:
     CALLS = Graph.from_edges(4, [(3, 0), (0, 1)], [2.0, 3.0], directed=True)
-    BOTH = join_kinds({"pays": PATH, "calls": CALLS})
+    BOTH = join_relations({"pays": PATH, "calls": CALLS})
 
-    def test_the_graph_has_the_edges_of_all_kinds_in_both_directions(self) -> None:
+    def test_the_graph_has_the_edges_of_all_relations_in_both_directions(self) -> None:
         expected = np.maximum(PATH.to_scipy().toarray(), self.CALLS.to_scipy().toarray())
         assert np.array_equal(self.BOTH.to_scipy().toarray(), np.maximum(expected, expected.T))
-        assert self.BOTH.kinds == {"pays": PATH, "calls": self.CALLS}
-        assert replace(join_kinds({"pays": PATH}), kinds={}) == PATH
-        assert replace(join_kinds({"calls": self.CALLS}), kinds={}) == self.CALLS.symmetrise()
+        assert self.BOTH.relations == {"pays": PATH, "calls": self.CALLS}
+        assert replace(join_relations({"pays": PATH}), relations={}) == PATH
+        assert (
+            replace(join_relations({"calls": self.CALLS}), relations={}) == self.CALLS.symmetrise()
+        )
         with refused("same nodes"):
-            join_kinds({"pays": PATH, "calls": ARC})
+            join_relations({"pays": PATH, "calls": ARC})
 
-    def test_kinds_are_content_and_travel(self) -> None:
-        assert pickle.loads(pickle.dumps(self.BOTH)) == self.BOTH != replace(self.BOTH, kinds={})
+    def test_relations_are_content_and_travel(self) -> None:
+        assert (
+            pickle.loads(pickle.dumps(self.BOTH)) == self.BOTH != replace(self.BOTH, relations={})
+        )
         part, nodes = self.BOTH.induced([3, 0, 1]), [3, 0, 1]
-        assert part.kinds == {name: one.induced(nodes) for name, one in self.BOTH.kinds.items()}
+        assert part.relations == {
+            name: one.induced(nodes) for name, one in self.BOTH.relations.items()
+        }
 
-    def test_factors_of_entries_reach_the_same_entries_of_each_kind(self) -> None:
+    def test_factors_of_entries_reach_the_same_entries_of_each_relation(self) -> None:
         each = np.add.outer(2 ** np.arange(4.0), 2 ** np.arange(4.0))
         heavier = self.BOTH.reweighted(each[self.BOTH.row_of_entry(), self.BOTH.indices])
-        for name, kind in heavier.kinds.items():
-            before = self.BOTH.kinds[name].to_scipy().toarray()
-            assert np.array_equal(kind.to_scipy().toarray(), before * each)
+        for name, one in heavier.relations.items():
+            before = self.BOTH.relations[name].to_scipy().toarray()
+            assert np.array_equal(one.to_scipy().toarray(), before * each)
 
-    def test_kinds_are_aligned_by_name(self) -> None:
-        calls = join_kinds({"calls": self.CALLS})
-        aligned = align_kinds(calls, list(self.BOTH.kinds))
-        assert [kind.num_edges for kind in aligned.kinds.values()] == [0, 2]
-        assert align_kinds(PATH, ()) is PATH
+    def test_relations_are_aligned_by_name(self) -> None:
+        calls = join_relations({"calls": self.CALLS})
+        aligned = align_relations(calls, list(self.BOTH.relations))
+        assert [one.num_edges for one in aligned.relations.values()] == [0, 2]
+        assert align_relations(PATH, ()) is PATH
         for graph, names in ((calls, ["pays"]), (calls, []), (PATH, ["pays"])):
-            with refused("kind"):
-                align_kinds(graph, names)
+            with refused("relation"):
+                align_relations(graph, names)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from nodecopy.paper.study import paper_cells
-from nodecopy.paper.trial import CellKey, Row, SplitKind, Trial
+from nodecopy.paper.trial import CellKey, Row, SplitName, Trial
 from tests.paper.fake_trials import quick
 
 VERSIONS = {"nodecopy": "0.1.0", "numerics": "1", "torch": "2.13.0", "python": "3.11.7"}
@@ -29,7 +29,7 @@ def make_row(trial: Trial, accuracy: float, outcomes: bool = False) -> Row:
 
 def make_cell(
     dataset: str,
-    split: SplitKind,
+    split: SplitName,
     labels: int,
     method: str,
     accuracies: Iterable[float],
@@ -43,7 +43,7 @@ def make_cell(
 
 
 def around_paper(
-    dataset: str, split: SplitKind, labels: int, method: str, n: int = 10, shift: float = 0.0
+    dataset: str, split: SplitName, labels: int, method: str, n: int = 10, shift: float = 0.0
 ) -> list[Row]:
     """Return a cell with exactly the published mean, plus a shift, and the published deviation."""
     paper = paper_cells()[CellKey(dataset, split, method, labels)]

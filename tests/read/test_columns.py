@@ -1,4 +1,4 @@
-"""Tables of nodes as people have them: columns of any kind, several files, names, and hints."""
+"""Tables of nodes as people have them: columns of any type, several files, names, and hints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EDGES = "a1,a2\na2,a3\na3,a4\n"
 
 def test_an_export_in_german_needs_no_option(read):
     table = read(EDGES, nodes=EXPORT.encode("cp1252"))
-    assert table.encoder.kinds == {
+    assert table.encoder.types == {
         "Bezeichnung": "name",
         "Gruppe": "category",
         "Preis": "number",
@@ -42,11 +42,11 @@ def test_an_export_in_german_needs_no_option(read):
     assert any("EAN" in note and "`column_types`" in note for note in table.notes)
 
 
-def test_kinds_are_settled_by_the_user(read):
+def test_types_are_settled_by_the_user(read):
     columns = ("Artikel=id", "Gruppe=text", "EAN=name", "Preis=category", "*=skip")
     table = read(EDGES, nodes=EXPORT, column_types=columns)
     assert {"spiele", "küche", "x1"} <= set(table.encoder.words)
-    assert table.encoder.kinds == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
+    assert table.encoder.types == {"Gruppe": "text", "Preis": "category", "EAN": "name"}
     assert table.titles.tolist() == ["x1", "x2", "x3", "x4"]
 
 
@@ -59,7 +59,7 @@ def test_kinds_are_settled_by_the_user(read):
         (("Text=date",), r"3 cells of 'Text' that cannot be read as a date"),
     ],
 )
-def test_a_kind_that_does_not_fit_is_said(read, columns, message):
+def test_a_type_that_does_not_fit_is_said(read, columns, message):
     with pytest.raises(DatasetError, match=message):
         read(EDGES, nodes=EXPORT, column_types=columns)
 
@@ -88,7 +88,7 @@ def test_a_grown_table_is_encoded_as_the_first(read):
     assert any("not seen" in note and "'Neu'" in note for note in again.notes)
 
 
-def test_options_and_columns_know_the_same_kinds():
+def test_options_and_columns_know_the_same_types():
     assert {*get_args(ColumnType), "id", "feature", "value"} == set(COLUMN_TYPES)
 
 
@@ -140,7 +140,7 @@ def test_labels_in_another_coding_are_no_feature(read, codes):
     (note,) = (note for note in table.notes if "holds the labels" in note)
     option = re.search(r"` (flag=\w+) keeps it", note)
     asked = read(edges, f"id,label\n{labels}", f"id,age,flag\n{nodes}", column_types=(option[1],))
-    assert "flag" in asked.encoder.kinds
+    assert "flag" in asked.encoder.types
     assert not any("holds the labels" in note for note in asked.notes)
 
 
@@ -152,7 +152,7 @@ def test_labels_in_a_table_of_nodes_are_no_feature(read, put):
     assert any("'team'" in note and "holds the labels" in note for note in table.notes)
     assert any("differ only by case" in note and "'X', 'x'" in note for note in table.notes)
     asked = read(edges, path, path, column_types=("team=category",), **given)
-    assert {"team"} <= set(asked.encoder.kinds)
+    assert {"team"} <= set(asked.encoder.types)
     alone = put("alone.csv", "id,team\na,x\nb,\nc,x\nd,X\ne,X\n")
     table = read(edges, alone, alone)
     assert table.features is None

@@ -128,7 +128,7 @@ COLUMN = "source,target,kind\na,b,pays\nb,c, pays \nc,d,calls\na,b,calls\n"
 def pairs_of_kinds(table):
     return {
         name: [tuple(table.ids[list(edge)].tolist()) for edge in kind.edges()]
-        for name, kind in table.graph.kinds.items()
+        for name, kind in table.graph.relations.items()
     }
 
 
@@ -146,22 +146,22 @@ def test_kinds_are_a_column_or_files_named_by_kind(read, put, content):
     both = read_tables([put("mixed.csv", content), put("knows.csv", "source,target\na,d\n")])
     assert pairs_of_kinds(both) == expected | {"knows": [("a", "d")]}
     for one in (read(content, relation="none"), read_tables(files, relation="none")):
-        assert one.graph == replace(table.graph, kinds={})
+        assert one.graph == replace(table.graph, relations={})
 
 
 def test_a_kind_is_any_column_that_is_named_and_weights_stay_with_it(read):
     table = read("source,target,weight,Art\na,b,2,x\nb,c,3,y\n", relation="Art")
-    assert {name: kind.weights.max() for name, kind in table.graph.kinds.items()} == {
+    assert {name: kind.weights.max() for name, kind in table.graph.relations.items()} == {
         "x": 2.0,
         "y": 3.0,
     }
-    assert read("a,b,x\nb,c,y\n", relation="3").graph.kinds.keys() == {"x", "y"}
+    assert read("a,b,x\nb,c,y\n", relation="3").graph.relations.keys() == {"x", "y"}
 
 
 def test_directed_edges_keep_their_direction(read):
     graph = read("source,target\nb,a\nb,c\nb,a\n", directed=True).graph
     assert graph.num_edges == 2
-    (kind,) = graph.kinds.values()
+    (kind,) = graph.relations.values()
     assert (kind.directed, kind.edges().tolist()) == (True, [[1, 0], [1, 2]])
 
 

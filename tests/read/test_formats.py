@@ -63,7 +63,7 @@ def test_a_first_row_above_known_ids_is_a_header_row(read):
     table = read(edges, labels, nodes)
     assert table.ids.tolist() == ["bash", "libc", "sh"]
     assert table.class_names == ("x",)
-    assert list(table.graph.kinds) == ["d", "r"]
+    assert list(table.graph.relations) == ["d", "r"]
 
 
 @pytest.mark.parametrize("name", ["e*.csv", "e[X].csv", "e?.csv", "it's.csv", "new\nline.csv"])

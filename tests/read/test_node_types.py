@@ -1,4 +1,4 @@
-"""Tables of several kinds of nodes."""
+"""Tables of several node types."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def row(table: Problem, id: str) -> np.ndarray:
     return table.features.toarray()[table.ids.tolist().index(id)]
 
 
-def test_nodes_of_different_files_are_of_different_kinds_that_with_labels_first(read) -> None:
+def test_nodes_of_different_files_are_of_different_types_that_with_labels_first(read) -> None:
     table = read()
-    assert table.kinds == {"customers": 3, "shops": 2}
+    assert table.node_types == {"customers": 3, "shops": 2}
     assert table.ids.tolist() == ["anna", "bob", "cleo", "x", "y"]
     assert table.num_classified == 3
     assert table.labels.tolist() == [0, -1, 1, -1, -1]
@@ -58,26 +58,26 @@ def test_nodes_of_different_files_are_of_different_kinds_that_with_labels_first(
     ],
     ids=["shared ids", "same columns"],
 )
-def test_files_of_the_same_nodes_or_columns_describe_one_kind(read, nodes, changed) -> None:
-    assert read(nodes, **changed).kinds == {}
+def test_files_of_the_same_nodes_or_columns_describe_one_type(read, nodes, changed) -> None:
+    assert read(nodes, **changed).node_types == {}
 
 
-def test_nodes_of_no_table_are_a_kind_where_edges_lead_from_one_to_the_other(read) -> None:
+def test_nodes_of_no_table_are_a_type_where_edges_lead_from_one_to_the_other(read) -> None:
     table = read("customers.csv")
-    assert list(table.kinds.values()) == [3, 2]
+    assert list(table.node_types.values()) == [3, 2]
     assert any("2 nodes in no file of nodes" in note for note in table.notes)
     # An edge between customers: x and y are customers without a row.
-    assert read("customers.csv", purchases=FILES["purchases.csv"] + "anna,bob\n").kinds == {}
+    assert read("customers.csv", purchases=FILES["purchases.csv"] + "anna,bob\n").node_types == {}
 
 
-def test_classes_belong_to_the_kind_that_is_named(read) -> None:
+def test_classes_belong_to_the_type_that_is_named(read) -> None:
     both = FILES["labels.csv"] + "x,a\n"
     with pytest.raises(DatasetError, match=r"customers \(2\).*'x'.*`label_type`"):
         read(labels=both)
     table = read(labels=both, label_type="customers")
     assert np.count_nonzero(table.labels >= 0) == 2
     assert any("1 label of other node types" in note for note in table.notes)
-    assert next(iter(read(labels=both + "y,b\n", label_type="shops").kinds)) == "shops"
+    assert next(iter(read(labels=both + "y,b\n", label_type="shops").node_types)) == "shops"
     with pytest.raises(DatasetError, match="did you mean 'shops'"):
         read(label_type="shop")
 
@@ -93,7 +93,7 @@ def test_a_german_export_needs_no_option(read) -> None:
         labels="Kunden-Nr;Segment\nK01;groß\nK03;klein\n",
         encoding="cp1252",
     )
-    assert table.kinds == {"kunden": 3, "läden": 2}
+    assert table.node_types == {"kunden": 3, "läden": 2}
     assert table.title(0) == "Käthe"
     assert table.class_names == ("groß", "klein")
     made = table.encoder.made

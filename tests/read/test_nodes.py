@@ -73,7 +73,7 @@ def test_a_missing_value_of_a_listed_feature_is_zero(read):
 
 def test_three_columns_without_a_header_row_are_a_list_only_if_values_are_numbers(read):
     assert read(nodes="a,v,1\nb,v,2\n").encoder.listed == ("v",)
-    assert read(nodes="a,1,x\nb,2,x\nc,3,x\n").encoder.kinds == {"2": "number", "3": "category"}
+    assert read(nodes="a,1,x\nb,2,x\nc,3,x\n").encoder.types == {"2": "number", "3": "category"}
 
 
 def test_features_in_parquet(read, parquet):

@@ -15,8 +15,8 @@ import torch
 
 from nodecopy.core.errors import DatasetError, GraphError
 from nodecopy.features.label_values import encode_labels
-from nodecopy.graph import Graph, join_kinds
-from nodecopy.read.hetero import read_kinds
+from nodecopy.graph import Graph, join_relations
+from nodecopy.read.hetero import read_node_types
 from nodecopy.read.labelled import read_problem
 from nodecopy.read.objects import read_features, read_graph
 from nodecopy.read.tables import read_tables
@@ -133,39 +133,41 @@ def test_labels_that_are_no_classes_are_refused(labels: Any, message: str) -> No
 
 
 PAIRS = {"pays": [[0, 1], [1, 2]], "calls": [[2, 3], [0, 1]]}
-KINDS = join_kinds({kind: Graph.from_edges(4, pairs) for kind, pairs in PAIRS.items()})
-ONE_WAY = {kind: Graph.from_edges(4, pairs, directed=True) for kind, pairs in PAIRS.items()}
+RELATIONS = join_relations(
+    {relation: Graph.from_edges(4, pairs) for relation, pairs in PAIRS.items()}
+)
+ONE_WAY = {relation: Graph.from_edges(4, pairs, directed=True) for relation, pairs in PAIRS.items()}
 
 
 def edges_of_networkx(graph: Any) -> Any:
     graph.add_nodes_from(range(4))
-    for kind, pairs in PAIRS.items():
-        graph.add_edges_from(pairs, kind=kind)
+    for relation, pairs in PAIRS.items():
+        graph.add_edges_from(pairs, relation=relation)
     return graph
 
 
 def edge_list() -> pd.DataFrame:
-    rows = [(*pair, kind) for kind, pairs in PAIRS.items() for pair in pairs]
-    return pd.DataFrame(rows, columns=["source", "target", "kind"])
+    rows = [(*pair, relation) for relation, pairs in PAIRS.items() for pair in pairs]
+    return pd.DataFrame(rows, columns=["source", "target", "relation"])
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (dict(KINDS.kinds), KINDS),
-        ({kind: one.to_scipy() for kind, one in KINDS.kinds.items()}, KINDS),
+        (dict(RELATIONS.relations), RELATIONS),
+        ({relation: one.to_scipy() for relation, one in RELATIONS.relations.items()}, RELATIONS),
         (
             {
-                kind: np.concatenate([np.array(pairs), np.array(pairs)[:, ::-1]]).T
-                for kind, pairs in PAIRS.items()
+                relation: np.concatenate([np.array(pairs), np.array(pairs)[:, ::-1]]).T
+                for relation, pairs in PAIRS.items()
             },
-            KINDS,
+            RELATIONS,
         ),
-        (edges_of_networkx(nx.MultiGraph()), KINDS),
-        (edges_of_networkx(nx.MultiDiGraph()), join_kinds(ONE_WAY)),
-        (ONE_WAY, join_kinds(ONE_WAY)),
-        (ONE_WAY["pays"], join_kinds({"edges": ONE_WAY["pays"]})),
-        (nx.DiGraph(ONE_WAY["pays"].to_scipy()), join_kinds({"edges": ONE_WAY["pays"]})),
+        (edges_of_networkx(nx.MultiGraph()), RELATIONS),
+        (edges_of_networkx(nx.MultiDiGraph()), join_relations(ONE_WAY)),
+        (ONE_WAY, join_relations(ONE_WAY)),
+        (ONE_WAY["pays"], join_relations({"edges": ONE_WAY["pays"]})),
+        (nx.DiGraph(ONE_WAY["pays"].to_scipy()), join_relations({"edges": ONE_WAY["pays"]})),
     ],
     ids=[
         "graphs",
@@ -178,24 +180,24 @@ def edge_list() -> pd.DataFrame:
         "digraph",
     ],
 )
-def test_kinds_of_edges_of_any_library_are_the_same(source: Any, expected: Graph) -> None:
+def test_relations_of_any_library_are_the_same(source: Any, expected: Graph) -> None:
     graph = read_graph(source).graph
-    assert graph.kinds == expected.kinds
-    assert replace(graph, kinds={}) == replace(expected, kinds={})
+    assert graph.relations == expected.relations
+    assert replace(graph, relations={}) == replace(expected, relations={})
 
 
-def test_an_edge_list_has_kinds_and_names() -> None:
-    expected = KINDS.kinds
-    assert read_graph(edge_list()).graph.kinds == expected
+def test_an_edge_list_has_relations_and_names() -> None:
+    expected = RELATIONS.relations
+    assert read_graph(edge_list()).graph.relations == expected
     named = edge_list().replace({0: "ann", 1: "bob", 2: "eve", 3: "zoe"})
     given = read_graph(named)
-    assert (given.graph.kinds, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
+    assert (given.graph.relations, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
     rows = pd.DataFrame({"x": range(5)}, index=["zoe", "lea", "ann", "bob", "eve"])
     given = read_features(named, rows)  # as of tables, a row without an edge is a node
     assert given.names == ["zoe", "lea", "ann", "bob", "eve"]
     assert (given.graph.degrees[1], given.features[:, 0].tolist()) == (0, [0, 1, 2, 3, 4])
     plain = read_graph(edge_list()[["source", "target"]].drop_duplicates(), 6).graph
-    assert (plain.num_nodes, plain.num_edges, plain.kinds) == (6, 3, {})
+    assert (plain.num_nodes, plain.num_edges, plain.relations) == (6, 3, {})
 
 
 @pytest.mark.parametrize("ids", [["c", "a", "b"], [7, 3, 5]])
@@ -227,20 +229,20 @@ def test_an_edge_list_is_read_as_a_table_is(weight: bool, tmp_path: Path) -> Non
         read_graph(edges)
 
 
-def test_edge_types_of_pyg_are_kinds_and_their_reverse_is_left_out(pyg: Any) -> None:
+def test_edge_types_of_pyg_are_relations_and_their_reverse_is_left_out(pyg: Any) -> None:
     pays, calls = (torch.tensor(pairs).T for pairs in PAIRS.values())
     index = torch.cat([pays, calls, calls.flip(0), pays.flip(0)], 1)
     types = torch.tensor([0, 0, 1, 1, 1, 1, 2, 2])
     graph = read_graph(pyg.Data(edge_index=index, edge_type=types, num_nodes=4)).graph
-    assert graph.kinds == {"0": ONE_WAY["pays"], "1": KINDS.kinds["calls"]}
+    assert graph.relations == {"0": ONE_WAY["pays"], "1": RELATIONS.relations["calls"]}
 
 
-def test_kinds_that_do_not_fit_are_refused() -> None:
+def test_relations_that_do_not_fit_are_refused() -> None:
     some = edges_of_networkx(nx.MultiGraph())
     some.add_edge(0, 3)
     for source, word in (
-        (some, "no kind"),
-        ({"a": KINDS}, "kinds themselves"),
+        (some, "no relation"),
+        ({"a": RELATIONS}, "relations themselves"),
         ({"a": nx.path_graph(4), "b": KNOT}, "same nodes"),
         (edge_list().astype({"source": object}).replace({"source": {0: None}}), "all strings"),
     ):
@@ -253,5 +255,5 @@ def test_a_mark_of_known_cases_is_no_feature_of_a_node_type() -> None:
     edges = {("people", "shops"): np.array([np.arange(20), np.arange(20) % 3])}
     y = {"people": np.array(["ok", "fraud"] * 4 + [""] * 12)}
     with pytest.warns(UserWarning, match="left out: fraud"):
-        given, _ = read_kinds(edges, {"people": frame, "shops": None}, y)
-    assert list(given.encoder.encoders["people"].kinds) == ["age"]
+        given, _ = read_node_types(edges, {"people": frame, "shops": None}, y)
+    assert list(given.encoder.encoders["people"].types) == ["age"]

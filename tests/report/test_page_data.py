@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import Graph, join_relations
 from nodecopy.report.page_data import page_data
 from nodecopy.report.page_nodes import choose_nodes
 from nodecopy.result import Result
 from tests.report.fabricated import HOSTILE_IDS, contradicted, make_result
 
 
-def unpacked(text: str, kind: str) -> NDArray[Any]:
-    return np.frombuffer(base64.b64decode(text), kind)
+def unpacked(text: str, dtype: str) -> NDArray[Any]:
+    return np.frombuffer(base64.b64decode(text), dtype)
 
 
 def node_of(result: Result, data: dict[str, Any]) -> NDArray[np.int64]:
@@ -136,18 +136,18 @@ def test_a_graph_too_large_for_the_page_keeps_what_matters():
     assert page_data(result, "tables")["leftOut"] is None
 
 
-def test_kinds_of_edges_are_ordered_by_what_they_tell_about_the_classes(result):
+def test_relations_are_ordered_by_what_they_tell_about_the_classes(result):
     classes = result.probabilities.argmax(1)
     alike = [np.flatnonzero(classes == k) for k in np.unique(classes)]
     agrees = np.concatenate([np.stack([group, np.roll(group, 1)], 1) for group in alike])
     pairs = np.random.default_rng(0).integers(len(classes), size=(4000, 2))
-    kinds = {
+    relations = {
         "noise": Graph.from_edges(len(classes), pairs),
         "cites": Graph.from_edges(len(classes), agrees, directed=True),
     }
-    given = replace(result.given, graph=join_kinds(kinds))
-    shown = page_data(replace(result, given=given), "")["kinds"]
+    given = replace(result.given, graph=join_relations(relations))
+    shown = page_data(replace(result, given=given), "")["relations"]
     assert [text.split(":")[0] for text in shown] == ["cites", "noise"]
     assert "directed" in shown[0]
     assert "tells 97% of" in shown[0]
-    assert page_data(result, "tables")["kinds"] == []
+    assert page_data(result, "tables")["relations"] == []

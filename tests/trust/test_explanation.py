@@ -62,7 +62,7 @@ def test_evidence_adds_up_to_the_lead(kind: str):
         assert (why.probability, why.next_probability) == pytest.approx((first, second))
         assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
         if why.labels:
-            prior = sum(row.points for row in why.evidence if row.kind == "class prior")
+            prior = sum(row.points for row in why.evidence if row.source == "class prior")
             total = sum(row.points for row in why.labels)
             assert total == pytest.approx(why.lead - prior, abs=1e-6)
         if why.lead > 1e-3:
@@ -77,7 +77,7 @@ def test_every_component_of_the_default_but_the_average_is_explained_exactly():
         of = Contrast(nodes, 0, 1, part.probabilities)
         each = part.fitted.terms(part.near, of)
         for terms, odds in list(zip(each, of.log_odds, strict=True))[:-1]:  # the last has no word
-            total = sum(value for (kind, _), value in terms.items() if kind != "labelled node")
+            total = sum(value for (source, _), value in terms.items() if source != "labelled node")
             assert total == pytest.approx(odds, abs=1e-5)
 
 
@@ -103,7 +103,7 @@ def test_the_logit_of_a_linear_model_is_a_sum_over_labels():
     near = Neighbourhood(task.graph, task.features, labels=task.train)
     of = Contrast(np.array([40]), 2, 0, linear.probabilities)
     (terms,) = linear.terms(near, of)
-    learnt = [value for (kind, _), value in terms.items() if kind == "labelled node"]
+    learnt = [value for (source, _), value in terms.items() if source == "labelled node"]
     rows = Diffusion().rows(near, np.append(task.train, 40)).double().numpy()
     w = linear.weights.weights["w"][0].double().numpy()
     coefficients = np.linalg.lstsq(rows[:-1].T, w[:, 2] - w[:, 0], rcond=None)[0]
@@ -124,7 +124,7 @@ def test_a_model_fitted_within_a_part_explains_any_node():
         why = clf.explain(node)
         assert why.probability == pytest.approx(clf.predict_proba([node]).max())
         assert sum(row.points for row in why.evidence) == pytest.approx(why.lead, abs=1e-6)
-        neighbours = {row.number for row in why.evidence if row.kind == "neighbour"}
+        neighbours = {row.number for row in why.evidence if row.source == "neighbour"}
         assert neighbours <= set(data.graph.neighbours(node).tolist())
 
 
@@ -132,7 +132,7 @@ def test_a_model_with_layers_is_not_explained():
     task, _ = problem("words")
     why = fitted(task, BayesianGCN(n_zeta=1, n_weights=1, base=short_gcn(5, 1, 1))).explain(40)
     (row,) = [row for row in why.evidence if abs(row.points) > 1e-9]
-    assert (row.kind, row.points) == ("not explained", pytest.approx(why.lead))
+    assert (row.source, row.points) == ("not explained", pytest.approx(why.lead))
 
 
 def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
@@ -148,12 +148,12 @@ def test_nodes_words_and_numbers_have_the_names_that_the_user_gave():
     clf = NodeCopyClassifier(best(2), random_state=0).fit(graph, columns, y)
     why = clf.explain("<40>")
     assert why.node == "<40>"
-    by_kind: dict[str, set[Any]] = {}
+    by_source: dict[str, set[Any]] = {}
     for row in why.evidence:
-        by_kind.setdefault(row.kind, set()).add(row.name)
-    assert "numbers together" in by_kind["column"]
-    assert by_kind["column"] & {"apple", "pear"}
-    assert by_kind["neighbour"] == set(graph["<40>"])
+        by_source.setdefault(row.source, set()).add(row.name)
+    assert "numbers together" in by_source["column"]
+    assert by_source["column"] & {"apple", "pear"}
+    assert by_source["neighbour"] == set(graph["<40>"])
     html = why._repr_html_()
     assert "<40>" not in html
     assert "<no>" not in html
@@ -170,20 +170,20 @@ def test_numeric_columns_are_divided_among_their_names():
     frame = pd.DataFrame({"told": told, "noise": rng.normal(size=90)})
     y = np.where(np.isin(np.arange(90), task.train), task.labels, -1)
     why = NodeCopyClassifier(best(2), random_state=0).fit(task.graph, frame, y).explain(40)
-    points = {row.name: row.points for row in why.evidence if row.kind == "column"}
+    points = {row.name: row.points for row in why.evidence if row.source == "column"}
     assert set(points) == {"told", "noise", "numbers together"}
     assert abs(points["told"]) > abs(points["noise"])
 
 
-def test_neighbours_are_named_with_the_kinds_of_their_edges():
-    kinds = {
+def test_neighbours_are_named_with_their_relations():
+    relations = {
         "cites": Graph.from_edges(3, [(0, 1)]),
         "writes": Graph.from_edges(3, [(0, 1), (0, 2)]),
     }
     names = NodeNames(3, np.array(["n", "<i>", "k"], object))
     given = NodeSchema(names, np.array(["a", "b"]), np.array([0, 1, -1]), 1)
     terms: Terms = {("neighbour", 1): 0.2, ("neighbour", 2): 0.1}
-    why = named_explanation(given, kinds, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
+    why = named_explanation(given, relations, 0, Lead(0, 1, (0.6, 0.3), terms, {}))
     assert "<i> (cites, writes) +20.0, k (writes) +10.0" in str(why)
     assert "&lt;i&gt; (cites, writes)" in why._repr_html_()
 
@@ -200,7 +200,7 @@ def test_the_smallest_of_very_many_neighbours_are_one_row() -> None:
     classes = np.arange(leaves + 1) % 2
     y = np.where(np.arange(leaves + 1) < 20, classes, -1)
     why = NodeCopyClassifier("fast", random_state=0).fit(star, np.eye(2)[classes], y).explain(0)
-    neighbours = [row for row in why.evidence if row.kind == "neighbour"]
+    neighbours = [row for row in why.evidence if row.source == "neighbour"]
     assert len(neighbours) == 1_001
     assert "all other neighbours" in [row.name for row in neighbours]
     assert sum(row.points for row in why.evidence) == pytest.approx(why.lead)

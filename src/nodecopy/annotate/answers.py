@@ -232,7 +232,7 @@ class Answers:
         }
 
     def set_aside(self, action: str) -> set[str]:
-        """Return the nodes with a standing answer of a kind."""
+        """Return the nodes with a standing answer of one type."""
         return {str(one.node) for one in self._standing() if one.action == action}
 
     def counts(self) -> tuple[int, int, int]:
@@ -443,8 +443,8 @@ def _opening(database: Path) -> Iterator[None]:
             raise InputError(
                 f"another nodecopy label is at work in {database.parent}; use its page, or stop it"
             ) from error
-        kind = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
-        raise kind(f"cannot open {database}: {error}") from error
+        exception = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
+        raise exception(f"cannot open {database}: {error}") from error
 
 
 def _free_name(file: Path) -> Path:

@@ -63,17 +63,17 @@ class NodeRows:
                 self._db.__exit__()
                 self._db = None
 
-    def _load(self, name: str, path: Path, kinds: Mapping[str, str]) -> None:
+    def _load(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         """Keep a table as it is written, if it has names of columns."""
         if self._db is None or path.stat().st_size > _MAX_BYTES:
             return
         try:
-            table = open_table(self._db, path, NODES, list(kinds))
-            id, _, triples = node_places(table, kinds)
+            table = open_table(self._db, path, NODES, list(types))
+            id, _, triples = node_places(table, types)
             if triples or not table.header or len(table.names) > _MAX_COLUMNS:
                 return
             titles = {at: title.strip() for at, title in enumerate(table.names)}
-            others = [at for at in titles if at != id and kinds.get(titles[at]) != "skip"]
+            others = [at for at in titles if at != id and types.get(titles[at]) != "skip"]
             self._db.load(name, table, [Column("id", id), *(Column(f"w{at}", at) for at in others)])
         except (DatasetError, FormatError):
             return
@@ -108,13 +108,13 @@ def neighbourhood(
     """Return the nodes around one, itself first, and their columns in the form of the report.
 
     Args:
-        table: the observed graph, and its kinds of nodes.
+        table: the observed graph, and its node types.
         node: the one in the middle.
         known: class of each labelled node.
         fit: to take predictions from; where there are none, the predicted class is -1. A node of
-            the second kind has the class -2, and so on.
+            the second type has the class -2, and so on.
     """
-    graph, sizes = table.graph, list(table.kinds.values()) or [len(table.ids)]
+    graph, sizes = table.graph, list(table.node_types.values()) or [len(table.ids)]
     near = _some(_neighbours(graph, node), known, _NEIGHBOURS, {node})
     beyond = [far for one in near for far in _neighbours(graph, one)[:_PER_NEIGHBOUR]]
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
@@ -124,10 +124,13 @@ def neighbourhood(
         p = fit.result.probabilities
         p = p[[min(member, len(p) - 1) for member in members]]
         predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
-    kind = np.searchsorted(np.cumsum(sizes), members, side="right")
-    predicted, confidence = np.where(kind, -1 - kind, predicted), np.where(kind, 1, confidence)
+    node_type = np.searchsorted(np.cumsum(sizes), members, side="right")
+    predicted, confidence = (
+        np.where(node_type, -1 - node_type, predicted),
+        np.where(node_type, 1, confidence),
+    )
     return members, {
-        "otherKinds": list(table.kinds)[1:],
+        "otherTypes": list(table.node_types)[1:],
         "known": [known.get(member, -1) for member in members],
         "predicted": predicted.tolist(),
         "confidence": confidence.tolist(),

@@ -72,15 +72,15 @@ class Session:
                     "nodecopy label --edges FILE --out FOLDER to begin a new one"
                 )
             settings = read_settings(self.folder / CONFIG)
-        own, kind = self.folder / LABELS, settings.label_type
-        if kind is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
-            kind = next(iter(read_source(settings).kinds), None)
-        bare = replace(settings, labels=None, label_columns=None, label_type=kind)
+        own, node_type = self.folder / LABELS, settings.label_type
+        if node_type is None and isinstance(settings.nodes, tuple) and settings.labels is not None:
+            node_type = next(iter(read_source(settings).node_types), None)
+        bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
         self.table = table = read_source(bare)
-        kind = next(iter(table.kinds), None)
+        node_type = next(iter(table.node_types), None)
         files = [_given_labels(settings, table, own), *_named_labels(labels, settings, table, own)]
         self.settings = settings = replace(
-            settings, labels=str(own), label_columns=None, label_type=kind
+            settings, labels=str(own), label_columns=None, label_type=node_type
         )
         whole = incomplete(self.folder)
         begin_folder(self.folder, settings)

@@ -13,10 +13,10 @@ between two classes, so that classes with few edges have affinities near one. Pa
 are left out: with degree correction they are about equally likely under every class. The sweep is
 that of belief propagation, with q in place of messages that leave out their receiver. Ω may be of
 any kind, neighbours of different classes are evidence like neighbours of the same class, so this
-works where smoothing over the graph does not. Each kind of edges (`Graph.kinds`) has a separate Ω,
-and the evidence of all kinds is added up: a kind that is unrelated to the classes has Ω near one,
-and adds none. Of a directed kind, κ_k κ_l are its edges from class k and to class l, and both ends
-of an edge are evidence for each other: Σ_i A_ji log Ω q_i + Σ_i A_ij log Ωᵀ q_i.
+works where smoothing over the graph does not. Each relation (`Graph.relations`) has a separate Ω,
+and the evidence of all relations is added up: a relation that is unrelated to the classes has Ω
+near one, and adds none. Of a directed relation, κ_k κ_l are its edges from class k and to class l,
+and both ends of an edge are evidence for each other: Σ_i A_ji log Ω q_i + Σ_i A_ij log Ωᵀ q_i.
 
 On a grown graph W, Ω and the q of known nodes are kept: only q of new nodes is swept, starting from
 their features. Without new nodes that is the fit again.
@@ -41,7 +41,7 @@ from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.graph import Graph, RowGraph, align_kinds
+from nodecopy.graph import Graph, RowGraph, align_relations
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
 from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
@@ -67,8 +67,8 @@ _TASK_BYTES = 128
 # most sweeps.
 _CONVERGED, _MOST_SWEEPS = 1e-4, 50
 
-# The adjacency of each kind of edges, and whether it is directed [T].
-Kinds = Sequence[tuple[SparseOperator, bool]]
+# The adjacency of each relation, and whether it is directed [T].
+Relations = Sequence[tuple[SparseOperator, bool]]
 
 
 @savable
@@ -99,7 +99,7 @@ class AnnotatedBlocks(Settings):
     ) -> list[FittedBlocks]:
         """Run EM for as many tasks at a time as memory allows, each from what was fitted to it."""
         start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
-        adjacency = kind_adjacencies(tasks[0].graph)
+        adjacency = relation_adjacencies(tasks[0].graph)
         x = kept_features(tasks[0].features, torch.device("cpu"))
         size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
         sized = ((number, size) for number in range(len(tasks)))
@@ -109,7 +109,7 @@ class AnnotatedBlocks(Settings):
         return fits
 
     def _refine(
-        self, adjacency: Kinds, x: Features, tasks: Sequence[Task], start: Sequence[Fitted]
+        self, adjacency: Relations, x: Features, tasks: Sequence[Task], start: Sequence[Fitted]
     ) -> list[FittedBlocks]:
         """Run EM for several tasks at once."""
         bases = np.stack([np.asarray(one.probabilities, np.float64) for one in start])
@@ -130,8 +130,8 @@ class AnnotatedBlocks(Settings):
                 q = _DAMPING * q + (1 - _DAMPING) * clamped
         assert weights is not None  # there is at least one round
         results = (part.contiguous().numpy() for part in (swept, before, affinity, weights))
-        kinds = repeat(tuple(tasks[0].graph.kinds), len(tasks))
-        each = zip(repeat(self.edge_weight, len(tasks)), *results, kinds, strict=True)
+        relations = repeat(tuple(tasks[0].graph.relations), len(tasks))
+        each = zip(repeat(self.edge_weight, len(tasks)), *results, relations, strict=True)
         return list(starmap(FittedBlocks, each))
 
 
@@ -144,9 +144,9 @@ class FittedBlocks(Fitted):
         edge_weight: η.
         probabilities: q after the last sweep [N, K].
         before: q before it, with known labels clamped [N, K].
-        affinity: Ω of each kind of edges [T, K, K].
+        affinity: Ω of each relation [T, K, K].
         feature_weights: W [D, K].
-        kinds: names of the kinds; none where there is one without a name.
+        relations: names of the relations; none where there is one without a name.
     """
 
     edge_weight: float
@@ -154,13 +154,13 @@ class FittedBlocks(Fitted):
     before: NDArray[np.float64]
     affinity: NDArray[np.float64]
     feature_weights: NDArray[np.float32]
-    kinds: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the shapes."""
         n, k = self.before.shape
         given = self.probabilities.shape[1:], self.affinity.shape, self.feature_weights.shape[1:]
-        if given != ((k,), (max(len(self.kinds), 1), k, k), (k,)):
+        if given != ((k,), (max(len(self.relations), 1), k, k), (k,)):
             raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {given}")
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
@@ -174,8 +174,8 @@ class FittedBlocks(Fitted):
         """
         double = graph.num_nodes <= _MOST_DOUBLE
         dtype = torch.float64 if double else torch.float32
-        aligned = align_kinds(graph.built, self.kinds)
-        adjacency = kind_adjacencies(aligned, np.float64 if double else np.float32)
+        aligned = align_relations(graph.built, self.relations)
+        adjacency = relation_adjacencies(aligned, np.float64 if double else np.float32)
         x = kept_features(features, torch.device("cpu"))
         log_features = x.times(torch.as_tensor(self.feature_weights)).to(dtype).log_softmax(-1)
         q = log_features.exp()  # [N', K]
@@ -203,8 +203,8 @@ class FittedBlocks(Fitted):
             there = near.nodes < near.graph.num_nodes
             q = np.array(of.probabilities, np.float64)
             q[near.nodes[there]] = self.before[there]
-        aligned = align_kinds(near.graph.built, self.kinds)
-        graphs = aligned.kinds.values() or [aligned]
+        aligned = align_relations(near.graph.built, self.relations)
+        graphs = aligned.relations.values() or [aligned]
         delta = self.feature_weights[:, of.a] - self.feature_weights[:, of.b]
         each = [near.own_columns(node, delta) for node in of.nodes.tolist()]
         for graph, affinity in zip(graphs, self.affinity, strict=True):
@@ -224,7 +224,7 @@ class FittedBlocks(Fitted):
         """Return it without the probabilities of its nodes."""
         return replace(self, probabilities=self.probabilities[:0])
 
-    def _swept(self, adjacency: Kinds, q: Tensor, log_features: Tensor) -> Tensor:
+    def _swept(self, adjacency: Relations, q: Tensor, log_features: Tensor) -> Tensor:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
         scores = _evidence(adjacency, q[None], affinity[None])[0]
         return softmax_(scores.mul_(self.edge_weight).add_(log_features))
@@ -291,10 +291,10 @@ def edge_evidence(adjacency: SparseOperator, q: Tensor, affinity: Tensor) -> Ten
     return _times(adjacency, log_affinity)
 
 
-def kind_adjacencies(graph: Graph, dtype: type[np.floating] = np.float64) -> Kinds:
-    """Return A [N, N] of each kind of edges, and whether it is directed; of all without kinds."""
-    kinds = graph.kinds.values() or [graph]
-    return [(adjacency_operator(kind, dtype), kind.directed) for kind in kinds]
+def relation_adjacencies(graph: Graph, dtype: type[np.floating] = np.float64) -> Relations:
+    """Return A [N, N] of each relation, and whether it is directed; of all without relations."""
+    relations = graph.relations.values() or [graph]
+    return [(adjacency_operator(relation, dtype), relation.directed) for relation in relations]
 
 
 def adjacency_operator(graph: Graph, dtype: type[np.floating] = np.float64) -> SparseOperator:
@@ -313,19 +313,19 @@ def softmax_(scores: Tensor) -> Tensor:
     return scores.div_(scores.sum(-1, keepdim=True))
 
 
-def _affinity(adjacency: Kinds, q: Tensor) -> Tensor:
-    """Return Ω of all kinds of edges [M, T, K, K]."""
+def _affinity(adjacency: Relations, q: Tensor) -> Tensor:
+    """Return Ω of all relations [M, T, K, K]."""
     return torch.stack([class_affinity(one, q, directed) for one, directed in adjacency], 1)
 
 
-def _evidence(adjacency: Kinds, q: Tensor, affinity: Tensor) -> Tensor:
-    """Return the evidence of all kinds of edges [M, N, K] for Ω [M, T, K, K]."""
+def _evidence(adjacency: Relations, q: Tensor, affinity: Tensor) -> Tensor:
+    """Return the evidence of all relations [M, N, K] for Ω [M, T, K, K]."""
     total = edge_evidence(adjacency[0][0], q, affinity[:, 0])
-    for kind, (operator, directed) in enumerate(adjacency):
-        if kind:
-            total += edge_evidence(operator, q, affinity[:, kind])
+    for relation, (operator, directed) in enumerate(adjacency):
+        if relation:
+            total += edge_evidence(operator, q, affinity[:, relation])
         if directed:
-            total += edge_evidence(operator.flipped, q, affinity[:, kind].mT)
+            total += edge_evidence(operator.flipped, q, affinity[:, relation].mT)
     return total
 
 

@@ -84,7 +84,7 @@ def predict(
         loaded.result.sets(coverage)  # or say at once that there are none
     table, posterior = loaded.predict(settings)
     write_predictions(loaded.predictions(table, posterior, coverage), target)
-    rows = f"{table.num_classified:,} {next(iter(table.kinds), 'nodes')}: {out}"
+    rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
     file = model_file(model)
     whole = incomplete(file.absolute().parents[1], [f"{file.parent.name}/{file.name}"])
     notes = [*map(with_flags, table.notes), *([whole] if whole else [])]

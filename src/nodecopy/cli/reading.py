@@ -71,7 +71,7 @@ _FIT = {
     ),
 }
 _INPUT = {
-    "edges": "CSV, TSV or Parquet: two ids, perhaps a weight and a kind. Again for another kind.",
+    "edges": "CSV, TSV or Parquet: two ids, perhaps a weight and a relation. May be repeated.",
     "labels": "CSV, TSV or Parquet: id, label. May be given again.",
     "nodes": "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
 }

@@ -78,7 +78,7 @@ def missing_extra(what: str, package: str, extra: str) -> str:
     return f"{what} needs {package}: pip install 'nodecopy[{extra}]', or '.[{extra}]' in a checkout"
 
 
-def unknown_name(kind: str, name: object, accepted: Iterable[str]) -> str:
+def unknown_name(what: str, name: object, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest accepted one as a suggestion.
 
     >>> unknown_name("dataset", "corra", ["pubmed", "cora"])
@@ -87,7 +87,7 @@ def unknown_name(kind: str, name: object, accepted: Iterable[str]) -> str:
     names = sorted(accepted)
     close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     hint = f" did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {shown(name)};{hint} accepted: {', '.join(names)}"
+    return f"unknown {what} {shown(name)};{hint} accepted: {', '.join(names)}"
 
 
 def shown(value: object, length: int = 80) -> str:

@@ -2,7 +2,7 @@
 
 An executor has one method, `map`. The parts of a fit and the trials of an experiment go through it
 alike. Executors differ in where a call is computed, never in what: results are the same to the last
-bit on processors of one kind and on as many threads.
+bit on processors of one model and on as many threads.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ def regular_file(path: str | os.PathLike[str], error: type[InputError] = FormatE
     if "\0" in str(file):
         raise error(f"a file name must not have a NUL character; got {str(file)!r}")
     if file.exists() and not file.is_file():
-        kind = "a folder" if file.is_dir() else "a pipe, a socket or a device"
-        raise error(f"{file} is {kind}; accepted: a regular file")
+        found = "a folder" if file.is_dir() else "a pipe, a socket or a device"
+        raise error(f"{file} is {found}; accepted: a regular file")
     return file
 
 
@@ -105,7 +105,7 @@ def check_target(
 
     Args:
         path: the folder.
-        mark: a file that every folder of this kind has, and words near its beginning.
+        mark: a file that every such folder has, and words near its beginning.
         writer: the command that writes such a folder, for the message.
         kept: names that a folder may hold before it is first written. So are hidden files.
     """

@@ -24,7 +24,7 @@ from nodecopy.core.errors import FormatError, ModelError, shown
 from nodecopy.core.files import regular_file, write_whole
 from nodecopy.core.typed import fits
 
-Kind = TypeVar("Kind", bound=type)
+Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
 Arrays = dict[str, NDArray[Any]]
 
@@ -45,22 +45,22 @@ DAMAGE = (
     MemoryError,
 )
 
-_KINDS: dict[str, type] = {}
+_SAVABLE: dict[str, type] = {}
 
 
-def savable(kind: Kind) -> Kind:
+def savable(cls: Class) -> Class:
     """Let files hold a dataclass; a decorator, above ``@dataclass``.
 
     A file holds its name and its fields, so the name must be unique and the fields plain values,
     arrays, or savable themselves. A subclass needs its own decorator.
     """
-    if not dataclasses.is_dataclass(kind):
-        raise TypeError(f"{kind.__name__} is not a dataclass: put @savable above @dataclass")
-    earlier = _KINDS.setdefault(kind.__name__, kind)
-    if earlier.__module__ != kind.__module__:
-        raise TypeError(f"{earlier.__module__} has a savable {kind.__name__} already")
-    _KINDS[kind.__name__] = kind  # a module that was loaded again replaces its classes
-    return kind
+    if not dataclasses.is_dataclass(cls):
+        raise TypeError(f"{cls.__name__} is not a dataclass: put @savable above @dataclass")
+    earlier = _SAVABLE.setdefault(cls.__name__, cls)
+    if earlier.__module__ != cls.__module__:
+        raise TypeError(f"{earlier.__module__} has a savable {cls.__name__} already")
+    _SAVABLE[cls.__name__] = cls  # a module that was loaded again replaces its classes
+    return cls
 
 
 def save(path: str | os.PathLike[str], value: object) -> None:
@@ -87,12 +87,12 @@ def checksum(tree: Any, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
+def load(path: str | os.PathLike[str], cls: type[Value]) -> Value:
     """Read a value that `save` wrote.
 
     Args:
         path: the file.
-        kind: its class.
+        cls: its class.
 
     Raises:
         FormatError: the file is something else, or damaged.
@@ -118,8 +118,8 @@ def load(path: str | os.PathLike[str], kind: type[Value]) -> Value:
                 "model again or take a copy of the file"
             )
         value = _decode(content["value"], arrays)
-        if not isinstance(value, kind):
-            raise FormatError(f"it holds a {type(value).__name__}, not a {kind.__name__}")
+        if not isinstance(value, cls):
+            raise FormatError(f"it holds a {type(value).__name__}, not a {cls.__name__}")
     except (OSError, SafetensorError, *DAMAGE) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise FormatError(f"cannot read {path}: {reason}") from error
@@ -148,7 +148,7 @@ def _encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {
             "dict": {key: _encode(item, f"{name}.{key}", arrays) for key, item in value.items()}
         }
-    if _KINDS.get(type(value).__name__) is type(value):
+    if _SAVABLE.get(type(value).__name__) is type(value):
         fields = {
             field: _encode(getattr(value, field), f"{name}.{field}", arrays)
             for field in _saved_fields(type(value))
@@ -177,8 +177,8 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
             return np.array(strings, dtype=str)
         case {"dict": dict(items)}:
             return {key: _decode(item, arrays) for key, item in items.items()}
-        case {"type": str(name), "fields": dict(fields)} if name in _KINDS:
-            return _build(_KINDS[name], {key: _decode(v, arrays) for key, v in fields.items()})
+        case {"type": str(name), "fields": dict(fields)} if name in _SAVABLE:
+            return _build(_SAVABLE[name], {key: _decode(v, arrays) for key, v in fields.items()})
         case {"type": str(name)}:
             raise ModelError(
                 f"it holds {shown(name)}, which is not defined: import its module before loading, "
@@ -187,13 +187,13 @@ def _decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     raise ModelError(f"it holds {shown(value)}, which is not a saved value")
 
 
-def _build(kind: type, fields: Mapping[str, Any]) -> Any:
+def _build(cls: type, fields: Mapping[str, Any]) -> Any:
     """Return a savable value, if its fields have the annotated types."""
-    hints, saved = get_type_hints(kind), _saved_fields(kind)
+    hints, saved = get_type_hints(cls), _saved_fields(cls)
     for name, value in fields.items():
         if name not in saved or not fits(value, hints[name]):
-            raise ModelError(f"{name} of {kind.__name__} cannot be {shown(value)}")
-    return kind(**fields)
+            raise ModelError(f"{name} of {cls.__name__} cannot be {shown(value)}")
+    return cls(**fields)
 
 
 def _checked(value: Any, name: str) -> Any:
@@ -203,5 +203,5 @@ def _checked(value: Any, name: str) -> Any:
     return value
 
 
-def _saved_fields(kind: type) -> list[str]:
-    return [one.name for one in dataclasses.fields(kind) if one.metadata.get("saved", True)]
+def _saved_fields(cls: type) -> list[str]:
+    return [one.name for one in dataclasses.fields(cls) if one.metadata.get("saved", True)]

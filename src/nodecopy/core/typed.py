@@ -59,9 +59,9 @@ def check_value(name: str, value: object, hint: Any, error: type[InputError] = M
     """Raise an error unless a value has the annotated type."""
     if fits(value, hint):
         return
-    for kind in (hint, *get_args(hint)):
-        if get_origin(kind) is Literal:
-            raise error(unknown_name(name, value, map(str, get_args(kind))))
+    for option in (hint, *get_args(hint)):
+        if get_origin(option) is Literal:
+            raise error(unknown_name(name, value, map(str, get_args(option))))
     raise error(f"{name} must be {_accepted(hint)}; got {shown(value)}")
 
 

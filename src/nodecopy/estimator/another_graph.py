@@ -15,11 +15,11 @@ from nodecopy.core.machine import torch_defaults
 from nodecopy.estimator.method import predicted_by
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.features.node_types import KindEncoder, num_classified, renumbered_graph, spans
+from nodecopy.features.node_types import NodeTypeEncoder, num_classified, renumbered_graph, spans
 from nodecopy.features.structural import ties_to
 from nodecopy.graph import Graph
 from nodecopy.posterior import Posterior
-from nodecopy.read.hetero import has_kinds, read_kinds
+from nodecopy.read.hetero import has_node_types, read_node_types
 from nodecopy.read.labelled import NodeNames, NodeSchema
 from nodecopy.read.objects import GraphInput, networkx_columns, read_features
 from nodecopy.result import Result
@@ -35,7 +35,7 @@ def predict_another(
     with torch_defaults(), opened(executor) as opened_executor:
         posterior = predicted_by(result.model, another.graph, features, opened_executor)
     posterior = posterior if numbers is None else posterior.take(numbers)
-    return posterior.take(slice(num_classified(another.kinds, another.graph.num_nodes)))
+    return posterior.take(slice(num_classified(another.node_types, another.graph.num_nodes)))
 
 
 def read_another(
@@ -51,13 +51,13 @@ def read_another(
         X: features [N, D].
         numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
     """
-    if has_kinds(graph, X):
-        own = fitted.encoder if isinstance(fitted.encoder, KindEncoder) else None
-        given, _ = read_kinds(graph, X, first=next(iter(fitted.kinds), None), encoder=own)
+    if has_node_types(graph, X):
+        own = fitted.encoder if isinstance(fitted.encoder, NodeTypeEncoder) else None
+        given, _ = read_node_types(graph, X, first=next(iter(fitted.node_types), None), encoder=own)
     else:
         given = read_features(graph, X, encoder=fitted.encoder)
     if numbers is None:
-        numbers = _matched(given, fitted.names, fitted.kinds)
+        numbers = _matched(given, fitted.names, fitted.node_types)
     columns = networkx_columns(graph, fitted.encoder) if X is None and fitted.encoder else None
     features = given.features
     if columns is not None and isinstance(fitted.encoder, ColumnEncoder):
@@ -86,10 +86,10 @@ def read_another(
     )
 
 
-def _matched(given: GraphInput, fitted: NodeNames, kinds: Mapping[str, int]) -> Numbers | None:
+def _matched(given: GraphInput, fitted: NodeNames, node_types: Mapping[str, int]) -> Numbers | None:
     """Return the number in the fit of each node, -1 for new ones; None where they are the same.
 
-    Nodes with names are matched by name, those of several kinds by their place among their kind.
+    Nodes with names are matched by name, those of several types by their place among their type.
 
     Raises:
         ModelError: the names of the fit are not known, and these are not its numbers.
@@ -102,12 +102,12 @@ def _matched(given: GraphInput, fitted: NodeNames, kinds: Mapping[str, int]) -> 
                 "matrix or edge_index with the nodes in the order of the fit, new ones after them"
             )
         return fitted.places(names.names.tolist())
-    if not given.kinds:
+    if not given.node_types:
         return None
     numbers = np.full(given.graph.num_nodes, -1, np.int64)
-    earlier = spans(kinds)
-    for kind, here in spans(given.kinds).items():
-        there = earlier.get(kind, slice(0, 0))
+    earlier = spans(node_types)
+    for node_type, here in spans(given.node_types).items():
+        there = earlier.get(node_type, slice(0, 0))
         shared = min(here.stop - here.start, there.stop - there.start)
         numbers[here.start : here.start + shared] = np.arange(there.start, there.start + shared)
     return numbers

@@ -118,8 +118,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 (`nodecopy.features.encoding`). Nodes of a networkx graph are in
                 the order of ``list(graph)``. None takes those of a PyTorch Geometric Data or
                 the attributes of networkx nodes, or, where there are none, `structural_features` of
-                the graph, with a warning. By kind of nodes, {kind: X}: `nodecopy.read.hetero`;
-                predictions are then of the kind with labels, in the order of its rows.
+                the graph, with a warning. By node type, {node_type: X}: `nodecopy.read.hetero`;
+                predictions are then of the type with labels, in the order of its rows.
             y: one label per node [N] of any type; -1, None, NaN, '' or masked where unknown; or a
                 mapping {node: label}. From a PyTorch Geometric Data if None, hidden outside its
                 ``train_mask``, which it must have; or from a dataset.
@@ -186,7 +186,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             n: how many.
             graph: where no node has a label yet, the graph, as in `fit`; None is that of the fit.
-            X: its features. Of several kinds of nodes, {kind: X}, the first is to be labelled, or
+            X: its features. Of several node types, {node_type: X}, the first is to be labelled, or
                 the one that has ``y`` in a HeteroData.
             exclude: nodes that are not to be suggested: their names or numbers, or a mask [N].
             random: draw the nodes at random instead: the estimated accuracy rests on such labels.

@@ -1,4 +1,4 @@
-"""Columns of a table of nodes: of what kind each is, and their values in the order of the nodes.
+"""Columns of a table of nodes: of what type each is, and their values in the order of the nodes.
 
 Files (`nodecopy.read.nodes`) and data frames (`columns_of_frame`) both become `NodeColumns`,
 which `nodecopy.features.encoding` turns into features.
@@ -51,7 +51,7 @@ class NodeColumns:
     """What is known of each node, column by column.
 
     Attributes:
-        kinds: of the columns, by name, in their order.
+        types: of the columns, by name, in their order.
         values: by name, of all columns that are not left out: numbers, and booleans as 0 and 1,
             with NaN where missing; dates with NaT; strings with None [N].
         absent: the nodes that no table with columns has a row for [N].
@@ -60,7 +60,7 @@ class NodeColumns:
         reasons: why columns were left out, by name.
     """
 
-    kinds: Mapping[str, ColumnType]
+    types: Mapping[str, ColumnType]
     values: Mapping[str, NDArray[Any]]
     absent: NDArray[np.bool_]
     listed: sp.csr_array | None = None
@@ -70,8 +70,8 @@ class NodeColumns:
     @property
     def names(self) -> Strings | None:
         """What people call each node, empty where that is unknown; None without such a column."""
-        for column, kind in self.kinds.items():
-            if kind == "name":
+        for column, column_type in self.types.items():
+            if column_type == "name":
                 return np.array([value or "" for value in self.values[column]], object)
         return None
 
@@ -83,35 +83,35 @@ class NodeColumns:
 
     def without(self, names: Collection[str]) -> NodeColumns:
         """Return the other columns."""
-        kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
+        types = {name: column_type for name, column_type in self.types.items() if name not in names}
         values = {name: column for name, column in self.values.items() if name not in names}
-        return replace(self, kinds=kinds, values=values)
+        return replace(self, types=types, values=values)
 
     def holding(self, labels: Strings) -> list[str]:
         """Return the columns that hold the labels; see `columns_with_labels`."""
         return columns_with_labels(self.values, labels)
 
     def detected(self, settled: Mapping[str, ColumnType]) -> NodeColumns:
-        """Return the columns with a kind for each of strings, as settled or by its values.
+        """Return the columns with a type for each of strings, as settled or by its values.
 
         The first column that is called a name or title and mostly has different values is the name;
         without one, the first whose values are all different, and of a few words.
         """
-        kinds, reasons = {**self.kinds, **settled}, dict(self.reasons)
+        types, reasons = {**self.types, **settled}, dict(self.reasons)
         strings = {c: v for c, v in self.values.items() if v.dtype.kind == "O"}
         looks = {c: _Look.at(v) for c, v in strings.items() if c not in settled}
         for column, look in looks.items():
-            kinds[column], reason = look.kind()
+            types[column], reason = look.column_type()
             if reason:
                 reasons[column] = reason
         names = [column for column, look in looks.items() if look.may_be_name]
         called = [column for column in names if plain_name(column).endswith(_NAMES)]
-        distinct = [c for c in names if kinds[c] == "text" and looks[c].is_name]
-        if "name" not in kinds.values() and names and (called or distinct):
+        distinct = [c for c in names if types[c] == "text" and looks[c].is_name]
+        if "name" not in types.values() and names and (called or distinct):
             name = (called or distinct)[0]
-            kinds[name] = "name"
+            types[name] = "name"
             reasons.pop(name, None)
-        return replace(self, kinds=kinds, reasons=reasons)
+        return replace(self, types=types, reasons=reasons)
 
 
 def columns_with_labels(columns: Mapping[str, NDArray[Any]], labels: Strings) -> list[str]:
@@ -179,12 +179,12 @@ def _chance_to_agree(codes: NDArray[np.int64]) -> float:
     return exp(same - lgamma(len(codes) + 1))
 
 
-def columns_of_frame(frame: Any, kinds: Mapping[str, ColumnType] | None = None) -> NodeColumns:
+def columns_of_frame(frame: Any, types: Mapping[str, ColumnType] | None = None) -> NodeColumns:
     """Return the columns of a pandas or polars DataFrame.
 
     Args:
         frame: a row per node.
-        kinds: of the columns, where a model was fitted to some; others are left out. None goes by
+        types: of the columns, where a model was fitted to some; others are left out. None goes by
             types and values.
     """
     names = [str(name) for name in frame.columns]
@@ -197,11 +197,11 @@ def columns_of_frame(frame: Any, kinds: Mapping[str, ColumnType] | None = None) 
         known = ~np.asarray((series.isna if hasattr(series, "isna") else series.is_null)(), bool)
         marked = str(series.dtype).lower() in ("category", "categorical", "enum")
         columns[name] = (np.asarray(series.to_numpy())[known], known, marked)
-    return _columns(columns, len(frame), kinds)
+    return _columns(columns, len(frame), types)
 
 
 def columns_of_attributes(
-    nodes: Sequence[Mapping[Any, Any]], kinds: Mapping[str, ColumnType] | None = None
+    nodes: Sequence[Mapping[Any, Any]], types: Mapping[str, ColumnType] | None = None
 ) -> NodeColumns | None:
     """Return the attributes of the nodes of a networkx graph as columns; None where they have none.
 
@@ -209,7 +209,7 @@ def columns_of_attributes(
 
     Args:
         nodes: the attributes of each node, in order.
-        kinds: see `columns_of_frame`.
+        types: see `columns_of_frame`.
     """
     columns = {}
     for name in dict.fromkeys(name for node in nodes for name in node):
@@ -217,31 +217,35 @@ def columns_of_attributes(
         known = np.array([cell is not None and cell == cell for cell in cells], bool)
         if all(isinstance(cell, (str, *sum(_OBJECTS.values(), ()))) for cell in cells[known]):
             columns[str(name)] = (cells[known], known, False)
-    return _columns(columns, len(nodes), kinds) if columns else None
+    return _columns(columns, len(nodes), types) if columns else None
 
 
 def _columns(
     columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_], bool]],
     num_rows: int,
-    kinds: Mapping[str, ColumnType] | None,
+    types: Mapping[str, ColumnType] | None,
 ) -> NodeColumns:
     """Return columns given as known cells, where they are, and whether they are categories."""
     settled: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
     for name, (cells, known, marked) in columns.items():
-        own: ColumnType = "category" if marked else _array_kind(cells)
-        settled[name] = own if kinds is None else kinds.get(name, "skip")
+        own: ColumnType = "category" if marked else _array_type(cells)
+        settled[name] = own if types is None else types.get(name, "skip")
         if settled[name] in ("category", "text", "name"):
             cells = np.array([str(cell) for cell in cells], object)
         try:
             if settled[name] != "skip":
                 values[name] = placed(cells, known, num_rows, settled[name])
         except (TypeError, ValueError) as error:
-            kind = settled[name]
-            raise DatasetError(f"column {name!r} of X was fitted as a {kind}: {error}") from error
+            column_type = settled[name]
+            raise DatasetError(
+                f"column {name!r} of X was fitted as a {column_type}: {error}"
+            ) from error
     result = NodeColumns(settled, values, np.zeros(num_rows, bool))
-    categories = {name: kind for name, kind in settled.items() if kind == "category"}
-    return result.detected(categories) if kinds is None else result
+    categories = {
+        name: column_type for name, column_type in settled.items() if column_type == "category"
+    }
+    return result.detected(categories) if types is None else result
 
 
 def columns_of_matrix(matrix: Any) -> NodeColumns:
@@ -266,9 +270,11 @@ def columns_of_numbers(matrix: Any, names: Sequence[str]) -> NodeColumns:
     return NodeColumns(dict.fromkeys(values, "number"), values, np.zeros(len(dense), bool))
 
 
-def placed(cells: NDArray[Any], rows: NDArray[Any], num_rows: int, kind: str) -> NDArray[Any]:
-    """Return cells at their rows, as values of a kind of column; others are missing [N]."""
-    values = np.full(num_rows, None, TYPES.get(kind, object))
+def placed(
+    cells: NDArray[Any], rows: NDArray[Any], num_rows: int, column_type: str
+) -> NDArray[Any]:
+    """Return cells at their rows, as values of a type of column; others are missing [N]."""
+    values = np.full(num_rows, None, TYPES.get(column_type, object))
     values[rows] = cells.astype(values.dtype)
     return values
 
@@ -291,8 +297,8 @@ def is_plain_frame(frame: Any) -> bool:
     return values.dtype.kind in "iu" or (values.dtype.kind == "f" and np.isfinite(values).all())
 
 
-def _array_kind(known: NDArray[Any]) -> ColumnType:
-    """Return the kind of a column by its types; "text" leaves it to a look at the strings."""
+def _array_type(known: NDArray[Any]) -> ColumnType:
+    """Return the type of a column by its types; "text" leaves it to a look at the strings."""
     types = {type(value) for value in known.tolist()} or {str}
     fits = (k for k, ones in _OBJECTS.items() if all(issubclass(one, ones) for one in types))
     if known.dtype.kind == "O":
@@ -317,7 +323,7 @@ class _Look(NamedTuple):
         letters = sum(any(map(str.isalpha, value)) for value in known)
         return cls(len(known), len(set(known)), words, length, letters)
 
-    def kind(self) -> tuple[ColumnType, str]:
+    def column_type(self) -> tuple[ColumnType, str]:
         """Return what the column is by its values, and why it is left out if it is."""
         if not self.known:
             return "skip", "it is empty"

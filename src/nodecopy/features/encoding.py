@@ -52,7 +52,7 @@ class ColumnEncoder:
     """How the columns of a table become features.
 
     Attributes:
-        kinds: of the columns of the table, by name.
+        types: of the columns of the table, by name.
         made: what was made of each column, in a few words.
         means: replacements for missing numbers, by the name of the number, in order.
         marked: numbers whose missing values are marked.
@@ -64,7 +64,7 @@ class ColumnEncoder:
         kernel: of the numbers, where there are other blocks.
     """
 
-    kinds: dict[str, ColumnType]
+    types: dict[str, ColumnType]
     made: dict[str, str] = field(default_factory=dict)
     means: dict[str, float] = field(default_factory=dict)
     marked: tuple[str, ...] = ()
@@ -81,21 +81,21 @@ class ColumnEncoder:
 
         Args:
             columns: of the nodes.
-            alone: whether they are all features; else there are those of other kinds of nodes.
+            alone: whether they are all features; else there are those of other node types.
 
         Raises:
             DatasetError: nothing in them can be used.
         """
         means, marked = _fitted_numbers(columns)
         encoder = cls(
-            dict(columns.kinds),
+            dict(columns.types),
             means=means,
             marked=marked,
             marks_rows=bool(means) and bool(columns.absent.any()),
             categories={
                 name: _fitted_values(columns.values[name])
-                for name, kind in columns.kinds.items()
-                if kind == "category"
+                for name, column_type in columns.types.items()
+                if column_type == "category"
             },
             listed=columns.listed_names,
         )
@@ -111,7 +111,7 @@ class ColumnEncoder:
     def apply(self, columns: NodeColumns) -> Features:
         """Return the features of every node [N, D]."""
         used = [name for name, text in self.made.items() if not text.startswith("left out")]
-        absent = [c for c in used if c in self.kinds and c not in columns.values]
+        absent = [c for c in used if c in self.types and c not in columns.values]
         if absent:
             first = listed(list(map(repr, absent[:_SHOWN])), len(absent))
             raise DatasetError(f"columns that the model was fitted to are missing: {first}")
@@ -192,7 +192,7 @@ class ColumnEncoder:
 
     def _documents(self, columns: NodeColumns) -> list[str]:
         """Return a document per node: the cells of its text columns and its name."""
-        names = (c for c, k in self.kinds.items() if k in ("text", "name") and c in columns.values)
+        names = (c for c, k in self.types.items() if k in ("text", "name") and c in columns.values)
         rows = zip(*(columns.values[name] for name in names), strict=True)
         documents = ["\n".join(filter(None, cells)) for cells in rows]
         return documents or [""] * len(columns.absent)
@@ -200,18 +200,20 @@ class ColumnEncoder:
     def _made(self, columns: NodeColumns) -> dict[str, str]:
         """Return what became of each column, in the order of the table."""
         made = {}
-        for name, kind in self.kinds.items():
+        for name, column_type in self.types.items():
             gaps = int(missing_in(columns.values[name]).sum()) if name in columns.values else 0
             missing = f", {gaps:,} missing" if gaps else ""
-            if kind == "skip":
+            if column_type == "skip":
                 made[name] = f"left out: {columns.reasons[name]}"
-            elif kind in ("text", "name"):
-                what = "text" if kind == "text" else "name, shown with the id; text"
+            elif column_type in ("text", "name"):
+                what = "text" if column_type == "text" else "name, shown with the id; text"
                 made[name] = f"{what}, {counted(len(self.words), 'different word')} in all"
-            elif kind == "category":
+            elif column_type == "category":
                 made[name] = f"category, {counted(len(self.categories[name]), 'column')}{missing}"
             else:
-                made[name] = kind + missing if name in self.means else "left out: it is empty"
+                made[name] = (
+                    column_type + missing if name in self.means else "left out: it is empty"
+                )
         if self.listed:
             made["id, feature, value"] = f"listed, {counted(len(self.listed), 'feature')}"
         return made
@@ -223,9 +225,9 @@ def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, 
     for name, values in _numbers_of(columns).items():
         known = ~np.isnan(values)
         # A part of a date that does not vary is left out.
-        if known.any() and (name in columns.kinds or np.ptp(values[known]) > 1e-6):
+        if known.any() and (name in columns.types or np.ptp(values[known]) > 1e-6):
             means[name] = float(values[known].mean(dtype=np.float64))
-            if name in columns.kinds and not np.all(known | columns.absent):
+            if name in columns.types and not np.all(known | columns.absent):
                 marked.append(name)
     return means, tuple(marked)
 

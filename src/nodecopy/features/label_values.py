@@ -132,16 +132,16 @@ def one_per_node(labels: Any) -> Any:
 
 def _plain(kept: NDArray[Any]) -> NDArray[Any]:
     """Return known labels, an object array, as one of strings or numbers."""
-    kinds = {type(value) for value in kept}
-    if kinds == {bool}:
+    types = {type(value) for value in kept}
+    if types == {bool}:
         return kept.astype(bool)
-    if all(issubclass(kind, str) for kind in kinds):
+    if all(issubclass(one, str) for one in types):
         return kept.astype(str)
-    if all(issubclass(kind, (int, np.integer)) for kind in kinds):
+    if all(issubclass(one, (int, np.integer)) for one in types):
         if any(not -(2**63) <= value < 2**63 for value in kept):
             raise DatasetError("a label is an integer beyond 64 bits; give such labels as strings")
         return kept.astype(np.int64)
-    if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
+    if all(issubclass(one, (int, float, np.number)) for one in types):
         return kept.astype(float)
-    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    names = ", ".join(sorted(one.__name__ for one in types))
     raise DatasetError(f"labels are of mixed or unknown types: {names}; accepted: {_ACCEPTED}")

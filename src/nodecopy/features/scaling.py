@@ -100,13 +100,13 @@ def weighted_blocks(
     For each block, z is how much more similar nodes with the same label are than with permuted
     labels, in standard deviations, from 0 to 5; the squares of the weights are in the ratio of
     1 + z⁴. An uninformative block hardly counts; clearly informative ones count the same, and so do
-    all where none is (docs/decisions/0042-columns-and-blocks.md). Of other kinds of nodes than the
-    labelled one, the sums over neighbours are compared, and each kind is weighted by itself.
+    all where none is (docs/decisions/0042-columns-and-blocks.md). Of other node types than the
+    labelled one, the sums over neighbours are compared, and each type is weighted by itself.
 
     Args:
         graph: the observed graph.
         features: blocks of columns side by side [N, D].
-        blocks: the widths of the blocks of each kind of nodes, the labelled one first.
+        blocks: the widths of the blocks of each node type, the labelled one first.
         labels: class of each node, -1 where it is unknown [N].
     """
     known = np.flatnonzero(labels >= 0)

@@ -3,17 +3,17 @@
 from nodecopy.graph.arrays import FloatArray, IntArray, RowGraph, Rows, sorted_distinct
 from nodecopy.graph.graph import Graph
 from nodecopy.graph.reach import reach
-from nodecopy.graph.relations import ONE_KIND, align_kinds, join_kinds
+from nodecopy.graph.relations import ONE_RELATION, align_relations, join_relations
 
 __all__ = [
-    "ONE_KIND",
+    "ONE_RELATION",
     "FloatArray",
     "Graph",
     "IntArray",
     "RowGraph",
     "Rows",
-    "align_kinds",
-    "join_kinds",
+    "align_relations",
+    "join_relations",
     "reach",
     "sorted_distinct",
 ]

@@ -47,8 +47,8 @@ class Graph:
         weights: one number from 0 to 1e30 per stored entry [nnz], or None when every edge counts
             one. A weight of 0 is still an edge.
         directed: False promises that the graph is symmetric; the promise is checked.
-        kinds: the edges of each kind, over the same nodes, where there are several kinds: the graph
-            itself has the edges of all (`nodecopy.graph.join_kinds`).
+        relations: the edges of each relation, over the same nodes, where there are several
+            relations: the graph itself has the edges of all (`nodecopy.graph.join_relations`).
 
     >>> g = Graph.from_edges(4, [(0, 1), (1, 2), (2, 1), (3, 3)])
     >>> g
@@ -61,7 +61,7 @@ class Graph:
     indices: NDArray[np.int32]
     weights: FloatArray | None = None
     directed: bool = False
-    kinds: Mapping[str, Graph] = field(default_factory=dict)
+    relations: Mapping[str, Graph] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every promise of the class docstring, then freeze copies of the arrays."""
@@ -89,8 +89,8 @@ class Graph:
             raise GraphError(
                 "the graph is not symmetric; pass directed=True, or use from_edges or symmetrise()"
             )
-        if any(one.num_nodes != self.num_nodes or one.kinds for one in self.kinds.values()):
-            raise GraphError(f"every kind of edges needs a graph of {self.num_nodes} nodes")
+        if any(one.num_nodes != self.num_nodes or one.relations for one in self.relations.values()):
+            raise GraphError(f"every relation needs a graph of {self.num_nodes} nodes")
 
     @classmethod
     def from_edges(
@@ -197,13 +197,13 @@ class Graph:
         indices: IntArray,
         weights: FloatArray | None = None,
         directed: bool = False,
-        kinds: Mapping[str, Graph] | None = None,
+        relations: Mapping[str, Graph] | None = None,
     ) -> Graph:
         """Build from arrays that are known to be right, without checking or copying them."""
         graph = object.__new__(cls)
         graph._set(indptr, indices, weights)
         object.__setattr__(graph, "directed", directed)
-        object.__setattr__(graph, "kinds", kinds or {})
+        object.__setattr__(graph, "relations", relations or {})
         return graph
 
     def _set(self, indptr: IntArray, indices: IntArray, weights: FloatArray | None) -> None:
@@ -214,7 +214,7 @@ class Graph:
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[Any, ...]]:
         """Copy and pickle by content: NumPy alone would bring back writable arrays."""
-        content = self.indptr, self.indices, self.weights, self.directed, self.kinds
+        content = self.indptr, self.indices, self.weights, self.directed, self.relations
         return Graph.trusted, content
 
     @property
@@ -294,12 +294,12 @@ class Graph:
         # Equal weights hash alike whatever their precision, and 0.0 makes -0.0 positive.
         weights = None if self.weights is None else self.weights.astype(np.float64) + 0.0
         content.update(b"-" if weights is None else weights.tobytes())
-        for name, kind in self.kinds.items():
-            content.update(f"{name!r} {kind.digest()}".encode())
+        for name, relation in self.relations.items():
+            content.update(f"{name!r} {relation.digest()}".encode())
         return content.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        """Graphs are equal when they have the same nodes, edges, weights, direction and kinds."""
+        """Graphs are equal when they have the same nodes, edges, weights, direction, relations."""
         if not isinstance(other, Graph):
             return NotImplemented
         return self.digest() == other.digest()
@@ -309,11 +309,12 @@ class Graph:
         return hash(self.digest())
 
     def __repr__(self) -> str:
-        """Show the size and the kind."""
-        kind = "directed" if self.directed else "undirected"
+        """Show the size and the direction."""
+        direction = "directed" if self.directed else "undirected"
         weighted = "" if self.weights is None else ", weighted"
-        kinds = f", {len(self.kinds)} kinds" if self.kinds else ""
-        return f"Graph(nodes={self.num_nodes}, edges={self.num_edges}, {kind}{weighted}{kinds})"
+        relations = f", {len(self.relations)} relations" if self.relations else ""
+        size = f"nodes={self.num_nodes}, edges={self.num_edges}"
+        return f"Graph({size}, {direction}{weighted}{relations})"
 
     def take_rows(self, rows: ArrayLike) -> Rows:
         """Gather rows: row i of the answer is row ``rows[i]`` of this graph."""
@@ -332,7 +333,7 @@ class Graph:
     def copied(self, source: ArrayLike) -> Graph:
         """Return the undirected graph with an edge wherever j is a neighbour of ``source[i]``.
 
-        An edge that both ends received has the larger weight; which kind it is of is not kept.
+        An edge that both ends received has the larger weight; which relation it is of is not kept.
         """
         indptr, indices, weights = self.take_rows(source)
         receiver = np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(indptr))
@@ -375,20 +376,20 @@ class Graph:
         rows = np.repeat(np.arange(len(picked)), np.diff(block.indptr))
         weights = None if block.weights is None else block.weights[keep]
         keys, weights = distinct((rows << 32 | columns)[keep], weights)
-        kinds = {name: kind.induced(picked) for name, kind in self.kinds.items()}
-        return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed, kinds)
+        relations = {name: relation.induced(picked) for name, relation in self.relations.items()}
+        return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed, relations)
 
     def reweighted(self, factors: FloatArray) -> Graph:
         """Return the graph with the weight of every stored entry multiplied [nnz].
 
-        An entry of a kind takes the factor of the same entry of the whole graph.
+        An entry of a relation takes the factor of the same entry of the whole graph.
         """
-        kinds = {
-            name: kind.reweighted(factors[np.searchsorted(self._keys, kind._keys)])
-            for name, kind in self.kinds.items()
+        relations = {
+            name: relation.reweighted(factors[np.searchsorted(self._keys, relation._keys)])
+            for name, relation in self.relations.items()
         }
         given = 1.0 if self.weights is None else self.weights
-        return replace(self, weights=given * factors, kinds=kinds)
+        return replace(self, weights=given * factors, relations=relations)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.

@@ -13,7 +13,7 @@ from nodecopy.graph.arrays import MAX_INT32, FloatArray, IntArray, RowGraph, Row
 # Rows of a whole operator that are computed at a time; of a graph with as many, Â is kept.
 BLOCK = 2**19
 
-OperatorKind = Literal["adjacency", "laplacian", "attention", "plain"]
+OperatorName = Literal["adjacency", "laplacian", "attention", "plain"]
 
 
 class OperatorRows(NamedTuple):

@@ -43,7 +43,7 @@ class NodeCopying(Settings):
     """Each node keeps its own neighbours with probability ε, else receives those of ζ_j.
 
     There is an edge wherever either end received it; ε = 1 gives back G_obs. Donors are of the same
-    kind, where there are several kinds of nodes.
+    type, where there are several node types.
 
     Args:
         epsilon: ε; the paper uses a small one, 0 < ε ≪ 1.
@@ -61,8 +61,8 @@ class NodeCopying(Settings):
         if self.set_apart:
             labels[np.ptp(p, axis=1) < _EQUAL] = task.num_classes
         sets = task.num_classes + self.set_apart
-        labels += sets * task.kind_of_node
-        donors = class_sets(labels, sets * max(len(task.kinds), 1))
+        labels += sets * task.type_of_node
+        donors = class_sets(labels, sets * max(len(task.node_types), 1))
         return CopyingPosterior(task.graph, self.epsilon, donors)
 
 

@@ -24,7 +24,7 @@ from torch import Tensor
 from nodecopy.core.rng import key64
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph, sorted_distinct
-from nodecopy.graph.operators import OPERATORS, OperatorKind, OperatorRows, check_index
+from nodecopy.graph.operators import OPERATORS, OperatorName, OperatorRows, check_index
 from nodecopy.nn.dropout import entry_names, keep_mask, row_names
 from nodecopy.nn.propagation import SparseOperator
 
@@ -48,14 +48,19 @@ class ReceptiveField:
 
 
 def receptive_field(
-    graph: RowGraph, nodes: NDArray[np.int64], hops: int, kind: OperatorKind, *, prune: bool = True
+    graph: RowGraph,
+    nodes: NDArray[np.int64],
+    hops: int,
+    operator_name: OperatorName,
+    *,
+    prune: bool = True,
 ) -> ReceptiveField:
     """Return the field of ``nodes`` through ``hops`` applications of an operator.
 
     ``prune=False`` keeps every node at every level: the plain full-graph computation, slower and
     equal, for all-node predictions and for checking this module.
     """
-    make_rows = OPERATORS[kind]
+    make_rows = OPERATORS[operator_name]
     place = np.full(graph.num_nodes, -1, np.int64)
     place[nodes] = np.arange(len(nodes))
     known = np.asarray(nodes, np.int64)

@@ -35,7 +35,7 @@ from nodecopy.nn.features import Features, kept_features
 if TYPE_CHECKING:
     from nodecopy.nn.diffusion import Diffusion
 
-Kind = Literal[
+Source = Literal[
     "column",
     "neighbour",
     "similar node",
@@ -44,15 +44,15 @@ Kind = Literal[
     "not explained",
     "labelled node",
 ]
-OF_NODES: tuple[Kind, ...] = ("neighbour", "similar node", "labelled node")
+OF_NODES: tuple[Source, ...] = ("neighbour", "similar node", "labelled node")
 # Added to Z Zᵀ, as a share of its mean diagonal.
 _RIDGE = 1e-6
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # Neighbours that are named, and the number of the term of all others.
 _MOST_EDGES, OTHERS = 1_000, -1
-# By kind, and number of the column or node; 0 where a kind has no numbers.
-Terms = dict[tuple[Kind, int], float]
+# By source, and number of the column or node; 0 where a source has no numbers.
+Terms = dict[tuple[Source, int], float]
 
 
 class Neighbourhood:

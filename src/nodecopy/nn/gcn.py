@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count
-from nodecopy.graph.operators import OperatorKind
+from nodecopy.graph.operators import OperatorName
 from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import DropoutRate, Layered
 from nodecopy.nn.network import Weights, glorot
@@ -33,7 +33,7 @@ class GCN(Layered):
 
     hidden: tuple[Count, ...] = (16,)
     dropout: DropoutRate = 0.5
-    operator: ClassVar[OperatorKind] = "adjacency"
+    operator: ClassVar[OperatorName] = "adjacency"
 
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nodecopy.core.typed import Count, Limits, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.graph.operators import OperatorKind
+from nodecopy.graph.operators import OperatorName
 from nodecopy.nn.batch import Batch, ReceptiveField, receptive_field
 from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
 
@@ -24,7 +24,7 @@ class Layered(Settings):
     """How networks with layers read a graph: the receptive field of some nodes, M side by side."""
 
     hidden: tuple[Count, ...]
-    operator: ClassVar[OperatorKind]
+    operator: ClassVar[OperatorName]
     """Which operator the layers propagate with."""
 
     @property

@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count
-from nodecopy.graph.operators import OperatorKind
+from nodecopy.graph.operators import OperatorName
 from nodecopy.nn.batch import Batch
 from nodecopy.nn.layered import DropoutRate, Layered
 from nodecopy.nn.network import Weights, glorot
@@ -39,7 +39,7 @@ class ChebNet(Layered):
     hidden: tuple[Count, ...] = (16,)
     degree: Count = 3
     dropout: DropoutRate = 0.5
-    operator: ClassVar[OperatorKind] = "laplacian"
+    operator: ClassVar[OperatorName] = "laplacian"
 
     @property
     def hops(self) -> int:
@@ -110,7 +110,7 @@ class GAT(Layered):
     output_heads: Count = 1
     dropout: DropoutRate = 0.6
     attention_dropout: DropoutRate = 0.6
-    operator: ClassVar[OperatorKind] = "attention"
+    operator: ClassVar[OperatorName] = "attention"
 
     @property
     def readout(self) -> tuple[str, ...]:

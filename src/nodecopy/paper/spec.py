@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from nodecopy.core.errors import ModelError, SpecError, unknown_name
 from nodecopy.core.typed import Count, Limits, Settings
 from nodecopy.paper.methods import full_name
-from nodecopy.paper.trial import SplitKind, Trial
+from nodecopy.paper.trial import SplitName, Trial
 from nodecopy.problem.dataset import dataset_names
 from nodecopy.run.settings import read_toml
 
@@ -43,7 +43,7 @@ class Experiment(Settings):
     name: str
     title: str
     datasets: tuple[str, ...]
-    splits: tuple[SplitKind, ...]
+    splits: tuple[SplitName, ...]
     labels_per_class: tuple[Count, ...]
     methods: tuple[str, ...]
     # All trials are listed before the first one runs.

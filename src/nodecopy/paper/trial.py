@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 from nodecopy.core.errors import FormatError, SplitError, shown, unknown_name
 from nodecopy.core.typed import fits
 
-SplitKind = Literal["fixed", "random"]
+SplitName = Literal["fixed", "random"]
 
 # Part of every row: raise it when the numbers that a trial gives may have changed.
 NUMERICS_VERSION = "1"
@@ -41,15 +41,15 @@ class Trial:
     """
 
     dataset: str
-    split: SplitKind
+    split: SplitName
     labels_per_class: int
     method: str
     seed: int
 
     def __post_init__(self) -> None:
         """Check the split."""
-        if self.split not in get_args(SplitKind):
-            raise SplitError(unknown_name("split", self.split, get_args(SplitKind)))
+        if self.split not in get_args(SplitName):
+            raise SplitError(unknown_name("split", self.split, get_args(SplitName)))
 
     @property
     def cell(self) -> CellKey:

@@ -64,7 +64,7 @@ class BayesianGCN(Settings):
     predict_on: PredictOn = "observed"
 
     def __post_init__(self) -> None:
-        """Check that the parts are of their kinds, before anything is trained."""
+        """Check that the parts have the right types, before anything is trained."""
         if self.base is not None:
             check_classifier(
                 "base", self.base, "a node classifier such as GCNClassifier(), or None"

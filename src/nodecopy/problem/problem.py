@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import DatasetError, shown
 from nodecopy.features.matrix import Features, checked_features, frozen
-from nodecopy.features.node_types import Encoder, NodeKinds, num_classified
+from nodecopy.features.node_types import Encoder, NodeTypes, num_classified
 from nodecopy.graph import Graph
 from nodecopy.problem.splits import Split
 
@@ -32,8 +32,8 @@ class Problem:
         public_split: the split everybody compares on, if there is one.
         names: the id of each node as files have it [N]; None where nodes have numbers only.
         titles: what people call each node, empty where unknown [N]; None where nothing says it.
-        kinds: how many nodes each type has, in the order of the nodes; classes belong to the first.
-            Empty where there is one type.
+        node_types: how many nodes each type has, in the order of the nodes; classes belong to the
+            first. Empty where there is one type.
         encoder: how features were made of the columns of nodes; None without columns.
         columns: names of features that are the columns of a DataFrame as they are.
         validation: labelled nodes that are held out for early stopping.
@@ -54,7 +54,7 @@ class Problem:
     public_split: Split | None = None
     names: NDArray[Any] | None = None
     titles: NDArray[np.object_] | None = None
-    kinds: NodeKinds = field(default_factory=dict)
+    node_types: NodeTypes = field(default_factory=dict)
     encoder: Encoder | None = None
     columns: tuple[str, ...] = ()
     validation: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -98,7 +98,7 @@ class Problem:
     @property
     def num_classified(self) -> int:
         """How many nodes classes belong to; they come first."""
-        return num_classified(self.kinds, self.num_nodes)
+        return num_classified(self.node_types, self.num_nodes)
 
     @cached_property
     def ids(self) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from nodecopy.core.rng import stream
 if TYPE_CHECKING:
     from nodecopy.problem.problem import Problem
 
-SplitKind = Literal["fixed", "random"]
+SplitName = Literal["fixed", "random"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,9 +71,9 @@ class Split:
         return f"Split({self.name!r}, {sizes})"
 
 
-def chosen_split(dataset: Problem, kind: SplitKind, labels_per_class: int, seed: int) -> Split:
+def chosen_split(dataset: Problem, split: SplitName, labels_per_class: int, seed: int) -> Split:
     """Return a `fixed_split`, or the `random_split` of a seed."""
-    if kind == "fixed":
+    if split == "fixed":
         return fixed_split(dataset, labels_per_class)
     return random_split(dataset, labels_per_class, seed)
 

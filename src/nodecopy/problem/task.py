@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from nodecopy.core.errors import ModelError
 from nodecopy.features.label_values import one_per_node
 from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
-from nodecopy.graph import ONE_KIND, Graph, join_kinds
+from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import integers
 from nodecopy.graph.positions import Positions, role_columns
 from nodecopy.problem.problem import Problem
@@ -33,8 +33,8 @@ class Task:
         val: nodes whose labels may decide when to stop; empty where there are none.
         num_classes: K.
         positions: of these nodes in the whole graph, where this is a part of it.
-        kinds: how many nodes each kind has, in their order; classes belong to the first. Empty
-            where there is one kind.
+        node_types: how many nodes each type has, in their order; classes belong to the first. Empty
+            where there is one type.
     """
 
     graph: Graph
@@ -44,7 +44,7 @@ class Task:
     val: NDArray[np.int64]
     num_classes: int
     positions: Positions | None = None
-    kinds: tuple[int, ...] = ()
+    node_types: tuple[int, ...] = ()
 
     @classmethod
     def of(
@@ -60,14 +60,14 @@ class Task:
         """Hide every label outside ``train`` and ``val``; check that something is left to learn.
 
         Args:
-            graph: G_obs, N nodes; a directed one is read as a kind of edges.
+            graph: G_obs, N nodes; a directed one is read as a relation.
             features: X [N, D].
             labels: class numbers [N], or a column of them [N, 1].
             train: numbers of the labelled nodes, each once.
             val: numbers of further labelled nodes, none of them in ``train``.
             num_classes: K; None is one more than the largest label shown.
         """
-        graph = join_kinds({ONE_KIND: graph}) if graph.directed else graph
+        graph = join_relations({ONE_RELATION: graph}) if graph.directed else graph
         y = integers("labels", one_per_node(np.asarray(labels))).astype(np.int64)
         if y.shape != (graph.num_nodes,) or features.shape[0] != graph.num_nodes:
             raise ModelError(
@@ -106,9 +106,11 @@ class Task:
         labels = self.labels[nodes]
         labels.flags.writeable = False
         features, graph = self.features[nodes], self.graph.induced(nodes)
-        kinds = tuple(np.diff(np.searchsorted(nodes, np.cumsum([0, *self.kinds]))).tolist())
+        node_types = tuple(
+            np.diff(np.searchsorted(nodes, np.cumsum([0, *self.node_types]))).tolist()
+        )
         positions = Positions(self.graph, nodes)
-        return Task(graph, features, labels, train, val, self.num_classes, positions, kinds)
+        return Task(graph, features, labels, train, val, self.num_classes, positions, node_types)
 
     @property
     def roles(self) -> NDArray[np.float32]:
@@ -116,10 +118,10 @@ class Task:
         return role_columns(self.graph) if self.positions is None else self.positions.columns
 
     @property
-    def kind_of_node(self) -> NDArray[np.int64]:
-        """The number of the kind of each node [N]."""
-        kinds = self.kinds or (self.graph.num_nodes,)
-        return np.repeat(np.arange(len(kinds)), kinds)
+    def type_of_node(self) -> NDArray[np.int64]:
+        """The number of the type of each node [N]."""
+        node_types = self.node_types or (self.graph.num_nodes,)
+        return np.repeat(np.arange(len(node_types)), node_types)
 
     @classmethod
     def from_split(cls, dataset: Problem, split: Split) -> Task:

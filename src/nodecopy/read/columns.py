@@ -1,4 +1,4 @@
-"""Which column of a table is what, and how the cells of each kind of column are read in SQL.
+"""Which column of a table is what, and how the cells of each type of column are read in SQL.
 
 A column is known by its name where the file has a header row, else by its place. Names are compared
 without case, spaces and punctuation: ``Node_ID`` is ``nodeid``.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableRole:
-    """A kind of table: its name, and the words that give a column each of its roles.
+    """A role of a table: its name, and the words that give a column each of its roles.
 
     The first two roles must be there, further ones may.
     """
@@ -64,7 +64,7 @@ EDGES = TableRole(
         "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
         "node2 id2 nodeb cited end endid receiver recipient",
         "weight": "weight weights edgeweight w",
-        "kind": "kind type relation relationship rel predicate edgekind edgetype linktype",
+        "relation": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
 )
 LABELS = TableRole("label", {"id": _ID, "label": "label labels class classname category y"})
@@ -80,35 +80,37 @@ NODES = TableRole(
 
 def assign(
     table: Table,
-    kind: TableRole,
+    table_role: TableRole,
     chosen: Sequence[str] | None,
     settled: dict[str, int] | None = None,
 ) -> dict[str, int]:
-    """Return the places of the first two roles of a kind, and of others that are there.
+    """Return the places of the first two roles, and of others that are there.
 
     A header need not name every role: required ones that it leaves out are taken by the columns
     without a role, in order, if there are just as many.
 
     Args:
         table: whose columns are assigned.
-        kind: of table.
+        table_role: edges, labels or nodes.
         chosen: columns of the first roles, if the user named them.
         settled: places of other roles that the user named.
     """
-    settled, roles = settled or {}, list(kind.roles)
+    settled, roles = settled or {}, list(table_role.roles)
     if chosen:
         named = dict(zip(roles, choose(table, chosen), strict=False))
         places = [place for place in table.named_places if place not in named.values()]
-        kinds = [place for place in places if kind.role(table.names[place]) == "kind"]
-        return named | ({"kind": kinds[0]} if len(kinds) == 1 else {}) | settled
+        relations = [place for place in places if table_role.role(table.names[place]) == "relation"]
+        return named | ({"relation": relations[0]} if len(relations) == 1 else {}) | settled
     places = [place for place in table.named_places if place not in settled.values()]
-    if kind is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
+    if table_role is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
         places = places[1:]  # the index of a data frame
     required = roles[:2]
-    example = [name for at in places if kind.role(name := table.names[at].strip()) != "kind"]
-    example = example[: 3 if kind is EDGES else 2]
+    example = [
+        name for at in places if table_role.role(name := table.names[at].strip()) != "relation"
+    ]
+    example = example[: 3 if table_role is EDGES else 2]
     hint = (
-        f"accepted: columns {', '.join(roles)}; `{kind.name}_columns` "
+        f"accepted: columns {', '.join(roles)}; `{table_role.name}_columns` "
         f"{shlex.quote(','.join(example))}, for instance, says which to read, `delimiter` what "
         "separates them"
     )
@@ -119,7 +121,7 @@ def assign(
                 f"{table.first_row_text}; {hint}"
             )
         return dict(zip(roles, places, strict=False)) | settled
-    of_place = kind.roles_of(table.names)
+    of_place = table_role.roles_of(table.names)
     for role, at in settled.items():
         of_place = [None if other == role else other for other in of_place]
         of_place[at] = role
@@ -128,7 +130,7 @@ def assign(
     missing = [role for role in required if role not in place]
     unknown = [at for at in places if of_place[at] is None]
     # Other columns beside an id and a label are ignored; one beside an edge may be its weight.
-    if len(missing) != len(unknown) and (missing or kind is EDGES):
+    if len(missing) != len(unknown) and (missing or table_role is EDGES):
         names = " and ".join(table.column_name(at) for at in unknown[:10])
         verb = "is" if len(unknown) == 1 else "are"
         what = f"cannot tell what {names} {verb}" if names else f"no column for the {missing[0]}"
@@ -137,7 +139,7 @@ def assign(
     return place
 
 
-def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int], bool]:
+def node_places(table: Table, types: Mapping[str, str]) -> tuple[int, list[int], bool]:
     """Return the place of the id, of the other columns, and whether rows are triples.
 
     A row is an id and all its columns, or (id, feature, value).
@@ -148,10 +150,10 @@ def node_places(table: Table, kinds: Mapping[str, str]) -> tuple[int, list[int],
 
     Args:
         table: a table of nodes.
-        kinds: of columns, by name, as the user settled them.
+        types: of columns, by name, as the user settled them.
     """
     asked = {
-        kinds[name.strip()]: at for at, name in enumerate(table.names) if name.strip() in kinds
+        types[name.strip()]: at for at, name in enumerate(table.names) if name.strip() in types
     }
     roles = NODES.roles_of(table.names) if table.header else []
     id = asked.get("id", roles.index("id") if "id" in roles else 0)

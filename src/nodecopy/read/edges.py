@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted
-from nodecopy.graph import ONE_KIND, Graph, join_kinds
+from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.graph.graph import Duplicates
 from nodecopy.read.columns import (
@@ -31,36 +31,41 @@ from nodecopy.read.formats import PathLike, Table, open_table, paths_of
 from nodecopy.read.ids import IN_EDGES, number_values
 from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
-# Most kinds of edges: a column of more is taken for something else.
+# Most relations: a column of more is taken for something else.
 MOST_RELATIONS = 256
 
 
 class EdgeRows(NamedTuple):
-    """Pairs of node indices [R, 2], weights [R] if any, and the number of the kind of each [R]."""
+    """Pairs of node indices [R, 2], weights [R] if any, and the number of its relation [R]."""
 
     pairs: NDArray[np.int32]
     weights: NDArray[np.float64] | None
-    kind: NDArray[np.uint16] | None = None
-    kinds: tuple[str, ...] = ()
+    relation: NDArray[np.uint16] | None = None
+    relations: tuple[str, ...] = ()
 
 
 def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
-    """Read tables of edges into ``edges(source, target[, weight][, kind])``, and check every cell.
+    """Read tables of edges into ``edges(source, target[, weight][, relation])``; check every cell.
 
-    Edges of several files without a column of kinds are of a kind each, named as its file.
+    Edges of several files without a column of relations are of a relation each, named as its file.
     """
     paths = paths_of(edges)
     several = len(paths) > 1
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]
     if several:
-        weighted, of_kinds = "weight" in set().union(*loaded), db.options.relation != NO_RELATION
+        weighted, of_relations = (
+            "weight" in set().union(*loaded),
+            db.options.relation != NO_RELATION,
+        )
         parts = []
         for name, path, place in zip(names, paths, loaded, strict=True):
             weight = ["weight" if "weight" in place else "1.0 AS weight"] if weighted else []
-            stem = f"{quoted(path.name.split('.')[0])} AS kind"
-            kind = ["kind" if "kind" in place else stem] if of_kinds else []
-            parts.append(f"SELECT {', '.join(['source', 'target', *weight, *kind])} FROM {name}")
+            stem = f"{quoted(path.name.split('.')[0])} AS relation"
+            relation = ["relation" if "relation" in place else stem] if of_relations else []
+            parts.append(
+                f"SELECT {', '.join(['source', 'target', *weight, *relation])} FROM {name}"
+            )
         db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
     db.known_ids = " UNION ALL ".join(filter(None, [db.known_ids, IN_EDGES]))
@@ -70,15 +75,15 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
 
 def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
     """Read a table of edges; return the places of its columns."""
-    chosen, kind = db.options.edge_columns, db.options.relation
-    table = open_table(db, path, EDGES, [*(chosen or ()), *([kind] if kind else [])])
-    settled = {} if kind in (None, NO_RELATION) else {"kind": choose(table, [kind])[0]}
+    chosen, relation = db.options.edge_columns, db.options.relation
+    table = open_table(db, path, EDGES, [*(chosen or ()), *([relation] if relation else [])])
+    settled = {} if relation in (None, NO_RELATION) else {"relation": choose(table, [relation])[0]}
     place = assign(table, EDGES, chosen, settled)
-    if kind == NO_RELATION:
-        place.pop("kind", None)
+    if relation == NO_RELATION:
+        place.pop("relation", None)
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     columns = [
-        Column(role, at, {"weight": number, "kind": read_string}.get(role, read_id))
+        Column(role, at, {"weight": number, "relation": read_string}.get(role, read_id))
         for role, at in place.items()
     ]
     db.load(name, table, columns)
@@ -108,30 +113,35 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
         wrong = f"weight IS NULL OR NOT isfinite(weight) OR weight < 0 OR weight > {MAX_WEIGHT}"
         what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
         db.refuse(name, wrong, "weight", what, show=("weight",), hint=NUMBER_HINT)
-    if "kind" in place:
+    if "relation" in place:
         hint, path = "; `relation` none reads all edges as one relation", db.loaded[name][0].path
-        if db.value(f"SELECT count(DISTINCT kind) FROM {name}") > MOST_RELATIONS:
+        if db.value(f"SELECT count(DISTINCT relation) FROM {name}") > MOST_RELATIONS:
             raise DatasetError(f"{path}: more than {MOST_RELATIONS} relations{hint}")
-        db.refuse(name, "kind IS NULL", "row", "without a relation", show=("source",), hint=hint)
+        db.refuse(
+            name, "relation IS NULL", "row", "without a relation", show=("source",), hint=hint
+        )
 
 
 def fetch_edges(db: Database) -> EdgeRows:
     """Return the rows of ``edges`` as the indices of ``nodes``."""
-    kinds: tuple[str, ...] = ()
-    of_kind, joined = "", ""
-    if "kind" in db.types("edges"):
-        kinds = tuple(map(str, number_values(db, "kinds", "kind", "number", "edges")))
-        of_kind, joined = ", CAST(kinds.number AS USMALLINT) AS number", " JOIN kinds USING (kind)"
+    relations: tuple[str, ...] = ()
+    of_relation, joined = "", ""
+    if "relation" in db.types("edges"):
+        relations = tuple(map(str, number_values(db, "relations", "relation", "number", "edges")))
+        of_relation, joined = (
+            ", CAST(relations.number AS USMALLINT) AS number",
+            " JOIN relations USING (relation)",
+        )
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
-        f"SELECT s.i AS s, t.i AS t{weight}{of_kind} FROM edges JOIN nodes AS s "
+        f"SELECT s.i AS s, t.i AS t{weight}{of_relation} FROM edges JOIN nodes AS s "
         f"ON s.id = edges.source JOIN nodes AS t ON t.id = edges.target{joined}"
     )
     weights = rows.get("weight")
     # Weights that are all one carry no information.
     unweighted = weights is None or np.all(weights == 1)
     pairs = np.stack([rows["s"], rows["t"]], axis=1)
-    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), kinds)
+    return EdgeRows(pairs, None if unweighted else weights, rows.get("number"), relations)
 
 
 def build_graph(
@@ -143,22 +153,24 @@ def build_graph(
 ) -> tuple[Graph, list[str]]:
     """Return the simple graph of the rows, and notes on what was dropped or added up.
 
-    It is undirected. If edges have kinds, or are directed, it keeps the edges of each kind.
+    It is undirected. If edges have relations, or are directed, it keeps the edges of each relation.
     """
-    kinds = rows.kinds or (ONE_KIND,)
+    relations = rows.relations or (ONE_RELATION,)
     parts = [(rows.pairs, rows.weights)]
-    if rows.kind is not None:
-        order = np.argsort(rows.kind, kind="stable")
-        ends = np.cumsum(np.bincount(rows.kind, minlength=len(kinds)))[:-1]
-        split: Sequence[NDArray[np.float64] | None] = [None] * len(kinds)
+    if rows.relation is not None:
+        order = np.argsort(rows.relation, kind="stable")
+        ends = np.cumsum(np.bincount(rows.relation, minlength=len(relations)))[:-1]
+        split: Sequence[NDArray[np.float64] | None] = [None] * len(relations)
         if rows.weights is not None:
             split = np.split(rows.weights[order], ends)
         parts = list(zip(np.split(rows.pairs[order], ends), split, strict=True))
-    built = [_of_kind(num_nodes, *part, repeated, directed=directed) for part in parts]
+    built = [_of_relation(num_nodes, *part, repeated, directed=directed) for part in parts]
     changes = _Changes(*map(sum, zip(*(changes for _, changes in built), strict=True)))
     notes = changes.notes(repeated)
-    if directed or rows.kind is not None:
-        return join_kinds(dict(zip(kinds, (graph for graph, _ in built), strict=True))), notes
+    if directed or rows.relation is not None:
+        return join_relations(
+            dict(zip(relations, (graph for graph, _ in built), strict=True))
+        ), notes
     return built[0][0], notes
 
 
@@ -182,7 +194,7 @@ class _Changes(NamedTuple):
         return [note for note, count in notes.items() if count]
 
 
-def _of_kind(
+def _of_relation(
     num_nodes: int,
     pairs: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
@@ -190,7 +202,7 @@ def _of_kind(
     *,
     directed: bool,
 ) -> tuple[Graph, _Changes]:
-    """Return the simple graph of the rows of a kind, and what was dropped or added up.
+    """Return the simple graph of the rows of a relation, and what was dropped or added up.
 
     Of the two directions of an edge the larger weight counts.
     """

@@ -146,14 +146,14 @@ class TextTable(Table):
 
 
 def open_table(
-    db: Database, path: PathLike, kind: TableRole, chosen: Sequence[str] | None = None
+    db: Database, path: PathLike, role: TableRole, chosen: Sequence[str] | None = None
 ) -> Table:
     """Open a file in the format that its first bytes tell, or as text.
 
     Args:
         db: scans the file.
         path: the file.
-        kind: edges, labels or features.
+        role: edges, labels or features.
         chosen: columns that were asked for; a first row with one of these names is a header row.
     """
     file = Path(path)
@@ -164,7 +164,7 @@ def open_table(
         raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
     if _MARKUP.match(start):
         raise FormatError(f"{file} is JSON or XML; accepted: {ACCEPTED}")
-    return _named(_open_text(db, file), kind, chosen, db)
+    return _named(_open_text(db, file), role, chosen, db)
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
@@ -211,7 +211,7 @@ def _open_text(db: Database, path: Path) -> TextTable:
 
 
 def _named(
-    table: TextTable, kind: TableRole, chosen: Sequence[str] | None, db: Database
+    table: TextTable, role: TableRole, chosen: Sequence[str] | None, db: Database
 ) -> TextTable:
     """Decide whether the first row names the columns, and name them."""
     first = [cell.strip() for cell in table.first_row]
@@ -221,8 +221,8 @@ def _named(
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
         words = not (numbered or any(map(_is_number, filter(None, first))))
-        sure = kind.is_header(first) or named
-        header = sure or (words and _names_columns(db, table, kind))
+        sure = role.is_header(first) or named
+        header = sure or (words and _names_columns(db, table, role))
         if header and not (sure or table.header or db.known_ids):
             guess = f"{table.first_row_text} taken for the names of columns"
             notes = (*notes, f"{table.path.name}: {guess}; `header` says whether they are")
@@ -234,17 +234,17 @@ def _named(
     return replace(table, names=names, header=True, skip=skip, notes=notes)
 
 
-def _names_columns(db: Database, table: TextTable, kind: TableRole) -> bool:
+def _names_columns(db: Database, table: TextTable, role: TableRole) -> bool:
     """Tell whether a first row of words names the columns: unless one of its ids is one elsewhere.
 
     Elsewhere is a later row, or a table that was read before. An edge that is wrongly taken for
     names joined two nodes without any other edge; names that are wrongly taken for an edge would
     be two nodes that do not exist. Of nodes the first row always names the columns.
     """
-    if kind is NODES:
+    if role is NODES:
         return True
     unnamed = not table.first_row[0].strip()  # the index of a data frame
-    last = unnamed + (1 if kind is LABELS else 2)
+    last = unnamed + (1 if role is LABELS else 2)
     places = range(unnamed, min(last, len(table.first_row)))
     some = ", ".join(quoted(table.first_row[place].strip()) for place in places)
     here = " OR ".join(f"trim(c{place}) IN ({some})" for place in places)

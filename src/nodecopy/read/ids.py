@@ -29,16 +29,16 @@ _MOST_COMPARED = 1_000_000
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
 
-def number_nodes(db: Database, tables: Sequence[str] = (), *, by_kind: bool = False) -> Ids:
+def number_nodes(db: Database, tables: Sequence[str] = (), *, by_type: bool = False) -> Ids:
     """Number every id of edges and tables in ``nodes(id, i)``; return them in order [N].
 
     Args:
-        db: has edges, tables and perhaps ``node_kinds(id, g)`` loaded.
+        db: has edges, tables and perhaps ``node_groups(id, g)`` loaded.
         tables: of nodes.
-        by_kind: number the nodes of one kind after those of another.
+        by_type: number the nodes of one type after those of another.
     """
     described = "".join(f" UNION ALL SELECT id FROM {table}" for table in tables)
-    join, order = (" JOIN node_kinds USING (id)", "g, ") if by_kind else ("", "")
+    join, order = (" JOIN node_groups USING (id)", "g, ") if by_type else ("", "")
     return number_values(db, "nodes", "id", "i", f"({IN_EDGES}{described})", join, order)
 
 

@@ -14,7 +14,7 @@ from nodecopy.features.node_types import Encoder
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 
-# Classes, kinds and columns that are shown.
+# Classes, relations and columns that are shown.
 _MOST = 30
 
 
@@ -71,9 +71,9 @@ def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{name:<12}{text}" for name, text in rows]
 
 
-def listed_sentences(kind: str, sentences: Sequence[str]) -> list[str]:
-    """Return notes or warnings, one in a line, each with its kind in front."""
-    return [f"{kind}: {printable(sentence)}" for sentence in sentences]
+def listed_sentences(what: str, sentences: Sequence[str]) -> list[str]:
+    """Return notes or warnings, one in a line, each with what it is in front."""
+    return [f"{what}: {printable(sentence)}" for sentence in sentences]
 
 
 def printable(text: str) -> str:
@@ -106,19 +106,19 @@ def _warnings(
 
 def _counts(problem: Problem, inspection: Inspection) -> list[tuple[str, str]]:
     graph, degrees, n = problem.graph, problem.graph.degrees, problem.num_nodes
-    kind = "integers" if problem.ids.dtype.kind == "i" else "strings"
+    id_type = "integers" if problem.ids.dtype.kind == "i" else "strings"
     count, largest = len(inspection.components), int(inspection.components[0])
     layout = "dense" if isinstance(problem.features, np.ndarray) else "sparse"
     features = f"{problem.num_features:,} per node, {layout}"
     weighted = "" if graph.weights is None else ", weighted"
     median, mean = np.median(degrees), degrees.mean()
     known, first = int(inspection.label_counts.sum()), problem.num_classified
-    noun = next(iter(problem.kinds), "nodes")
-    kinds = ": " + ", ".join(f"{size:,} {name}" for name, size in problem.kinds.items())
+    noun = next(iter(problem.node_types), "nodes")
+    types = ": " + ", ".join(f"{size:,} {name}" for name, size in problem.node_types.items())
     return [
-        ("nodes", f"{n:,} (ids are {kind}){kinds * bool(problem.kinds)}"),
+        ("nodes", f"{n:,} (ids are {id_type}){types * bool(problem.node_types)}"),
         ("edges", f"{graph.num_edges:,}{weighted}"),
-        *_rows("kinds", _edge_kinds(graph)),
+        *_rows("relations", _relation_rows(graph)),
         ("components", f"{count:,}, the largest of {largest:,} nodes ({largest / n:.0%})"),
         ("degrees", f"median {median:g}, mean {mean:.1f}, largest {degrees.max():,}"),
         ("features", "none" if problem.features is None else features),
@@ -133,11 +133,11 @@ def _rows(name: str, lines: list[str]) -> list[tuple[str, str]]:
     return [("" if at else name, text) for at, text in enumerate([*lines[:_MOST], *more])]
 
 
-def _edge_kinds(graph: Graph) -> list[str]:
-    counts = sorted(graph.kinds.items(), key=lambda item: -item[1].num_edges)
+def _relation_rows(graph: Graph) -> list[str]:
+    counts = sorted(graph.relations.items(), key=lambda item: -item[1].num_edges)
     return [
-        f"{printable(name)}: {counted(kind.num_edges, 'edge')}{', directed' * kind.directed}"
-        for name, kind in counts
+        f"{printable(name)}: {counted(one.num_edges, 'edge')}{', directed' * one.directed}"
+        for name, one in counts
     ]
 
 

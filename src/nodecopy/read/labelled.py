@@ -29,7 +29,7 @@ from nodecopy.features.structural import NO_FEATURES, structural_features
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
-from nodecopy.read.hetero import has_kinds, read_kinds
+from nodecopy.read.hetero import has_node_types, read_node_types
 from nodecopy.read.ids import id_arrays, ids_from
 from nodecopy.read.objects import (
     GraphInput,
@@ -79,7 +79,7 @@ class NodeNames:
             names[:] = given.names
         if names is not None and _integers(names[:1]) and np.array_equal(names, np.arange(n)):
             names = None
-        return cls(num_classified(given.kinds, n), names)
+        return cls(num_classified(given.node_types, n), names)
 
     def for_file(self) -> NodeNames:
         """Return the names as arrays, if all are strings or all integers of 64 bits."""
@@ -144,7 +144,7 @@ class NodeSchema:
         scaling: how the features were scaled.
         hubs: the node of each column of `structural_features` [D]; None where features were given.
         encoder: how features were made of columns, where they were.
-        kinds: how many nodes each type has, in their order; classes belong to the first. Empty
+        node_types: how many nodes each type has, in their order; classes belong to the first. Empty
             where there is one type.
         columns: names of features that are the columns of a DataFrame as they are.
         suggested: labelled nodes that `suggest` chose, which are harder than others.
@@ -157,7 +157,7 @@ class NodeSchema:
     scaling: Scaling = field(default_factory=Scaling)
     hubs: NDArray[np.int64] | None = None
     encoder: Encoder | None = None
-    kinds: dict[str, int] = field(default_factory=dict)
+    node_types: dict[str, int] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -234,7 +234,7 @@ class LabelledNodes(NodeSchema):
             scaling,
             hubs,
             problem.encoder,
-            dict(problem.kinds),
+            dict(problem.node_types),
             problem.columns,
             problem.suggested,
             graph=graph,
@@ -260,7 +260,7 @@ class LabelledNodes(NodeSchema):
         held, k = self.validation, len(self.classes)
         train = np.setdiff1d(np.flatnonzero(self.labels >= 0), held)
         task = Task.of(self.graph, self.features, self.labels, train, held, num_classes=k)
-        return replace(task, kinds=tuple(self.kinds.values()))
+        return replace(task, node_types=tuple(self.node_types.values()))
 
     def with_labels(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> Self:
         """Return the same nodes with these labels by node; an unknown one removes a label."""
@@ -295,9 +295,9 @@ def read_problem(
 ) -> Problem:
     """Read the arguments of `NodeCopyClassifier.fit`; without labels where there are none."""
     y, source = checked_labels(y), graph if isinstance(graph, Problem) else None
-    if has_kinds(graph, X):
-        first = None if labelled else _kind_to_label(graph, X)
-        given, y = read_kinds(graph, X, y, first=first)
+    if has_node_types(graph, X):
+        first = None if labelled else _type_to_label(graph, X)
+        given, y = read_node_types(graph, X, y, first=first)
     else:
         rows = None if y is None or names_rows(y) else len(y)
         given = read_features(graph, X, rows)
@@ -322,7 +322,7 @@ def read_problem(
         labels.classes,
         names=names.names,
         titles=None if source is None else source.titles,
-        kinds=dict(given.kinds),
+        node_types=dict(given.node_types),
         encoder=given.encoder,
         columns=tuple(map(str, getattr(X, "columns", ()))) if plain else (),
         validation=names.numbers(validation, "validation"),
@@ -360,10 +360,10 @@ def node_numbers(nodes: Any, num_nodes: int, what: str = "nodes") -> NDArray[np.
     return picked.astype(np.int64)
 
 
-def _kind_to_label(graph: Any, X: Any) -> str | None:
-    """Return the kind of nodes that is to get labels: that with ``y``, or the first one of X."""
+def _type_to_label(graph: Any, X: Any) -> str | None:
+    """Return the node type that is to get labels: that with ``y``, or the first one of X."""
     typed = list(getattr(graph, "node_types", ()))  # of a HeteroData
-    having = [kind for kind in typed if hasattr(graph[kind], "y")]
+    having = [node_type for node_type in typed if hasattr(graph[node_type], "y")]
     return next(iter([*having, *(X or typed)]), None)
 
 
@@ -387,14 +387,16 @@ def _with_columns(given: GraphInput, columns: NodeColumns, labels: EncodedLabels
 def _labels(given: GraphInput, y: Any) -> EncodedLabels:
     n, names = given.graph.num_nodes, given.names
     labels = training_labels(given) if y is None else aligned_labels(y, n, names)
-    first = num_classified(given.kinds, n)
+    first = num_classified(given.node_types, n)
     if len(labels) not in (first, n):
         raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
     encoded = encode_labels(labels, given.classes if y is None else None)
     if y is not None or given.classes is None:
         check_classes(encoded.classes)
     if np.any(encoded.numbers[first:] >= 0):
-        raise ModelError(f"labels must be of {next(iter(given.kinds))!r}, which others are not")
+        raise ModelError(
+            f"labels must be of {next(iter(given.node_types))!r}, which others are not"
+        )
     numbers = np.full(n, -1, np.int64)
     numbers[: len(labels)] = encoded.numbers
     return encoded._replace(numbers=numbers)

@@ -1,8 +1,8 @@
-"""Which tables of nodes describe which kind of nodes, and which kind the classes belong to.
+"""Which tables of nodes describe which node type, and which type the classes belong to.
 
-Tables that share ids, or have the same columns, describe one kind, which has the name of its first
-file. Ids that only edges have are of the kind of the tables, with their row missing; but they are a
-separate kind where there are several kinds, or where one end of every edge has a row and the
+Tables that share ids, or have the same columns, describe one type, which has the name of its first
+file. Ids that only edges have are of the type of the tables, with their row missing; but they are a
+separate type where there are several types, or where one end of every edge has a row and the
 other has none, as of purchases with a table of customers alone.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from nodecopy.core.errors import DatasetError, counted, unknown_name
 from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.node_types import NodeKinds
+from nodecopy.features.node_types import NodeTypes
 from nodecopy.read.database import SHOWN, Database
 from nodecopy.read.ids import IN_EDGES
 from nodecopy.read.nodes import NodeTable
@@ -22,28 +22,28 @@ from nodecopy.read.nodes import NodeTable
 NO_TABLE = "nodes of no table"
 
 
-def assign_kinds(
+def assign_node_types(
     db: Database, tables: Sequence[NodeTable], fitted: Sequence[str] | None
-) -> tuple[NodeKinds, list[NodeTable], list[str]]:
-    """Put every id into ``node_kinds(id, g)``, where g orders the kinds, that with classes first.
+) -> tuple[NodeTypes, list[NodeTable], list[str]]:
+    """Put every id into ``node_groups(id, g)``, where g orders the types, that with classes first.
 
-    Nothing is made where there is one kind.
+    Nothing is made where there is one type.
 
     Args:
         db: has edges, tables of nodes and labels loaded.
-        tables: of nodes; those of a model have a kind.
-        fitted: the kinds of a model, in order, none where it has one; None finds them.
+        tables: of nodes; those of a model have a type.
+        fitted: the types of a model, in order, none where it has one; None finds them.
 
     Returns:
-        How many nodes each kind has, the tables with their kinds, and notes.
+        How many nodes each type has, the tables with their types, and notes.
     """
     tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
-    names = list(dict.fromkeys(table.kind for table in tables))
+    names = list(dict.fromkeys(table.node_type for table in tables))
     if not names or (fitted is not None and not fitted):
-        _refuse_kind(db, fitted)
+        _refuse_node_type(db, fitted)
         return {}, tables, []
     rows = " UNION ALL ".join(
-        f"SELECT id, {names.index(table.kind)} AS g FROM {table.name}" for table in tables
+        f"SELECT id, {names.index(table.node_type)} AS g FROM {table.name}" for table in tables
     )
     db.run(f"CREATE TEMP TABLE of_tables AS SELECT id, min(g) AS g FROM ({rows}) GROUP BY id")
     bare = f"(SELECT DISTINCT id FROM ({IN_EDGES})) ANTI JOIN of_tables USING (id)"
@@ -52,7 +52,7 @@ def assign_kinds(
     tabular = not all(table.triples for table in tables)
     apart = count and (len(names) > 1 or (tabular and _has_own_column(db)))
     if len(names) == 1 and not apart and not fitted:
-        _refuse_kind(db, fitted)
+        _refuse_node_type(db, fitted)
         return {}, tables, notes
     if apart:
         names.append(NO_TABLE)
@@ -67,12 +67,12 @@ def assign_kinds(
         order, notes = [first, *(name for name in names if name != first)], [*notes, *of_labels]
     order += [name for name in names if name not in order]
     places = ", ".join(str(order.index(name)) for name in names)
-    db.run(f"CREATE TEMP TABLE node_kinds AS SELECT id, ([{places}])[g + 1] AS g FROM found")
-    sizes = dict(db.rows("SELECT g, count(*) FROM node_kinds GROUP BY g"))
+    db.run(f"CREATE TEMP TABLE node_groups AS SELECT id, ([{places}])[g + 1] AS g FROM found")
+    sizes = dict(db.rows("SELECT g, count(*) FROM node_groups GROUP BY g"))
     return {name: sizes.get(g, 0) for g, name in enumerate(order)}, tables, notes
 
 
-def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
+def _refuse_node_type(db: Database, fitted: Sequence[str] | None) -> None:
     if db.options.label_type is not None and fitted is None:
         raise DatasetError(
             f"`label_type` {db.options.label_type}: there is one node type; `nodes` FILE for "
@@ -80,34 +80,34 @@ def _refuse_kind(db: Database, fitted: Sequence[str] | None) -> None:
         )
 
 
-def with_kind(table: NodeTable, kinds: Sequence[str], encoder: Any) -> NodeTable:
-    """Return a table as one of the kind of a model whose columns it has most of, or whose name."""
+def with_node_type(table: NodeTable, node_types: Sequence[str], encoder: Any) -> NodeTable:
+    """Return a table as one of the type of a model whose columns it has most of, or whose name."""
     encoders: dict[str, ColumnEncoder | None] = getattr(encoder, "encoders", {})
 
-    def score(kind: str) -> tuple[float, bool]:
-        own = encoders.get(kind)
-        theirs = set() if own is None else {*own.kinds, *(own.listed[:1] and ("feature",))}
+    def score(node_type: str) -> tuple[float, bool]:
+        own = encoders.get(node_type)
+        theirs = set() if own is None else {*own.types, *(own.listed[:1] and ("feature",))}
         titles = {"feature"} if table.triples else table.titles
-        return len(titles & theirs) / max(len(titles | theirs), 1), kind == _stem(table)
+        return len(titles & theirs) / max(len(titles | theirs), 1), node_type == _stem(table)
 
-    kind = max(kinds, key=score)
-    own = encoders.get(kind)
-    return replace(table, kind=kind, kinds={**(own.kinds if own else {}), "*": "skip"})
+    node_type = max(node_types, key=score)
+    own = encoders.get(node_type)
+    return replace(table, node_type=node_type, types={**(own.types if own else {}), "*": "skip"})
 
 
 def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable], list[str]]:
-    """Return the tables with the name of their kind, and notes on ids that some share."""
+    """Return the tables with the name of their type, and notes on ids that some share."""
     grouped: list[NodeTable] = []
     notes = []
     for table in tables:
-        kind = ""
+        node_type = ""
         for other in grouped:
             common = f"SELECT DISTINCT id FROM {table.name} SEMI JOIN {other.name} USING (id)"
             shared = db.value(f"SELECT count(*) FROM ({common})")
-            if not kind and (
+            if not node_type and (
                 shared or (table.titles, table.triples) == (other.titles, other.triples)
             ):
-                kind = other.kind
+                node_type = other.node_type
             least = min(
                 db.value(f"SELECT count(DISTINCT id) FROM {t.name}") for t in (table, other)
             )
@@ -117,7 +117,11 @@ def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable]
                     f"{counted(shared, 'id')}, so they describe one node type; if an id means "
                     "another node in each file, make ids differ: customer-7, shop-7"
                 )
-        grouped.append(replace(table, kind=kind or _free(_stem(table), [t.kind for t in grouped])))
+        grouped.append(
+            replace(
+                table, node_type=node_type or _free(_stem(table), [t.node_type for t in grouped])
+            )
+        )
     return grouped, notes
 
 
@@ -131,10 +135,10 @@ def _has_own_column(db: Database) -> bool:
 
 
 def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the kind that classes belong to, and notes; drop labels of other kinds if it is given.
+    """Return the type that classes belong to, and notes; drop labels of other types if it is given.
 
     Raises:
-        DatasetError: several kinds have labels, or the one that was asked for is not there.
+        DatasetError: several types have labels, or the one that was asked for is not there.
     """
     asked = db.options.label_type
     if asked is not None and asked not in names:
@@ -147,28 +151,33 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
             db.rows(f"SELECT g, count(*) FROM ({rows}) JOIN found USING (id) GROUP BY g ORDER BY g")
         )
     if asked is None and len(counts) > 1:
-        kinds = ", ".join(f"{names[g]} ({count:,})" for g, count in counts.items())
+        sizes = ", ".join(f"{names[g]} ({count:,})" for g, count in counts.items())
         few = min(counts, key=lambda g: counts[g])
         some = db.column(
             f"SELECT DISTINCT id FROM ({rows}) JOIN found USING (id) WHERE g = {few} "
             f"ORDER BY id LIMIT {SHOWN}"
         )
         raise DatasetError(
-            f"labels are of several node types: {kinds}; of {names[few]} are "
+            f"labels are of several node types: {sizes}; of {names[few]} are "
             f"{', '.join(map(repr, some))}; `label_type` NAME says which to predict"
         )
-    kind = asked or names[next(iter(counts), 0)]
-    others = sum(count for g, count in counts.items() if names[g] != kind)
+    node_type = asked or names[next(iter(counts), 0)]
+    others = sum(count for g, count in counts.items() if names[g] != node_type)
     for name in labels if others else ():
         db.run(
-            f"DELETE FROM {name} WHERE id IN (SELECT id FROM found WHERE g <> {names.index(kind)})"
+            f"DELETE FROM {name} "
+            f"WHERE id IN (SELECT id FROM found WHERE g <> {names.index(node_type)})"
         )
     notes = (
-        [f"{counted(others, 'label')} of other node types than {kind}: left out"] if others else []
+        [f"{counted(others, 'label')} of other node types than {node_type}: left out"]
+        if others
+        else []
     )
     if not counts and asked is None:
-        notes.append(f"classes belong to {kind}, the first file; `label_type` NAME for another")
-    return kind, notes
+        notes.append(
+            f"classes belong to {node_type}, the first file; `label_type` NAME for another"
+        )
+    return node_type, notes
 
 
 def _stem(table: NodeTable) -> str:
@@ -176,5 +185,5 @@ def _stem(table: NodeTable) -> str:
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
-    """Return a name that no other kind has."""
+    """Return a name that no other type has."""
     return name if name not in taken else _free(f"{name} (2)", taken)

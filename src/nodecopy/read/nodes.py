@@ -1,4 +1,4 @@
-"""Tables of nodes: an id and columns of any kind, or triples (id, feature, value).
+"""Tables of nodes: an id and columns of any type, or triples (id, feature, value).
 
 There may be several; all of them describe the same nodes. What a column is, the user or the model
 that it is read for settles, or else its type and its cells: booleans, numbers and dates where every
@@ -38,22 +38,22 @@ class NodeTable:
         table: the file.
         keys: columns that identify a row: the id and, of triples, the feature.
         cells: the others.
-        kinds: of columns by name, where they are settled.
-        kind: of the nodes it describes (`nodecopy.read.node_types`).
-        fitted: whether a model settled the kinds of columns.
+        types: of columns by name, where they are settled.
+        node_type: that of the nodes it describes (`nodecopy.read.node_types`).
+        fitted: whether a model settled the types of columns.
     """
 
     name: str
     table: Table
     keys: list[Column]
     cells: list[Column]
-    kinds: Mapping[str, str]
-    kind: str = ""
+    types: Mapping[str, str]
+    node_type: str = ""
     fitted: bool = False
 
     @property
     def titles(self) -> set[str]:
-        """Names of all columns with a kind, those that were left out among them."""
+        """Names of all columns with a type, those that were left out among them."""
         names = {self.table.names[place].strip() for place in self.table.named_places}
         return set() if self.triples else names - {self.title(self.keys[0])}
 
@@ -67,8 +67,8 @@ class NodeTable:
         return self.table.names[column.place].strip()
 
     def asked(self, column: Column) -> str | None:
-        """Return the kind that was settled for a column."""
-        return self.kinds.get(self.title(column), self.kinds.get("*"))
+        """Return the type that was settled for a column."""
+        return self.types.get(self.title(column), self.types.get("*"))
 
     def load(self, db: Database) -> None:
         """Read the file into the database, check ids, and drop repeated rows."""
@@ -82,7 +82,7 @@ class NodeTable:
     def columns(
         self, db: Database, num_nodes: int
     ) -> Iterator[tuple[str, ColumnType, NDArray[Any]]]:
-        """Yield name, kind and values of each column; all strings are "text" here."""
+        """Yield name, type and values of each column; all strings are "text" here."""
         readings = list(self._readings(db))
         for start in range(0, len(readings), _BLOCK):
             block = readings[start : start + _BLOCK]
@@ -90,24 +90,25 @@ class NodeTable:
             rows = db.arrays(f"SELECT i, {picked} FROM {self.name} JOIN nodes USING (id)")
             for at, one in enumerate(block):
                 cells = rows[f"v{at}"]
-                if one.kind != "text" and np.any(np.abs(cells) > LARGEST):
+                if one.column_type != "text" and np.any(np.abs(cells) > LARGEST):
                     self.refuse(db, one)
-                if one.kind == "date":
+                if one.column_type == "date":
                     cells = cells.astype("datetime64[s]")
-                values = placed(cells, rows["i"], num_nodes, one.kind)
-                yield self.title(one.column), one.kind, values
+                values = placed(cells, rows["i"], num_nodes, one.column_type)
+                yield self.title(one.column), one.column_type, values
 
     def refuse(self, db: Database, one: Reading) -> None:
-        """Refuse cells that are not of the kind of their column; a number must be a float32."""
+        """Refuse cells that are not of the type of their column; a number must be a float32."""
         others = f"; `column_types` {self.title(one.column)}=text, category or skip"
-        others = f"; the model was fitted to it as a {one.kind}" if self.fitted else others
+        others = f"; the model was fitted to it as a {one.column_type}" if self.fitted else others
         db.refuse(
             self.name,
             f"abs({one.sql}) > {LARGEST!r}",
             "cell",
-            f"of {self.table.column_name(one.column.place)} that cannot be read as a {one.kind}",
+            f"of {self.table.column_name(one.column.place)} that cannot be read as a "
+            f"{one.column_type}",
             show=(one.column.name,),
-            hint=NUMBER_HINT * (one.kind == "number") + others * (not self.triples),
+            hint=NUMBER_HINT * (one.column_type == "number") + others * (not self.triples),
         )
 
     def _readings(self, db: Database) -> Iterator[Reading]:
@@ -144,7 +145,7 @@ class NodeTable:
 def open_nodes(
     db: Database,
     nodes: PathLike | Sequence[PathLike],
-    kinds: Mapping[str, str],
+    types: Mapping[str, str],
     of_model: Callable[[NodeTable], NodeTable] | None = None,
     *,
     fitted: bool = False,
@@ -154,20 +155,20 @@ def open_nodes(
     Args:
         db: loads the files.
         nodes: a file, or several.
-        kinds: of columns, by name, where they are settled; ``"*"`` stands for all others.
-        of_model: returns a table as one of a kind of nodes of a model.
-        fitted: whether the kinds of columns are those of a model.
+        types: of columns, by name, where they are settled; ``"*"`` stands for all others.
+        of_model: returns a table as one of a node type of a model.
+        fitted: whether the types of columns are those of a model.
     """
     tables, titles = [], set()
     for number, path in enumerate(paths_of(nodes)):
-        table = open_table(db, path, NODES, list(kinds))
+        table = open_table(db, path, NODES, list(types))
         titles |= {name.strip() for name in table.names}
-        id, places, triples = node_places(table, kinds)
+        id, places, triples = node_places(table, types)
         keys = [Column("id", id, read_id)]
         if triples:
             keys, places = [*keys, Column("feature", places[0])], places[1:]
         cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
-        source = NodeTable(f"described{number}", table, keys, cells, kinds, fitted=fitted)
+        source = NodeTable(f"described{number}", table, keys, cells, types, fitted=fitted)
         source = source if of_model is None else of_model(source)
         if not triples:
             cells = [column for column in cells if source.asked(column) != "skip"]
@@ -187,25 +188,30 @@ def read_nodes(
 
     Args:
         db: has the tables loaded, and the nodes numbered.
-        tables: of one kind of nodes.
+        tables: of one node type.
         ids: of all nodes.
-        nodes: those of the kind; all by default.
+        nodes: those of the type; all by default.
     """
-    kinds: dict[str, ColumnType] = {}
+    types: dict[str, ColumnType] = {}
     values: dict[str, NDArray[Any]] = {}
     settled: dict[str, Any] = {}
     for table in (table for table in tables if not table.triples):
-        for name, kind, column in table.columns(db, len(ids)):
-            if kinds.setdefault(name, kind) != kind:
+        for name, column_type, column in table.columns(db, len(ids)):
+            if types.setdefault(name, column_type) != column_type:
                 raise DatasetError(
-                    f"{table.table.path}: column {name!r} is a {kind} here and a {kinds[name]} in "
+                    f"{table.table.path}: column {name!r} is a {column_type} here and a "
+                    f"{types[name]} in "
                     f"another file; `column_types` {name}=text, category or skip"
                 )
             values[name] = _merged(table, name, ids, values.get(name), column)
         asked = {table.title(column): table.asked(column) for column in table.cells}
-        settled |= {name: kind for name, kind in asked.items() if kind and kinds[name] == "text"}
+        settled |= {
+            name: column_type
+            for name, column_type in asked.items()
+            if column_type and types[name] == "text"
+        }
     absent = _absent(db, tables, ids, nodes)
-    columns = NodeColumns(kinds, values, absent, *_listed(db, tables, len(ids)))
+    columns = NodeColumns(types, values, absent, *_listed(db, tables, len(ids)))
     return columns.of(nodes).detected(settled)
 
 

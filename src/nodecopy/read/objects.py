@@ -29,30 +29,30 @@ from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.label_values import UNKNOWN_LABELS, one_per_node
 from nodecopy.features.matrix import checked_features, stored_by_density
 from nodecopy.features.node_types import (
-    KIND,
+    RELATION,
     SOURCE,
     TARGET,
     WEIGHT,
     Encoder,
-    KindEncoder,
+    NodeTypeEncoder,
     graph_of_edge_types,
     graph_of_frame,
     graph_of_networkx,
     warn_of_unused,
 )
-from nodecopy.graph import ONE_KIND, Graph, join_kinds
+from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.graph import Duplicates
 from nodecopy.problem.problem import Problem
 
 ACCEPTED = (
     "a nodecopy Graph, a Problem as load_dataset and read_tables give it, an adjacency matrix "
     "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph "
-    "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of kinds of edges "
+    "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of relations "
     "to these"
 )
 _SHOWN = 3
 _OF_PYG = ("edge_weight", "edge_type")
-_KINDS = "{'customers': …, 'shops': …}"
+_EXAMPLE = "{'customers': …, 'shops': …}"
 
 
 class GraphInput(NamedTuple):
@@ -61,9 +61,10 @@ class GraphInput(NamedTuple):
     ``names`` are those of the nodes, in order, where they have others than their numbers [N];
     ``checked`` says that the features were checked against the graph already; ``classes`` are what
     the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns, and ``columns`` are those of a DataFrame; ``kinds`` are how many nodes each
-    kind has, in their order, where there are several. ``sorted_names`` says that the names come
-    from an edge list alone, so that no array has a row for each node in an order that both know.
+    made of columns, and ``columns`` are those of a DataFrame; ``node_types`` are how many nodes
+    each type has, in their order, where there are several. ``sorted_names`` says that the names
+    come from an edge list alone, so that no array has a row for each node in an order that both
+    know.
     """
 
     graph: Graph
@@ -74,7 +75,7 @@ class GraphInput(NamedTuple):
     checked: bool = False
     classes: NDArray[Any] | None = None
     encoder: Encoder | None = None
-    kinds: Mapping[str, int] = MappingProxyType({})
+    node_types: Mapping[str, int] = MappingProxyType({})
     columns: NodeColumns | None = None
     sorted_names: bool = False
 
@@ -82,7 +83,7 @@ class GraphInput(NamedTuple):
 def read_graph(
     source: Any, num_nodes: int | None = None, names: Sequence[Hashable] = ()
 ) -> GraphInput:
-    """Return any accepted kind of graph as a `Graph`.
+    """Return any accepted graph as a `Graph`.
 
     - Problem, as `load_dataset` and `read_tables` give it: with its features, names and labels, of
       which those of the training nodes of its public split are learned from, or all where there is
@@ -91,15 +92,15 @@ def read_graph(
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and kind. An edge counts once, with its largest weight, in whichever direction it is listed,
-      as in a table. Other ids than numbers below N name the nodes; these have the order of the
-      index of X, which adds nodes without an edge, or are sorted.
+      and relation. An edge counts once, with its largest weight, in whichever direction it is
+      listed, as in a table. Other ids than numbers below N name the nodes; these have the order of
+      the index of X, which adds nodes without an edge, or are sorted.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
-      an edge counts, and those of parallel edges are added up; "kind" is its kind.
+      an edge counts, and those of parallel edges are added up; "relation" is its relation.
     - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
       which must be the same in both directions of an edge; weights of parallel edges are added up.
-      ``edge_type`` are kinds of edges.
-    - A mapping of kinds of edges, ``{"pays": graph, "calls": graph}``, to any of these, over the
+      ``edge_type`` are relations.
+    - A mapping of relations, ``{"pays": graph, "calls": graph}``, to any of these, over the
       same nodes.
 
     Self-loops are dropped, except from a `Graph`. The direction of edges counts where a `Graph` or
@@ -117,11 +118,13 @@ def read_graph(
             "nodecopy.read_tables(edges, labels, nodes)"
         )
     if isinstance(source, Graph):
-        return GraphInput(join_kinds({ONE_KIND: source}) if source.directed else source)
+        return GraphInput(join_relations({ONE_RELATION: source}) if source.directed else source)
     if isinstance(source, Mapping) and source:
-        return _from_kinds(source, num_nodes, names)
+        return _from_relations(source, num_nodes, names)
     if hasattr(source, "edge_types"):
-        raise GraphError("a HeteroData has several kinds of nodes: nodecopy.read.hetero.read_kinds")
+        raise GraphError(
+            "a HeteroData has several node types: nodecopy.read.hetero.read_node_types"
+        )
     if hasattr(source, "edge_index"):
         held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
         warn_of_unused(held, _OF_PYG)
@@ -143,7 +146,7 @@ def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns
     if not (hasattr(source, "nodes") and hasattr(source, "is_directed")):
         return None
     attributes = [source.nodes[node] for node in source]
-    return columns_of_attributes(attributes, None if encoder is None else encoder.kinds)
+    return columns_of_attributes(attributes, None if encoder is None else encoder.types)
 
 
 def is_graph(value: Any) -> bool:
@@ -160,7 +163,7 @@ def read_features(
     Args:
         graph: see `read_graph`.
         X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas or polars DataFrame,
-            whose columns may be of any kind (`nodecopy.features.columns`). Rows of pandas are
+            whose columns may be of any type (`nodecopy.features.columns`). Rows of pandas are
             matched by its index.
         num_nodes: N, where neither graph nor features say it.
         encoder: of the columns of a DataFrame; None fits one, unless all are finite numbers.
@@ -185,10 +188,10 @@ def read_features(
     if not given.checked:
         order = _row_order(features, given.graph.num_nodes, given.names)
         if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
-            if isinstance(encoder, KindEncoder):
-                raise ModelError(f"the model has several kinds of nodes: X by kind, {_KINDS}")
+            if isinstance(encoder, NodeTypeEncoder):
+                raise ModelError(f"the model has several node types: X by node type, {_EXAMPLE}")
             frame, order = features if order is None else features.iloc[order], None
-            columns = columns_of_frame(frame, None if encoder is None else encoder.kinds)
+            columns = columns_of_frame(frame, None if encoder is None else encoder.types)
             encoder = encoder or ColumnEncoder.fit(columns)
             given = given._replace(encoder=encoder, columns=columns)
             features = encoder.apply(columns)
@@ -332,7 +335,7 @@ def _from_problem(problem: Problem) -> GraphInput:
         checked=True,
         classes=problem.classes,
         encoder=problem.encoder,
-        kinds=problem.kinds,
+        node_types=problem.node_types,
     )
 
 
@@ -383,24 +386,24 @@ def _from_array(source: Any, num_nodes: int | None) -> Graph:
     )
 
 
-def _from_kinds(
+def _from_relations(
     source: Mapping[Any, Any], num_nodes: int | None, names: Sequence[Hashable]
 ) -> GraphInput:
-    """Return the graph of several kinds of edges over the same nodes."""
-    given = {str(kind): read_graph(one, num_nodes, names) for kind, one in source.items()}
+    """Return the graph of several relations over the same nodes."""
+    given = {str(relation): read_graph(one, num_nodes, names) for relation, one in source.items()}
     most = max(one.graph.num_nodes for one in given.values())
     if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
         # An edge_index does not say how many nodes there are.
-        return _from_kinds(source, most, names)
+        return _from_relations(source, most, names)
     first, *others = given.values()
     if any(one.names != first.names for one in others):
-        raise GraphError("all kinds of edges need the same nodes, in the same order")
-    kinds = {}
+        raise GraphError("all relations need the same nodes, in the same order")
+    relations = {}
     for name, one in given.items():
-        if len(one.graph.kinds) > 1:
-            raise GraphError(f"the edges of kind {name!r} have kinds themselves")
-        (kinds[name],) = one.graph.kinds.values() or (one.graph,)
-    return first._replace(graph=join_kinds(kinds))
+        if len(one.graph.relations) > 1:
+            raise GraphError(f"the edges of relation {name!r} have relations themselves")
+        (relations[name],) = one.graph.relations.values() or (one.graph,)
+    return first._replace(graph=join_relations(relations))
 
 
 def _from_networkx(source: Any) -> Graph:
@@ -414,13 +417,15 @@ def _from_networkx(source: Any) -> Graph:
                 f"the weight of the edge ({u!r}, {v!r}) of the networkx graph must be a number; "
                 f"got {shown(weight)}"
             )
-    if any(kind is not None for _, _, kind in source.edges(data=KIND)):
+    if any(relation is not None for _, _, relation in source.edges(data=RELATION)):
         return graph_of_networkx(source)
     matrix = networkx.to_scipy_sparse_array(source)
     if not source.is_directed():
         return _from_matrix(matrix, "the networkx graph")
     weighted = bool(np.any(matrix.data != 1))
-    return join_kinds({ONE_KIND: Graph.from_scipy(matrix, directed=True, weighted=weighted)})
+    return join_relations(
+        {ONE_RELATION: Graph.from_scipy(matrix, directed=True, weighted=weighted)}
+    )
 
 
 def _from_pyg(data: Any) -> GraphInput:
@@ -430,10 +435,12 @@ def _from_pyg(data: Any) -> GraphInput:
     index, num_nodes = to_matrix(data.edge_index), int(data.num_nodes)
     if types is None:
         return GraphInput(_from_edge_index(index, num_nodes, weights), x, y, mask)
-    edges = {str(kind): index[:, types == kind] for kind in np.unique(types)}
+    edges = {str(relation): index[:, types == relation] for relation in np.unique(types)}
     given = one_per_node(weights)
-    of_kind = None if given is None else {kind: given[types == int(kind)] for kind in edges}
-    return GraphInput(graph_of_edge_types(edges, num_nodes, of_kind), x, y, mask)
+    of_relation = (
+        None if given is None else {relation: given[types == int(relation)] for relation in edges}
+    )
+    return GraphInput(graph_of_edge_types(edges, num_nodes, of_relation), x, y, mask)
 
 
 def _has_index(values: Any) -> bool:

@@ -50,7 +50,7 @@ class TableOptions:
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
         relation: column of the relation of each edge, "none" for one; None is a column named
-            kind, type or relation, if there is one, and the name of the file where there are
+            type, type or relation, if there is one, and the name of the file where there are
             several files of edges.
         directed: whether the direction of an edge tells something: who cites is then distinguished
             from who is cited.
@@ -110,9 +110,9 @@ class TableOptions:
             if value is not None and lengths and len(value) not in lengths:
                 accepted = f"of length {' or '.join(map(str, lengths))}"
                 raise DatasetError(f"{name} must be {accepted}; got {shown(value)}")
-        for column, kind in self.settled_types.items():
-            if not column or kind not in COLUMN_TYPES:
-                given = shown(f"{column}={kind}".lstrip("="))
+        for column, column_type in self.settled_types.items():
+            if not column or column_type not in COLUMN_TYPES:
+                given = shown(f"{column}={column_type}".lstrip("="))
                 types = ", ".join(COLUMN_TYPES)
                 raise DatasetError(
                     f"column_types must be NAME=TYPE; got {given}; types are {types}"
@@ -122,7 +122,7 @@ class TableOptions:
     def settled_types(self) -> dict[str, str]:
         """The type of each column that was named."""
         pairs = (one.rpartition("=") for one in self.column_types or ())
-        return {column.strip(): kind.strip() for column, _, kind in pairs}
+        return {column.strip(): column_type.strip() for column, _, column_type in pairs}
 
     @property
     def na_words(self) -> tuple[str, ...]:

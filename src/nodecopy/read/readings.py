@@ -25,7 +25,7 @@ from nodecopy.read.options import TableOptions
 
 DecimalMark = Literal[",", "."]
 LARGEST = float(np.finfo(np.float32).max)
-# Cells that can be read as a kind: from this share on it is meant.
+# Cells that can be read as a type: from this share on it is meant.
 _MOSTLY = 0.5
 # Rows, and columns at a time, that are looked at: SQL takes memory for each column.
 _SAMPLE, _BLOCK = 1000, 32
@@ -37,13 +37,13 @@ class Reading:
 
     Attributes:
         column: what to read.
-        kind: what it is then; "text" stands for all strings.
+        column_type: what it is then; "text" stands for all strings.
         sql: the value in a cell, in seconds for a date; infinite where it cannot be read.
         mark: the decimal mark, where it was not given.
     """
 
     column: Column
-    kind: ColumnType
+    column_type: ColumnType
     sql: str
     mark: DecimalMark | None = None
 
@@ -54,7 +54,7 @@ Shares = Mapping[Reading, float]
 def choose_readings(
     db: Database, name: str, columns: Mapping[Column, str | None], types: Mapping[str, str]
 ) -> dict[Column, Reading]:
-    """Return how to read columns of a loaded table, given the kinds that were asked for, if any.
+    """Return how to read columns of a loaded table, given the types that were asked for, if any.
 
     A column is what half of its cells or more can be read as; those that cannot are refused when
     they are read. A column of y and x is one of strings.
@@ -113,7 +113,7 @@ def _share(way: Reading, options: TableOptions) -> str:
 def _marks(shares: Shares) -> Iterator[DecimalMark]:
     """Yield a decimal mark that a column is evidence of: 1,5 is, and 1,234 is not."""
     for way, share in shares.items():
-        others = (shares[one] for one in shares if one.kind == "number" and one != way)
+        others = (shares[one] for one in shares if one.column_type == "number" and one != way)
         if way.mark and share >= _MOSTLY and share > max(others):
             yield way.mark
 
@@ -125,10 +125,10 @@ def _best(shares: Shares, marks: set[DecimalMark], asked: str | None) -> Reading
     ones, which fails with a hint.
     """
     possible = {way: share for way, share in shares.items() if way.mark in (None, *marks)}
-    for plain in [way for way in possible if way.kind == "number" and not marks]:
-        possible[plain] = max(share for way, share in shares.items() if way.kind == "number")
+    for plain in [way for way in possible if way.column_type == "number" and not marks]:
+        possible[plain] = max(share for way, share in shares.items() if way.column_type == "number")
     best = max(possible, key=lambda way: possible[way])
     if possible[best] < 1 and asked is None:
-        possible = {way: share for way, share in possible.items() if way.kind != "boolean"}
+        possible = {way: share for way, share in possible.items() if way.column_type != "boolean"}
         best = max(possible, key=lambda way: possible[way])
     return best if asked or possible[best] >= _MOSTLY else None

@@ -4,7 +4,7 @@ For examples, tests and scaling. Edges, labels and features draw from separate s
 
 Edges are those of a degree-corrected planted partition. Nodes i and j of classes k and l are joined
 in proportion to θ_i θ_j ω_kl, where ω has one value inside classes and another between them (Karrer
-and Newman, 2011). Given the number of edges of both kinds, an edge falls on the classes (k, l) in
+and Newman, 2011). Given these two numbers of edges, an edge falls on the classes (k, l) in
 proportion to W_k W_l, W_k being the sum of θ over class k, and takes its ends in proportion to θ
 there.
 """

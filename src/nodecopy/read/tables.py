@@ -13,7 +13,7 @@ from nodecopy.core.errors import DatasetError, counted, listed
 from nodecopy.features.columns import NodeColumns
 from nodecopy.features.encoding import ColumnEncoder
 from nodecopy.features.matrix import Features
-from nodecopy.features.node_types import Encoder, KindEncoder, NodeKinds, spans
+from nodecopy.features.node_types import Encoder, NodeTypeEncoder, NodeTypes, spans
 from nodecopy.features.structural import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
@@ -22,7 +22,7 @@ from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, paths_of
 from nodecopy.read.ids import Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.labels import Labelling, load_labels, number_labels
-from nodecopy.read.node_types import assign_kinds, with_kind
+from nodecopy.read.node_types import assign_node_types, with_node_type
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
 
@@ -33,7 +33,7 @@ def read_tables(
     nodes: PathLike | Sequence[PathLike] | None = None,
     *,
     encoder: Encoder | None = None,
-    kinds: Sequence[str] | None = None,
+    node_types: Sequence[str] | None = None,
     threads: int | None = None,
     **options: Any,
 ) -> Problem:
@@ -43,18 +43,18 @@ def read_tables(
     and of the tables of nodes. docs/tables.md has examples.
 
     Args:
-        edges: two ids in each row, and perhaps a weight and a kind; one file, or one for each kind.
-            The graph is undirected and simple: an edge counts in both directions and once,
-            self-loops are dropped. With kinds or ``directed=True``, ``graph.kinds`` has the edges
-            of each kind.
+        edges: two ids in each row, and perhaps a weight and a relation; one file, or one for each
+            relation. The graph is undirected and simple: an edge counts in both directions and
+            once, self-loops are dropped. With relations or ``directed=True``, ``graph.relations``
+            has the edges of each relation.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
-        nodes: an id and columns of any kind in each row, or id, feature and value; one file or
-            several, of the same nodes or of several kinds (`nodecopy.read.node_types`). Without
+        nodes: an id and columns of any type in each row, or id, feature and value; one file or
+            several, of the same nodes or of several types (`nodecopy.read.node_types`). Without
             them there are no features, and a fit takes `structural_features`.
         encoder: how a model was fitted to columns; None fits a new one to these.
-        kinds: of nodes that a model was fitted to, in order, none where there was one; None finds
-            them.
+        node_types: of nodes that a model was fitted to, in order, none where there was one; None
+            finds them.
         threads: how many DuckDB may use; None for one per core.
         options: fields of `TableOptions`, such as ``edge_columns``.
 
@@ -81,15 +81,15 @@ def read_tables(
     if settings.column_types is not None and not nodes:
         raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
     fitted = encoder is not None
-    if encoder is not None and kinds is None:
-        kinds = tuple(getattr(encoder, "encoders", ()))
+    if encoder is not None and node_types is None:
+        node_types = tuple(getattr(encoder, "encoders", ()))
 
     with Database(settings, threads=threads) as db:
-        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, kinds or ())
+        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, node_types or ())
         load_edges(db, edges)
         load_labels(db, labels)
-        sizes, sources, of_kinds = assign_kinds(db, sources, kinds)
-        ids = number_nodes(db, [source.name for source in sources], by_kind=bool(sizes))
+        sizes, sources, type_notes = assign_node_types(db, sources, node_types)
+        ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
         notes: list[str] = []
@@ -101,7 +101,7 @@ def read_tables(
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
         notes += [note for table in tables.values() for note in table.notes]
-        notes += [*of_kinds, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+        notes += [*type_notes, *_node_notes(db, sources, ids, of_types=bool(sizes))]
     directed = bool(settings.directed)
     graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
@@ -119,7 +119,7 @@ def read_tables(
         known.classes,
         names=ids,
         titles=_titles(columns, sizes),
-        kinds=sizes,
+        node_types=sizes,
         encoder=encoder if columns else None,
         suggested=known.suggested,
         notes=(*of_edges, *notes, *known.notes, *of_nodes),
@@ -130,53 +130,53 @@ def _load_nodes(
     db: Database,
     nodes: PathLike | Sequence[PathLike],
     encoder: Encoder | None,
-    kinds: Sequence[str],
+    node_types: Sequence[str],
 ) -> list[NodeTable]:
-    """Load tables of nodes, of the kinds and with the columns of a model, if there is one."""
+    """Load tables of nodes, of the types and with the columns of a model, if there is one."""
     of_columns: dict[str, Any] = dict(db.options.settled_types)
     if encoder is not None:
-        of_columns |= encoder.kinds | {"*": "skip"}
-    of_model = (lambda one: with_kind(one, kinds, encoder)) if kinds else None
+        of_columns |= encoder.types | {"*": "skip"}
+    of_model = (lambda one: with_node_type(one, node_types, encoder)) if node_types else None
     return open_nodes(db, nodes, of_columns, of_model, fitted=encoder is not None)
 
 
 def _read_columns(
-    db: Database, sources: Sequence[NodeTable], sizes: NodeKinds, ids: Ids
+    db: Database, sources: Sequence[NodeTable], sizes: NodeTypes, ids: Ids
 ) -> dict[str, NodeColumns]:
-    """Return the columns of each kind of nodes that has a table."""
+    """Return the columns of each node type that has a table."""
     columns = {}
-    for kind, own in spans(sizes or {sources[0].kind: len(ids)}).items():
-        of_kind = [source for source in sources if source.kind == kind]
-        if of_kind:
-            columns[kind] = read_nodes(db, of_kind, ids, own)
+    for node_type, own in spans(sizes or {sources[0].node_type: len(ids)}).items():
+        own_tables = [source for source in sources if source.node_type == node_type]
+        if own_tables:
+            columns[node_type] = read_nodes(db, own_tables, ids, own)
     return columns
 
 
 def _without_labels(
     columns: Mapping[str, NodeColumns],
     known: Labelling,
-    sizes: NodeKinds,
+    sizes: NodeTypes,
     settings: TableOptions,
 ) -> tuple[dict[str, NodeColumns], list[str]]:
     """Leave out columns that hold the labels, unless the user names them; return also notes."""
     labels = np.array([*known.class_names, None], object)[known.labels]
     others, notes, spanned = {}, [], spans(sizes)
-    for kind, own in columns.items():
-        of_kind = labels[spanned.get(kind, slice(None))]
-        held = {*own.holding(of_kind)} - {*settings.settled_types}
-        others[kind] = own.without(held)
+    for node_type, own in columns.items():
+        own_labels = labels[spanned.get(node_type, slice(None))]
+        held = {*own.holding(own_labels)} - {*settings.settled_types}
+        others[node_type] = own.without(held)
         for name in sorted(held):
-            keep = f"`column_types` {shlex.quote(f'{name}={own.kinds[name]}')} keeps it"
+            keep = f"`column_types` {shlex.quote(f'{name}={own.types[name]}')} keeps it"
             notes.append(f"column {name!r} of the nodes: left out, as it holds the labels; {keep}")
     return others, notes
 
 
 def _fitted(
-    columns: Mapping[str, NodeColumns], sizes: NodeKinds
+    columns: Mapping[str, NodeColumns], sizes: NodeTypes
 ) -> tuple[Encoder | None, list[str]]:
     """Return an encoder of columns, and notes; None where no column can be used."""
     if sizes:
-        return KindEncoder.fit({kind: columns.get(kind) for kind in sizes}), []
+        return NodeTypeEncoder.fit({node_type: columns.get(node_type) for node_type in sizes}), []
     (own,) = columns.values()
     try:
         return ColumnEncoder.fit(own), []
@@ -184,19 +184,19 @@ def _fitted(
         return None, [f"file of nodes: {error}"]
 
 
-def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> Features:
-    if isinstance(encoder, KindEncoder):
+def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> Features:
+    if isinstance(encoder, NodeTypeEncoder):
         return encoder.apply(columns, sizes)
     (own,) = columns.values()
     return encoder.apply(own)
 
 
-def _titles(columns: Mapping[str, NodeColumns], sizes: NodeKinds) -> NDArray[np.object_] | None:
+def _titles(columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> NDArray[np.object_] | None:
     """Return what people call each node, empty where nothing says it; None if it never does."""
-    known = {kind: own.names for kind, own in columns.items() if own.names is not None}
+    known = {node_type: own.names for node_type, own in columns.items() if own.names is not None}
     if not known:
         return None
-    none = {kind: np.full(size, "", object) for kind, size in sizes.items()}
+    none = {node_type: np.full(size, "", object) for node_type, size in sizes.items()}
     return np.concatenate(list((none | known).values()))
 
 
@@ -232,20 +232,20 @@ def _column_notes(
     *,
     fitted: bool,
 ) -> list[str]:
-    """Return which columns of each kind were left out, by themselves or as a model lacks them."""
+    """Return which columns of each type were left out, by themselves or as a model lacks them."""
     encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
     notes = []
-    for kind, own in columns.items():
-        of_kind, made = [s for s in sources if s.kind == kind], encoders[kind]
+    for node_type, own in columns.items():
+        own_tables, made = [s for s in sources if s.node_type == node_type], encoders[node_type]
         if made is None:
             continue
-        titles = set(own.listed_names).union(*(source.titles for source in of_kind))
-        what, names = "as the model has not seen them", titles - {*made.kinds, *made.listed}
+        titles = set(own.listed_names).union(*(source.titles for source in own_tables))
+        what, names = "as the model has not seen them", titles - {*made.types, *made.listed}
         if not fitted:
             what = "which `column_types` NAME=TYPE settles"
             names = {name for name, text in made.made.items() if text.startswith("left out")}
         if names:
-            files = ", ".join(source.table.path.name for source in of_kind)
+            files = ", ".join(source.table.path.name for source in own_tables)
             notes.append(f"{files}: left out, {what}: {_first(sorted(names))}")
     return notes
 

@@ -18,7 +18,7 @@ from nodecopy.report.page_nodes import (
     packed,
     place_of,
 )
-from nodecopy.report.summary import kind_sentences
+from nodecopy.report.summary import relation_sentences
 from nodecopy.result import Result
 
 _BINS = 20
@@ -63,9 +63,9 @@ def page_data(result: Result, source: str, max_nodes: int = MAX_NODES) -> dict[s
         "summary": _summary(result),
         "warnings": [f"{text[:1].upper()}{text[1:]}." for text in warnings],
         "columns": _columns(result),
-        "kinds": kind_sentences(result),
+        "relations": relation_sentences(result),
         "notes": list(given.notes),
-        "otherKinds": list(given.kinds)[1:],
+        "otherTypes": list(given.node_types)[1:],
         "leftOut": _left_out(len(nodes), graph.num_nodes),
         "total": len(labels),
         "classes": _classes(result),
@@ -129,12 +129,12 @@ def _facts(result: Result) -> list[dict[str, str]]:
 
 def _noun(result: Result) -> str:
     """Return what the nodes that have classes are called."""
-    return next(iter(result.given.kinds), "Nodes")
+    return next(iter(result.given.node_types), "Nodes")
 
 
 def _others(result: Result) -> str:
-    """Say how many nodes of other kinds there are; nothing where there is one kind."""
-    others = list(result.given.kinds.items())[1:]
+    """Say how many nodes of other types there are; nothing where there is one type."""
+    others = list(result.given.node_types.items())[1:]
     return "beside " + " and ".join(f"{size:,} {name}" for name, size in others) if others else ""
 
 

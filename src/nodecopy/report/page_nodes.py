@@ -80,21 +80,21 @@ def place_of(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
 def node_columns(result: Result, nodes: NDArray[np.int64]) -> dict[str, Any]:
     """Return what the page shows about each of its nodes, column by column.
 
-    A node of the second kind has the class -1 for its predicted one, and so on.
+    A node of the second type has the class -1 for its predicted one, and so on.
     """
     given, novelty = result.nodes("report"), result.lists.novelty
     labels, own = given.labels, nodes < len(result.labels)
-    sizes = list(given.kinds.values()) or [len(labels)]
+    sizes = list(given.node_types.values()) or [len(labels)]
     other = np.repeat(np.arange(len(sizes)), sizes)[nodes]  # 0 for nodes that have a class
     at = np.where(own, nodes, 0)
     novelty = np.zeros(len(result.labels)) if novelty is None else novelty
     posterior = result.posterior.take(at)
-    kind = np.int16 if len(result.classes) < 2**15 else np.int32
+    dtype = np.int16 if len(result.classes) < 2**15 else np.int32
     return {
         "ids": [str(id) for id in result.given.ids[nodes]],
         "names": None if given.titles is None else given.titles[nodes].tolist(),
-        "known": packed(labels[nodes], kind),
-        "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), kind),
+        "known": packed(labels[nodes], dtype),
+        "predicted": packed(np.where(own, posterior.probabilities.argmax(1), -other), dtype),
         # In ten-thousandths; a reader cannot tell finer ones apart.
         "probabilities": packed((posterior.probabilities * 10_000).round(), np.uint16),
         "entropy": packed(posterior.entropy * own, np.float32),
@@ -142,7 +142,7 @@ def evidence_block(
     def named(rows: Sequence[Row]) -> list[list[Any]]:
         shown = [
             row._replace(name=title(row.number))
-            if row.kind in OF_NODES and row.number != OTHERS
+            if row.source in OF_NODES and row.number != OTHERS
             else row
             for row in rows
         ]
@@ -156,11 +156,11 @@ def evidence_block(
     return {"label": label, "against": against, "groups": groups}
 
 
-def packed(values: NDArray[Any], kind: type[np.generic]) -> str:
+def packed(values: NDArray[Any], dtype: type[np.generic]) -> str:
     """Return numbers as base64 text, little-endian, for a typed array of the page.
 
     >>> packed(np.array([1, 2]), np.uint16)
     'AQACAA=='
     """
-    plain = np.ascontiguousarray(values, np.dtype(kind).newbyteorder("<"))
+    plain = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
     return base64.b64encode(plain.tobytes()).decode()

@@ -1,4 +1,4 @@
-"""What `nodecopy fit` prints, and how much each kind of edges tells."""
+"""What `nodecopy fit` prints, and how much each relation tells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABE
 
 _SHOWN = 3
 _SURE = 0.9
-_MOST = 20  # kinds of edges that are listed
+_MOST = 20  # relations that are listed
 
 
 def fit_lines(result: Result, folder: Path) -> list[str]:
@@ -26,21 +26,21 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
     given, lists = result.nodes("summary"), result.lists
     labelled, count = int((given.labels >= 0).sum()), len(result.labels)
     others = "; beside them " + ", ".join(
-        f"{size:,} {printable(name)}" for name, size in list(given.kinds.items())[1:]
+        f"{size:,} {printable(name)}" for name, size in list(given.node_types.items())[1:]
     )
     confidence = result.probabilities.max(1)
     sure = f"{(confidence >= _SURE).mean():.0%} of the nodes have {_SURE:.0%} or more"
     rows = [
         (
-            printable(next(iter(given.kinds), "nodes")),
-            f"{count:,}, {labelled:,} of them with a known label" + others * bool(given.kinds),
+            printable(next(iter(given.node_types), "nodes")),
+            f"{count:,}, {labelled:,} of them with a known label" + others * bool(given.node_types),
         ),
         ("classes", f"{len(result.classes)}"),
         ("confidence", f"median {np.median(confidence):.0%}; {sure}"),
         ("accuracy", _estimated(result)),
     ]
-    kinds = kind_sentences(result)
-    rows += [("" if at else "edge kinds", printable(text)) for at, text in enumerate(kinds)]
+    relations = relation_sentences(result)
+    rows += [("" if at else "relations", printable(text)) for at, text in enumerate(relations)]
     if lists.baselines and result.held_out is not None:
         right = {"nodecopy": result.held_out.right} | {b.name: b.right for b in lists.baselines}
         shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
@@ -65,23 +65,23 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
     ]
 
 
-def kind_sentences(result: Result) -> list[str]:
-    """Return a sentence on each kind of edges, the one that tells most first; none without kinds.
+def relation_sentences(result: Result) -> list[str]:
+    """Return a sentence on each relation, the one that tells most first; none without relations.
 
     Classes are the predicted ones.
     """
     graph = result.nodes("report").graph
-    if not graph.kinds:
+    if not graph.relations:
         return []
-    classes = np.asarray(result.model.probabilities).argmax(1)  # of every kind of node
-    told = {name: _told(kind, classes) for name, kind in graph.kinds.items()}
+    classes = np.asarray(result.model.probabilities).argmax(1)  # of every node type
+    told = {name: _told(relation, classes) for name, relation in graph.relations.items()}
     order = sorted(told, key=lambda name: -told[name][0])
     sentences = []
     for name in order[:_MOST]:
         information, equal, by_chance = told[name]
-        directed = ", directed" * graph.kinds[name].directed
+        directed = ", directed" * graph.relations[name].directed
         sentences.append(
-            f"{name}: {counted(graph.kinds[name].num_edges, 'edge')}{directed}; the class "
+            f"{name}: {counted(graph.relations[name].num_edges, 'edge')}{directed}; the class "
             f"of one end tells {information:.0%} of the class of the other; {equal:.0%} join equal "
             f"classes, {by_chance:.0%} would by chance"
         )

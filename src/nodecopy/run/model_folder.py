@@ -77,7 +77,7 @@ class ModelFolder:
             settings.edges,
             nodes=settings.nodes,
             encoder=fitted.encoder,
-            kinds=tuple(fitted.kinds),
+            node_types=tuple(fitted.node_types),
             **reading,
         )
         described, notes = table.features is not None, list(table.notes)

@@ -27,8 +27,8 @@ _FORMATS = (".csv", ".parquet")
 def check_predictions_file(path: str) -> Path:
     """Return a file that may be written: a new one, or one that holds predictions."""
     target = Path(os.path.realpath(path))
-    wrong_kind = target.is_dir() or target.suffix.casefold() not in _FORMATS
-    if wrong_kind or not target.parent.is_dir():
+    unknown_format = target.is_dir() or target.suffix.casefold() not in _FORMATS
+    if unknown_format or not target.parent.is_dir():
         raise InputError(f"--out must be a CSV or Parquet file in an existing folder; got {path}")
     if target.exists() and not _may_be_replaced(target):
         raise InputError(f"{path} holds something else than predictions and is not overwritten")
@@ -87,21 +87,21 @@ def write_table(blocks: Iterable[Columns], *files: Path) -> None:
         tempfile.TemporaryDirectory(prefix="nodecopy-") as folder,
         duckdb.connect(config={"memory_limit": f"{limit}MiB", "temp_directory": folder}) as rows,
     ):
-        kinds: dict[str, str] = {}
+        types: dict[str, str] = {}
         for block in blocks:
             # Class names may be anything, so columns are called c0, c1, … here.
             columns = {f"c{i}": column for i, column in enumerate(block.values())}
             values = ", ".join(f"{_value(c, column)} AS {c}" for c, column in columns.items())
-            into = "INSERT INTO rows" if kinds else "CREATE TEMP TABLE rows AS"
+            into = "INSERT INTO rows" if types else "CREATE TEMP TABLE rows AS"
             rows.register("block", columns)
             rows.execute(f"{into} SELECT {values} FROM block")
             rows.unregister("block")
-            kinds = {name: column.dtype.kind for name, column in block.items()}
+            types = {name: column.dtype.kind for name, column in block.items()}
         for file in files:
             written = {"f": _text, "O": guarded_sql} if _is_csv(file) else {}
             cells = [
-                f"{written.get(kind, str)(f'c{i}')} AS {_quoted(name)}"
-                for i, (name, kind) in enumerate(kinds.items())
+                f"{written.get(type_, str)(f'c{i}')} AS {_quoted(name)}"
+                for i, (name, type_) in enumerate(types.items())
             ]
             target = "'" + str(file).replace("'", "''") + "'"
             form = "csv, HEADER" if _is_csv(file) else "parquet"

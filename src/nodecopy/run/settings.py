@@ -24,7 +24,7 @@ from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.dataset import dataset_names
-from nodecopy.problem.splits import SplitKind
+from nodecopy.problem.splits import SplitName
 from nodecopy.read.options import TableOptions
 from nodecopy.trust.sets import check_coverage
 
@@ -46,7 +46,7 @@ class FitSettings(TableOptions):
     How tables are read is declared in `TableOptions`.
 
     Args:
-        edges: file of the edges, or one for each kind of edges; None where there is a built-in
+        edges: file of the edges, or one for each relation; None where there is a built-in
             dataset.
         labels: file of the known labels, or several of them; None takes those of the split of a
             built-in dataset. A fit to tables needs them.
@@ -85,7 +85,7 @@ class FitSettings(TableOptions):
     max_novelty: Probability | None = None
     dataset: str | None = None
     labels_per_class: Count | None = None
-    split: SplitKind | None = None
+    split: SplitName | None = None
 
     def __post_init__(self) -> None:
         """Check every field, so that nothing fails after the fit for what was known before."""

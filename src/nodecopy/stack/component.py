@@ -31,8 +31,8 @@ from nodecopy.stack.temperature import TemperatureScaling
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
 _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
-# Kinds of edges that have separate components: those with the most edges.
-_MOST_KINDS = 6
+# Relations that have separate components: those with the most edges.
+_MOST_RELATIONS = 6
 # Labels times classes beyond which many labels are assumed, however few each class has.
 _MOST_ENTRIES = 2**20
 # The start of a component that begins with the pool of those before it.
@@ -46,16 +46,16 @@ class View:
 
     Attributes:
         reliable: weighted by their reliability, or as observed.
-        kind: those of one kind, in both directions; None is all.
+        relation: those of one relation, in both directions; None is all.
     """
 
     reliable: bool = False
-    kind: str | None = None
+    relation: str | None = None
 
     def of(self, graphs: tuple[RowGraph, RowGraph]) -> Graph:
         """Return the graph that is seen, of the observed one and of that with reliable edges."""
         graph = graphs[self.reliable].built
-        return graph if self.kind is None else graph.kinds[self.kind].symmetrise()
+        return graph if self.relation is None else graph.relations[self.relation].symmetrise()
 
 
 @savable
@@ -80,9 +80,9 @@ class Component:
         calibrator: of its probabilities, before they are pooled.
         reliable: whether it sees the graph with edges weighted by their reliability
             (`StackedClassifier.edges`), or the observed one.
-        per_kind: where edges are of several kinds, fitted to those of each kind alone as well, as
-            further components, with which it shares its count.
-        kind: the kind of edges that it sees; None is all.
+        per_relation: where edges are of several relations, fitted to those of each relation alone
+            as well, as further components, with which it shares its count.
+        relation: the relation that it sees; None is all.
     """
 
     classifier: NodeClassifier
@@ -94,13 +94,13 @@ class Component:
     most_labels: int = 50
     calibrator: Calibrator = field(default_factory=TemperatureScaling)
     reliable: bool = False
-    per_kind: NodeClassifier | None = None
-    kind: str | None = None
+    per_relation: NodeClassifier | None = None
+    relation: str | None = None
 
     @property
     def view(self) -> View:
         """Which edges it sees."""
-        return View(self.reliable, self.kind)
+        return View(self.reliable, self.relation)
 
 
 def check_components(components: Sequence[Component]) -> None:
@@ -122,16 +122,16 @@ def check_components(components: Sequence[Component]) -> None:
         names += [] if component.name is None else [component.name]
 
 
-def expand_kinds(components: Sequence[Component], graph: Graph) -> tuple[Component, ...]:
-    """Return the components with those of each kind of edges, if there are several, after them."""
-    by_size = sorted(graph.kinds, key=lambda name: -graph.kinds[name].num_edges)
-    kinds = by_size[:_MOST_KINDS] if len(by_size) > 1 else []
+def expand_relations(components: Sequence[Component], graph: Graph) -> tuple[Component, ...]:
+    """Return the components with those of each relation, if there are several, after them."""
+    by_size = sorted(graph.relations, key=lambda name: -graph.relations[name].num_edges)
+    relations = by_size[:_MOST_RELATIONS] if len(by_size) > 1 else []
     expanded: list[Component] = []
     for component in components:
-        if component.per_kind is not None and kinds:
-            one = replace(component, count=component.count / (1 + len(kinds)))
-            alone = replace(one, classifier=component.per_kind, name=None, in_folds=None)
-            expanded += [one, *(replace(alone, kind=kind) for kind in kinds)]
+        if component.per_relation is not None and relations:
+            one = replace(component, count=component.count / (1 + len(relations)))
+            alone = replace(one, classifier=component.per_relation, name=None, in_folds=None)
+            expanded += [one, *(replace(alone, relation=relation) for relation in relations)]
         else:
             expanded.append(component)
     return tuple(expanded)

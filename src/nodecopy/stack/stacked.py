@@ -30,7 +30,7 @@ from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import NOT_SAVED, savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix, frozen
-from nodecopy.graph import Graph, RowGraph, align_kinds, reach
+from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
@@ -41,7 +41,7 @@ from nodecopy.stack.component import (
     ComponentFits,
     View,
     check_components,
-    expand_kinds,
+    expand_relations,
 )
 from nodecopy.stack.held_out import HeldOut, make_folds
 from nodecopy.stack.pool import Pool
@@ -160,7 +160,7 @@ class StackedClassifier:
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
             part = replace(part, features=frozen(kernel.apply(part.features)))
-        components = expand_kinds(self.components, task.graph)
+        components = expand_relations(self.components, task.graph)
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
         fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
@@ -171,7 +171,7 @@ class StackedClassifier:
             tuple(component.view for component in components),
             nested.held_out,
             nested.pool,
-            kinds=tuple(task.graph.kinds),
+            relations=tuple(task.graph.relations),
             reliability=reliability,
             features=kernel,
             weight_unit=unit,
@@ -182,7 +182,7 @@ class StackedClassifier:
         elif task.graph.num_nodes * task.num_classes > _MOST_PROBABILITIES:
             fitted = fitted.without_negligible()
         if shares is not None:
-            classified = next(iter(task.kinds), task.graph.num_nodes)
+            classified = next(iter(task.node_types), task.graph.num_nodes)
             fitted = fitted.with_shares(shares, classified)
         return fitted
 
@@ -197,7 +197,7 @@ class FittedStack(Fitted):
         views: which edges each of them sees [C].
         held_out: what pools that did not see held-out labels either predict for them.
         pool: how the predictions of the components become one.
-        kinds: names of the kinds of edges.
+        relations: names of the relations.
         reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
@@ -214,7 +214,7 @@ class FittedStack(Fitted):
     views: tuple[View, ...]
     held_out: HeldOut
     pool: Pool
-    kinds: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
     reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
     weight_unit: float = 1.0
@@ -333,7 +333,7 @@ class FittedStack(Fitted):
 
     def graphs(self, graph: RowGraph, features: FeatureMatrix) -> tuple[RowGraph, RowGraph]:
         """Return a graph with weights in the unit of the fit, and that with reliable edges."""
-        scaled = _scaled(align_kinds(graph.built, self.kinds), self.weight_unit)
+        scaled = _scaled(align_relations(graph.built, self.relations), self.weight_unit)
         if self.reliability is None:
             return scaled, scaled
         return scaled, self.reliability.weighted(scaled.built, features)
@@ -409,5 +409,5 @@ def _scaled(graph: RowGraph, unit: float) -> RowGraph:
     given = graph.built
     if unit == 1.0 or given.weights is None:
         return graph
-    kinds = {name: _scaled(kind, unit).built for name, kind in given.kinds.items()}
-    return replace(given, weights=given.weights / unit, kinds=kinds)
+    relations = {name: _scaled(relation, unit).built for name, relation in given.relations.items()}
+    return replace(given, weights=given.weights / unit, relations=relations)

@@ -26,7 +26,7 @@ from nodecopy.core.errors import InputError
 from nodecopy.features.kernel_map import FittedKernelMap
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import Graph
-from nodecopy.nn.evidence import OF_NODES, OTHERS, Contrast, Kind, Neighbourhood, Terms
+from nodecopy.nn.evidence import OF_NODES, OTHERS, Contrast, Neighbourhood, Source, Terms
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
 from nodecopy.stack.calibrator import FittedCalibrator
 from nodecopy.stack.class_prior import weighted
@@ -36,9 +36,9 @@ from nodecopy.stack.stacked import FittedStack
 _LEAST = 1e-9
 # The term of what all numeric columns add together, see `_by_column`.
 TOGETHER = -1
-# Rows of a kind that are named in a summary.
+# Rows of one source that are named in a summary.
 _NAMED = 4
-_ABOUT: dict[Kind, str] = {
+_ABOUT: dict[Source, str] = {
     "neighbour": "neighbours",
     "column": "own columns",
     "similar node": "similar nodes",
@@ -55,14 +55,14 @@ class Row(NamedTuple):
     """A piece of evidence.
 
     Attributes:
-        kind: what it is.
+        source: what it is.
         name: of the column or node.
         points: what it adds to the lead, a difference of probabilities; negative if against it.
         number: of the node, or of the column of the features.
         over: the types of the edges to a neighbour, where there are several.
     """
 
-    kind: Kind
+    source: Source
     name: Hashable
     points: float
     number: int
@@ -75,7 +75,7 @@ class Row(NamedTuple):
 
 
 class Group(NamedTuple):
-    """All evidence of a kind: what it adds, how many rows are for the class, and the largest."""
+    """All evidence of one source: what it adds, how many rows favour the class, the largest."""
 
     title: str
     points: float
@@ -119,25 +119,25 @@ class Explanation:
         return self.probability - self.next_probability
 
     def groups(self) -> Iterator[Group]:
-        """Yield the evidence by kind, with the largest rows of each."""
-        for kind, title in _ABOUT.items():
-            several = [row for row in self.evidence if row.kind == kind]
+        """Yield the evidence by source, with the largest rows of each."""
+        for source, title in _ABOUT.items():
+            several = [row for row in self.evidence if row.source == source]
             if not any(abs(row.points) >= _SHOWN for row in several):
                 continue
             total = sum(row.points for row in several)
-            if kind in OF_NODES:
+            if source in OF_NODES:
                 title += f", {sum(row.points > 0 for row in several)} of {len(several)} for it"
             yield Group(title, total, _largest(several) if several[0].name != "" else [])
 
     @property
     def top_labels(self) -> list[Row]:
         """The labelled nodes that count most."""
-        return _largest([row for row in self.labels if row.kind == "labelled node"])
+        return _largest([row for row in self.labels if row.source == "labelled node"])
 
     def to_frame(self) -> Any:
-        """Return the evidence as a pandas DataFrame: kind, name, points, and share of the lead."""
+        """Return the evidence as a pandas DataFrame: source, name, points, share of the lead."""
         rows = [row[:3] for row in self.evidence]
-        frame = import_pandas().DataFrame(rows, columns=["kind", "name", "points"])
+        frame = import_pandas().DataFrame(rows, columns=["source", "name", "points"])
         return frame.assign(share=frame["points"] / (self.lead or float("nan")))
 
     def __str__(self) -> str:
@@ -226,7 +226,7 @@ class Explainer:
 
     def explain(self, nodes: Sequence[int]) -> list[Explanation]:
         """Return why nodes have their class, given their numbers."""
-        relations, leads = self._given.graph.kinds, self._leads(np.array(nodes, np.int64))
+        relations, leads = self._given.graph.relations, self._leads(np.array(nodes, np.int64))
         each = zip(nodes, leads, strict=True)
         return [named_explanation(self._given, relations, *one) for one in each]
 
@@ -350,22 +350,22 @@ def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, term
 
 
 def _rows(given: NodeSchema, terms: Terms) -> tuple[Row, ...]:
-    rows: dict[tuple[Kind, Hashable], Row] = {}
+    rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
-    for (kind, number), points in terms.items():
+    for (source, number), points in terms.items():
         name: Hashable = ""
-        if kind == "column":
+        if source == "column":
             name = _column(given, number, columns)
-        elif kind in OF_NODES:
+        elif source in OF_NODES:
             name = _node(given, number)
-        held = rows.get((kind, name), Row(kind, name, 0.0, number))
-        rows[kind, name] = held._replace(points=held.points + points)
+        held = rows.get((source, name), Row(source, name, 0.0, number))
+        rows[source, name] = held._replace(points=held.points + points)
     return tuple(sorted(rows.values(), key=lambda row: -abs(row.points)))
 
 
 def _over(relations: Mapping[str, Graph], node: int, row: Row) -> str:
     """Return the types of the edges that join a node and its neighbour, in either direction."""
-    if row.kind != "neighbour" or row.number == OTHERS:
+    if row.source != "neighbour" or row.number == OTHERS:
         return ""
     pairs = (node, row.number), (row.number, node)
     return ", ".join(

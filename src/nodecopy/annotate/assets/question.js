@@ -17,7 +17,7 @@ let drawingLater = 0;
 let classNames = [];
 let nodes = { ids: [], names: [], known: [], predicted: [], confidence: [], degree: [] };
 let links = { offsets: [0], targets: [] };
-let otherKinds = []; // of nodes without a class; their numbers are -1, -2, …
+let otherTypes = []; // of nodes without a class; their numbers are -1, -2, …
 const suspectLinks = new Set();
 const opened = { hops: 1 };
 const neighboursOf = (i) => links.targets.slice(links.offsets[i], links.offsets[i + 1]);
@@ -39,7 +39,7 @@ function takeAround(around) {
   const named = (k) => (k < state.classes.length ? k : -1);
   const known = around.known.map(named);
   const seen = (k, i) => (k < -1 ? k + 1 : named(k) >= 0 ? k : known[i] >= 0 ? known[i] : nothing);
-  otherKinds = around.otherKinds;
+  otherTypes = around.otherTypes;
   nodes = { ...around, known, predicted: around.predicted.map(seen) };
   links = { offsets: around.offsets, targets: around.targets };
 }

@@ -8,7 +8,7 @@ const links = {
   offsets: unpack(Int32Array, data.links.offsets),
   targets: unpack(Int32Array, data.links.targets),
 };
-const otherKinds = data.otherKinds; // of nodes without a class; their numbers are -1, -2, …
+const otherTypes = data.otherTypes; // of nodes without a class; their numbers are -1, -2, …
 const classified = nodes.predicted.filter((k) => k >= 0).length;
 const placeOfId = new Map(nodes.ids.map((id, i) => [id, i]));
 const suspectLinks = new Set(data.suspects.nodes.map(([u, v]) => linkKey(u, v)));

@@ -17,10 +17,10 @@ const LEAST_PART = 0.01;
 // Entropy as a share of what it is where all classes are equally probable.
 const doubt = (entropy) => entropy / Math.log(Math.max(classNames.length, 2));
 
-// Other kinds of nodes, which have no class, are grey squares, diamonds and so on.
+// Other node types, which have no class, are grey squares, diamonds and so on.
 const colourOf = (k) => (k < 0 ? COLOURS - 1 : k % COLOURS);
 const shapeOf = (k) => SHAPES[(k < 0 ? 1 - 2 * (k + 1) : k) % SHAPES.length];
-const nameOf = (k) => (k < 0 ? otherKinds[-k - 1] : classNames[k]);
+const nameOf = (k) => (k < 0 ? otherTypes[-k - 1] : classNames[k]);
 
 const KEPT_AT_END = 8;
 

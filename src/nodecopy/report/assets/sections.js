@@ -13,7 +13,7 @@ function showSummary() {
   showBox("Warnings", "box warning", data.warnings);
   showBox("Notes on the files", "box", data.notes);
   showBox("What was made of the columns", "box", data.columns);
-  showBox("Kinds of edges", "box", data.kinds);
+  showBox("Relations", "box", data.relations);
   for (const sentence of data.summary) byId("words").append(make("p", {}, sentence));
   if (data.leftOut) {
     byId("left-out").append(data.leftOut);

@@ -1,4 +1,4 @@
-"""Kinds of edges, from `fit` to a model that is loaded and applied to a grown graph."""
+"""Relations, from `fit` to a model that is loaded and applied to a grown graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.problems import make_task, true_labels
 TASK = make_task(num_nodes=120)
 X, Y = TASK.features, np.where(np.isin(np.arange(120), TASK.train), true_labels(TASK), -1)
 RNG = np.random.default_rng(0)
-KINDS = {
+RELATIONS = {
     "agrees": TASK.graph,
     "noise": Graph.from_edges(120, RNG.integers(120, size=(500, 2)), RNG.random(500)),
     "cites": Graph.from_edges(120, RNG.integers(120, size=(200, 2)), directed=True),
@@ -31,30 +31,30 @@ def fitted(graph: Any, method: Any = METHOD, **settings: Any) -> NodeCopyClassif
 
 
 @pytest.fixture(scope="module")
-def of_kinds() -> NodeCopyClassifier:
-    return fitted(KINDS)
+def of_relations() -> NodeCopyClassifier:
+    return fitted(RELATIONS)
 
 
-def test_one_kind_is_the_graph_without_kinds() -> None:
-    with_kind, without = fitted({"agrees": TASK.graph}), fitted(TASK.graph)
-    np.testing.assert_array_equal(with_kind.predict_proba(), without.predict_proba())
+def test_one_relation_is_the_graph_without_relations() -> None:
+    with_node_type, without = fitted({"agrees": TASK.graph}), fitted(TASK.graph)
+    np.testing.assert_array_equal(with_node_type.predict_proba(), without.predict_proba())
 
 
-def test_kinds_are_matched_by_name_and_may_be_missing(
-    of_kinds: NodeCopyClassifier, tmp_path: Path
+def test_relations_are_matched_by_name_and_may_be_missing(
+    of_relations: NodeCopyClassifier, tmp_path: Path
 ) -> None:
-    other_order = dict(reversed(KINDS.items()))
-    of_kinds.save(tmp_path / "model")
-    for model in (of_kinds, NodeCopyClassifier.load(tmp_path / "model")):
+    other_order = dict(reversed(RELATIONS.items()))
+    of_relations.save(tmp_path / "model")
+    for model in (of_relations, NodeCopyClassifier.load(tmp_path / "model")):
         again = model.predict_on(other_order, X).probabilities
-        np.testing.assert_allclose(again, of_kinds.predict_proba(), atol=1e-6)
-    fewer = of_kinds.predict_on({"agrees": TASK.graph}, X).probabilities
+        np.testing.assert_allclose(again, of_relations.predict_proba(), atol=1e-6)
+    fewer = of_relations.predict_on({"agrees": TASK.graph}, X).probabilities
     assert np.all(np.isfinite(fewer))
-    for graph, word in ((KINDS | {"new": TASK.graph}, "'new'"), (TASK.graph, "without a name")):
+    for graph, word in ((RELATIONS | {"new": TASK.graph}, "'new'"), (TASK.graph, "without a name")):
         with pytest.raises(GraphError, match=word):
-            of_kinds.predict_on(graph, X)
-    with pytest.raises(GraphError, match="one kind without a name"):
-        fitted(TASK.graph, "fast").predict_on(KINDS, X)
+            of_relations.predict_on(graph, X)
+    with pytest.raises(GraphError, match="one relation without a name"):
+        fitted(TASK.graph, "fast").predict_on(RELATIONS, X)
 
 
 def test_direction_tells_classes_that_cite_each_other_in_turn() -> None:

@@ -22,7 +22,7 @@ CUSTOMERS = 60
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with tables of two kinds of nodes."""
+    """A working folder with tables of two node types."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     truth = np.arange(CUSTOMERS) % 2
@@ -79,7 +79,7 @@ def test_customers_are_asked_about_and_shops_are_drawn(shop: Path) -> None:
         assert session.state()["nodes"] == CUSTOMERS
         assert all(id.startswith("c") for id in session.next_nodes(20))
         around = session.view("c0")["around"]
-        assert around["otherKinds"] == ["shops"]
+        assert around["otherTypes"] == ["shops"]
         assert around["predicted"][around["names"].index(around["names"][1])] == -2
         assert around["names"][1].startswith("Shop ")
         with pytest.raises(InputError, match="no node has the id 's1'"):

@@ -1,13 +1,13 @@
-"""Several kinds of edges, and edges with a direction: the default beside every single reading.
+"""Several relations, and edges with a direction: the default beside every single reading.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.edge_kinds [--trials 10] [--only citations]
-    python -m benchmarks.edge_kinds --show --page docs/kinds.md
-    python -m benchmarks.edge_kinds reading      # the time to read 5 million edges with kinds
+    OMP_NUM_THREADS=1 python -m benchmarks.relations [--trials 10] [--only citations]
+    python -m benchmarks.relations --show --page docs/node-types.md
+    python -m benchmarks.relations reading      # the time to read 5 million edges with relations
 
-1,200 nodes of 5 classes, 8 words each as in benchmarks/kinds.py. In a kind that agrees, most edges
-join equal classes; in one that differs, class k and class k + 1; noise joins any two nodes. A
-single reading is the default with all edges as one kind and without direction, or with those of
-the first, second or third kind alone.
+1,200 nodes of 5 classes, 8 words each as in benchmarks/synthetic_graphs.py. In a relation that
+agrees, most edges join equal classes; in one that differs, class k and class k + 1; noise joins any
+two nodes. A single reading is the default with all edges as one relation and without direction, or
+with those of the first, second or third relation alone.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ import duckdb
 import numpy as np
 
 from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
-from benchmarks.kinds import TESTED, even_labels, words
 from benchmarks.measure import cpu_times, environment, verdict
+from benchmarks.synthetic_graphs import TESTED, even_labels, words
 from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import stored_by_density
 from nodecopy.features.scaling import scaling_of
-from nodecopy.graph import Graph, join_kinds
+from nodecopy.graph import Graph, join_relations
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
 from nodecopy.read.tables import read_tables
 
 # By how much the class of the other end differs, the share of such edges (others join any nodes),
-# and the mean degree; a fourth entry makes the kind directed.
+# and the mean degree; a fourth entry makes the relation directed.
 Edges = tuple[int, float, float] | tuple[int, float, float, bool]
 AGREES, DIFFERS, NOISE = (0, 0.6, 4.0), (1, 0.6, 4.0), (0, 0.0, 4.0)
 
@@ -52,10 +52,10 @@ CASES: Mapping[str, Mapping[str, Edges]] = {
 
 
 def problem(name: str, per_class: int, trial: int) -> Problem:
-    """Make the nodes, their words and the edges of each kind; draw labels of each class."""
-    rng = stream(trial, "edge kinds", name)
+    """Make the nodes, their words and the edges of each relation; draw labels of each class."""
+    rng = stream(trial, "relations", name)
     truth = even_labels(rng)
-    graph = join_kinds({kind: drawn(truth, rng, *edges) for kind, edges in CASES[name].items()})
+    graph = join_relations({kind: drawn(truth, rng, *edges) for kind, edges in CASES[name].items()})
     features = words(truth, rng)
     pools = [rng.permutation(np.flatnonzero(truth == k)) for k in range(truth.max() + 1)]
     train = np.concatenate([pool[:per_class] for pool in pools])
@@ -87,16 +87,16 @@ def drawn(
 
 @dataclass(frozen=True)
 class Reading:
-    """The default on the edges of one kind, by its place, or the last one; None is all as one."""
+    """The default on the edges of one relation, by its place or the last; None is all as one."""
 
-    kind: int | None
+    relation: int | None
 
     def fit(self, tasks, seeds, start=None, progress=None) -> list[Fitted]:
         (task,), (seed,) = tasks, seeds
-        graph = replace(task.graph, kinds={})
-        if self.kind is not None:
-            kinds = list(task.graph.kinds.values())
-            graph = kinds[min(self.kind, len(kinds) - 1)].symmetrise()
+        graph = replace(task.graph, relations={})
+        if self.relation is not None:
+            relations = list(task.graph.relations.values())
+            graph = relations[min(self.relation, len(relations) - 1)].symmetrise()
         return [fit_one(best(), replace(task, graph=graph), seed, progress)]
 
 
@@ -110,12 +110,12 @@ COMPARISON = Comparison(
         DEFAULT: lambda _: best(),
     },
     labels=(5, 20),
-    rows=Path("results", "edge-kinds.jsonl"),
+    rows=Path("results", "relations.jsonl"),
 )
 
 
 def compare_reading(edges: int = 5_000_000, nodes: int = 1_000_000) -> None:
-    """Print the CPU time of reading a CSV file with a column of three kinds, over without."""
+    """Print the CPU time of reading a CSV file with a column of three relations, over without."""
     rng = stream(0, "reading")
     columns = dict(zip("st", rng.integers(nodes, size=(2, edges)), strict=True))
     columns["k"] = rng.integers(3, size=edges)

@@ -1,11 +1,11 @@
 """Kinds of graphs that are not citation networks: the default beside others on each.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.other_kinds [--trials 10] [--only homophily]
-    python -m benchmarks.other_kinds --show --page docs/other-kinds.md
+    OMP_NUM_THREADS=1 python -m benchmarks.other_graphs [--trials 10] [--only homophily]
+    python -m benchmarks.other_graphs --show --page docs/other-graphs.md
 
-Some 1,200 nodes, 5 and 20 labels of each class, at most 1,000 test nodes; see benchmarks/kinds.py.
-All methods get features as `NodeCopyClassifier` scales them; logistic regression reads features
-alone, label propagation edges alone.
+Some 1,200 nodes, 5 and 20 labels of each class, at most 1,000 test nodes; see
+benchmarks/synthetic_graphs.py. All methods get features as `NodeCopyClassifier` scales them;
+logistic regression reads features alone, label propagation edges alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.compared import DEFAULT, Comparison, main, tables
-from benchmarks.kinds import KINDS, as_problem
+from benchmarks.synthetic_graphs import KINDS, as_problem
 from nodecopy.classifiers import FeatureClassifier, GCNClassifier, LabelPropagation
 from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best
@@ -34,7 +34,7 @@ COMPARISON = Comparison(
         DEFAULT: lambda _: best(),
     },
     labels=(5, 20),
-    rows=Path("results", "other-kinds.jsonl"),
+    rows=Path("results", "other-graphs.jsonl"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Several kinds of nodes in Python: mappings, HeteroData and named graphs, one answer."""
+"""Several node types in Python: mappings, HeteroData and named graphs, one answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUGHT = np.array(
     [(c, 6 * TRUTH[c] + s) for c in range(CUSTOMERS) for s in RNG.choice(6, 3, replace=False)]
 ).T
 AGES = RNG.normal(TRUTH[:, None], 1.0, (CUSTOMERS, 2)).astype(np.float32)
-KIND_OF_SHOP = RNG.normal(np.arange(SHOPS)[:, None] // 6, 0.3, (SHOPS, 3)).astype(np.float32)
+TYPE_OF_SHOP = RNG.normal(np.arange(SHOPS)[:, None] // 6, 0.3, (SHOPS, 3)).astype(np.float32)
 Y = np.where(np.arange(CUSTOMERS) < 8, TRUTH, -1)
 
 
@@ -29,14 +29,14 @@ def fitted(*given: Any, **named: Any) -> NodeCopyClassifier:
     return NodeCopyClassifier("fast", random_state=0).fit(*given, **named)
 
 
-def by_kind() -> NodeCopyClassifier:
+def by_type() -> NodeCopyClassifier:
     edges = {("customers", "buys", "shops"): BOUGHT}
-    return fitted(edges, {"shops": KIND_OF_SHOP, "customers": AGES}, {"customers": Y})
+    return fitted(edges, {"shops": TYPE_OF_SHOP, "customers": AGES}, {"customers": Y})
 
 
-def test_only_the_kind_with_labels_is_predicted() -> None:
-    clf = by_kind()
-    assert clf.result_.given.kinds == {"customers": CUSTOMERS, "shops": SHOPS}
+def test_only_the_type_with_labels_is_predicted() -> None:
+    clf = by_type()
+    assert clf.result_.given.node_types == {"customers": CUSTOMERS, "shops": SHOPS}
     assert clf.predict_proba().shape == (CUSTOMERS, 2)
     assert (clf.predict() == TRUTH).mean() > 0.95
     assert clf.predict_set().shape == clf.predict_proba().shape
@@ -46,23 +46,23 @@ def test_only_the_kind_with_labels_is_predicted() -> None:
         clf.predict([CUSTOMERS])
 
 
-def test_before_any_label_the_first_kind_is_suggested() -> None:
-    given = {("customers", "buys", "shops"): BOUGHT}, {"customers": AGES, "shops": KIND_OF_SHOP}
-    for clf, at in ((NodeCopyClassifier(random_state=0), given), (by_kind(), ())):
+def test_before_any_label_the_first_type_is_suggested() -> None:
+    given = {("customers", "buys", "shops"): BOUGHT}, {"customers": AGES, "shops": TYPE_OF_SHOP}
+    for clf, at in ((NodeCopyClassifier(random_state=0), given), (by_type(), ())):
         for random in (False, True):
             known = 0 if at else (Y >= 0).sum()
             nodes = clf.suggest(CUSTOMERS + SHOPS, *at, random=random)
             assert sorted(nodes) == list(range(known, CUSTOMERS))
 
 
-def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
-    expected = by_kind().predict_proba()
+def test_every_way_to_give_types_predicts_the_same(tmp_path: Path) -> None:
+    expected = by_type().predict_proba()
     data = pytest.importorskip("torch_geometric.data").HeteroData()
-    data["shops"].x, data["customers"].x = torch.tensor(KIND_OF_SHOP), torch.tensor(AGES)
+    data["shops"].x, data["customers"].x = torch.tensor(TYPE_OF_SHOP), torch.tensor(AGES)
     data["customers", "buys", "shops"].edge_index = torch.tensor(BOUGHT)
     data["customers"].y = torch.tensor(TRUTH)
     data["customers"].train_mask = torch.tensor(Y >= 0)
-    frames = {"shops": pd.DataFrame(KIND_OF_SHOP), "customers": pd.DataFrame(AGES)}
+    frames = {"shops": pd.DataFrame(TYPE_OF_SHOP), "customers": pd.DataFrame(AGES)}
     graph = {("customers", "shops"): BOUGHT}
     of_frames = fitted(graph, frames, {"customers": Y})
     assert NodeCopyClassifier().suggest(99, data).max() == CUSTOMERS - 1
@@ -73,11 +73,11 @@ def test_every_way_to_give_kinds_predicts_the_same(tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.predict_on(graph, frames).probabilities, expected, atol=1e-4)
 
 
-def test_a_graph_that_has_grown_keeps_its_nodes_in_their_kinds() -> None:
-    clf, more = by_kind(), np.hstack([BOUGHT, [[CUSTOMERS, CUSTOMERS], [0, SHOPS]]])
+def test_a_graph_that_has_grown_keeps_its_nodes_in_their_types() -> None:
+    clf, more = by_type(), np.hstack([BOUGHT, [[CUSTOMERS, CUSTOMERS], [0, SHOPS]]])
     features = {
         "customers": np.vstack([AGES, AGES[:1]]),
-        "shops": np.vstack([KIND_OF_SHOP, KIND_OF_SHOP[:1]]),
+        "shops": np.vstack([TYPE_OF_SHOP, TYPE_OF_SHOP[:1]]),
     }
     there = clf.predict_on({("customers", "shops"): more}, features).probabilities
     assert len(there) == CUSTOMERS + 1
@@ -88,17 +88,17 @@ def test_a_graph_that_has_grown_keeps_its_nodes_in_their_kinds() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "kinds are"),
+        (None, "types are"),
         (np.zeros(5), r"customers \(60\)"),
         ({"shops": np.zeros(5)}, "12 nodes but there are 5 labels"),
     ],
 )
-def test_labels_of_no_kind_are_refused(y: Any, message: str) -> None:
+def test_labels_of_no_type_are_refused(y: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         fitted({("customers", "shops"): BOUGHT}, {"customers": AGES, "shops": SHOPS}, y)
 
 
-def test_relations_of_a_hetero_graph_are_kinds_of_edges() -> None:
+def test_relations_of_a_hetero_graph_are_kept() -> None:
     edges = {
         ("customers", "buys", "shops"): BOUGHT,
         ("shops", "rev_buys", "customers"): BOUGHT[::-1],
@@ -106,7 +106,7 @@ def test_relations_of_a_hetero_graph_are_kinds_of_edges() -> None:
     }
     clf = fitted(edges, {"customers": AGES, "shops": None}, {"customers": Y})
     graph = clf.result_.given.graph
-    assert list(graph.kinds) == ["customers buys shops", "customers knows customers"]
+    assert list(graph.relations) == ["customers buys shops", "customers knows customers"]
     assert graph.num_edges == BOUGHT.shape[1] + 2
     there = clf.predict_on(edges, {"customers": AGES, "shops": None}).probabilities
     np.testing.assert_allclose(there, clf.predict_proba(), atol=1e-4)

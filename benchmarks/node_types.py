@@ -1,7 +1,7 @@
-"""Two kinds of nodes, customers and shops: the default beside every single reading.
+"""Two node types, customers and shops: the default beside every single reading.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.node_kinds [--trials 10] [--only many]
-    python -m benchmarks.node_kinds --show --page docs/kinds.md
+    OMP_NUM_THREADS=1 python -m benchmarks.node_types [--trials 10] [--only many]
+    python -m benchmarks.node_types --show --page docs/node-types.md
 
 600 customers of 4 classes with three numbers each buy at shops of 8 types, which each class likes
 more or less; a shop has a category, its type in 7 of 10 cases, and a text of 10 words, of which 3
@@ -120,7 +120,7 @@ COMPARISON = Comparison(
         DEFAULT: lambda _: best(),
     },
     labels=(5, 20),
-    rows=Path("results", "node-kinds.jsonl"),
+    rows=Path("results", "node-types.jsonl"),
 )
 
 
