@@ -8,10 +8,9 @@ import pytest
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, fit_one
 from nodecopy.core.metrics import negative_log_likelihood
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import StackedClassifier
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 CALIBRATORS: dict[str, Calibrator] = {"temperature": TemperatureScaling()}
 every = pytest.mark.parametrize("calibrator", CALIBRATORS.values(), ids=CALIBRATORS.keys())

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
-from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress

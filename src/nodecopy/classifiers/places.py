@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
-from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress

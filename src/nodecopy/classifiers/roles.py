@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, check_no_start
-from nodecopy.classifiers.diffusion import DiffusionClassifier
-from nodecopy.classifiers.neural import FittedNetwork
+from nodecopy.classifiers.neural import DiffusionClassifier, FittedNetwork
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable

@@ -23,10 +23,9 @@ from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.held_out import Folds
 from nodecopy.stack.pool import NestedPool, Pool, PoolFits
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
 _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)

@@ -29,8 +29,8 @@ from nodecopy.classifiers import Posterior
 from nodecopy.classifiers.posterior import PARTS, entropy
 from nodecopy.core.errors import ModelError
 from nodecopy.core.saving import savable
-from nodecopy.stack.calibrator import Calibrator, FittedCalibrator
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.temperature import Calibrator, FittedCalibrator
 
 _ITERATIONS = 500
 

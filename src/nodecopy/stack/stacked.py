@@ -34,7 +34,6 @@ from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.class_prior import class_factors, prior_shares, weighted
 from nodecopy.stack.component import (
     Component,
@@ -45,7 +44,7 @@ from nodecopy.stack.component import (
 )
 from nodecopy.stack.held_out import HeldOut, make_folds
 from nodecopy.stack.pool import Pool
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Nodes of a graph beyond which the part that is fitted grows.
 _SUBGRAPH_GROWTH_FROM = 1_000_000

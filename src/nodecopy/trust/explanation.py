@@ -28,9 +28,9 @@ from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import Graph
 from nodecopy.nn.evidence import OF_NODES, OTHERS, Contrast, Neighbourhood, Source, Terms
 from nodecopy.read.labelled import LabelledNodes, NodeSchema
-from nodecopy.stack.calibrator import FittedCalibrator
 from nodecopy.stack.class_prior import weighted
 from nodecopy.stack.stacked import FittedStack
+from nodecopy.stack.temperature import FittedCalibrator
 
 # Log-odds and leads below this are zero.
 _LEAST = 1e-9
