@@ -73,7 +73,7 @@ class OwnWord:
     def measure(self, problem: ScoredTask, trial: int) -> Row:
         fitted = fit_one(self.stack, problem.task, child_seed(trial, "method"))
         held, truth = fitted.held_out, problem.truth[problem.test]
-        pooled, p = fitted.held_out_probabilities, fitted.probabilities
+        pooled, p = fitted.held_out.probabilities, fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
         estimate = estimate_accuracy(pooled, held.truth, p[unlabelled])
         sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
@@ -104,7 +104,7 @@ class PlantedErrors:
         labels.flags.writeable = False
         fitted = fit_one(self.stack, replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
-        suspects = suspect_labels(held.nodes, held.truth, fitted.held_out_probabilities)
+        suspects = suspect_labels(held.nodes, held.truth, fitted.held_out.probabilities)
         right = np.isin(suspects.nodes, wrong)
         return {
             "planted": count,

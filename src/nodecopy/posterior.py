@@ -188,8 +188,10 @@ class FittedBayesianGCN(Fitted):
         return self.samples.terms(near, of)
 
     def reduced(self) -> FittedBayesianGCN:
-        """Return the fit without the graphs of its members, which predictions do not need."""
-        return replace(self, graphs=())
+        """Return it without the probabilities of its nodes, and the graphs of its members."""
+        none = slice(0)
+        base, average = self.base_probabilities[none], self.average.take(none)
+        return replace(self, base_probabilities=base, average=average, graphs=())
 
 
 def average(draws: Iterable[tuple[slice, int, NDArray[np.floating]]], num_draws: int) -> Posterior:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -18,18 +19,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.core.errors import FormatError, ModelError
 from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.saving import load, savable, save
+from nodecopy.core.saving import DAMAGE, load, savable, save
+from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.inspection import Inspection, inspect_dataset
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.stacked import FittedStack
 from nodecopy.trust.accuracy import (
     EstimatedAccuracy,
-    HeldOutPredictions,
     class_share_warnings,
     estimate_accuracy,
 )
@@ -126,9 +131,10 @@ class Result:
         return int(state) if isinstance(state, (int, np.integer)) else 0
 
     @cached_property
-    def held_out(self) -> HeldOutPredictions | None:
+    def held_out(self) -> HeldOut | None:
         """Predictions of labels that were held out; None where none were."""
-        return HeldOutPredictions.of(self.model)
+        held_out: HeldOut | None = getattr(self.model, "held_out", None)
+        return held_out if held_out is not None and len(held_out.nodes) else None
 
     @property
     def why_not_estimated(self) -> str:
@@ -258,19 +264,45 @@ class Result:
         plain = dict(self.arguments)
         if not isinstance(plain.get("random_state"), (int, np.integer)):
             plain["random_state"] = None
-        save(path, replace(self, given=self.given.for_file(), arguments=plain))
+        model = self.model.reduced() if isinstance(self.model, FittedStack) else self.model
+        save(path, replace(self, given=self.given.for_file(), model=model, arguments=plain))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a result that `save` wrote, given its file, its folder, or the folder of a run."""
         result = load(model_file(path), cls)
-        shape = len(result.given.labels), len(result.classes)
-        if np.shape(result.model.probabilities) != shape:
-            raise FormatError(f"cannot read {path}: its labels do not belong to its model")
+        try:
+            result._check()
+        except DAMAGE as error:
+            reason = str(error).split("\n")[0]
+            raise FormatError(
+                f"cannot read {path}: its parts do not fit together: {reason}"
+            ) from error
         return result
 
+    def _check(self) -> None:
+        """Raise an error unless labels belong to the model, and it predicts a graph of two nodes.
+
+        That needs all of its arrays, so that those of a crafted file must fit together.
+        """
+        given, (n, k) = self.given, self.model.probabilities.shape
+        classified = next(iter(given.node_types.values()), n)
+        if (n, k, classified) != (len(given.labels), len(given.classes), given.num_classified):
+            raise ValueError(f"{n} nodes of {k} classes, and {len(given.labels)} labels")
+        pair = Graph.from_edges(2, [(0, 1)])
+        features: FeatureMatrix = np.ones((2, given.num_features), np.float32)
+        if getattr(self.model, "features", None) is None:  # no kernel of dense columns
+            features = sp.csr_array(features)
+        answers = [self.model.probabilities]
+        with torch_defaults(), suppress(ModelError):  # some methods cannot predict, and say so
+            features = given.scaling.apply(pair, features)
+            answers.append(self.model.predict(pair, features, np.arange(n)).probabilities)
+        for p in answers:
+            if p.shape[1] != k or not np.all(p >= 0) or not np.allclose(p.sum(1), 1, atol=1e-3):
+                raise ValueError("predictions are not probabilities")
+
     @property
-    def _held_out(self) -> HeldOutPredictions:
+    def _held_out(self) -> HeldOut:
         if self.held_out is None:
             raise ModelError(
                 "this needs known labels that were held out, and none were: fit with "
@@ -493,7 +525,7 @@ def incomplete_model(path: str | os.PathLike[str]) -> str:
     return incomplete(file.parents[1], PREDICTIONS, [f"{file.parent.name}/{file.name}"])
 
 
-def _accuracy_warnings(held_out: HeldOutPredictions | None) -> list[str]:
+def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
     """Warn if held-out labels were predicted no better than by the commonest class."""
     if held_out is None:
         return []

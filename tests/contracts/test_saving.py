@@ -51,7 +51,7 @@ def arguments(name: str) -> tuple[Any, ...]:
     samples = WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
     one = Temperature(0.5)
     given = GivenProbabilities(p)
-    held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
+    held_out = HeldOut(no_nodes, no_nodes, p[:0], no_nodes)
     graph = Graph.from_edges(3, [(0, 1)])
     names = np.array([7, 8, 9])
     problem = Problem("three", graph, p, [0, 1, -1], [1.5, 2.0, 3.0], names=names).for_file()
@@ -72,12 +72,12 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedPlaces": (20, p, p),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
-        "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
+        "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one)),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
         "NodeTypeEncoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
-        "HeldOut": (np.array([7]), np.array([2]), p[None, :1], np.array([0])),
+        "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),

@@ -15,7 +15,7 @@ from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
 from nodecopy.result import Lists, Result
-from nodecopy.trust.accuracy import HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.next_labels import NextLabels
 from nodecopy.trust.suspect_edges import SuspectEdges
 from tests.csv_files import write_csv
@@ -63,7 +63,7 @@ def make_result(
     *,
     ids: Sequence[str] | None = None,
     edges: Iterable[tuple[int, int]] | None = None,
-    held_out: HeldOutPredictions | None = None,
+    held_out: HeldOut | None = None,
     per_class: int = 2,
     suggestions: int = 5,
     suspects: int = 4,
@@ -83,7 +83,6 @@ def make_result(
         posterior=posterior,
         predict=Posterior,
         held_out=held_out,
-        held_out_probabilities=None if held_out is None else held_out.probabilities,
     )
     result = Result(given, model, {"method": "best", "random_state": 0})
     vars(result)["lists"] = Lists(result)
@@ -98,12 +97,12 @@ def make_result(
     return result
 
 
-def contradicted(labels: int, wrong: int, k: int = 3) -> HeldOutPredictions:
+def contradicted(labels: int, wrong: int, k: int = 3) -> HeldOut:
     """Held-out predictions of the first nodes: right and sure, but for the last few."""
     truth = np.arange(labels) % k
     predicted = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
     p, folds = 0.97 * np.eye(k)[predicted] + 0.03 / k, np.arange(labels) % 5
-    return HeldOutPredictions(np.arange(labels), truth, p, folds)
+    return HeldOut(np.arange(labels), truth, p, folds)
 
 
 def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:

@@ -27,7 +27,9 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
 def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     good = labelled.result
     assert good.warnings == good.inspection.warnings
-    useless = replace(good.model, nested=np.roll(good.model.nested, 1, axis=-1))
+    held_out = good.model.held_out
+    shifted = np.roll(held_out.probabilities, 1, axis=-1)
+    useless = replace(good.model, held_out=replace(held_out, probabilities=shifted))
     result = replace(good, model=useless)
     assert result.held_out.scores.accuracy < 4 / 7
     assert result.warnings[-1].endswith("(57%): do not trust these predictions")

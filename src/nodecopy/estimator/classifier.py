@@ -29,7 +29,8 @@ from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
 from nodecopy.result import SUSPECTS, Result, incomplete_model
 from nodecopy.stack.class_prior import ClassPrior
-from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabel
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
@@ -397,7 +398,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().posterior
 
     @property
-    def held_out_(self) -> HeldOutPredictions | None:
+    def held_out_(self) -> HeldOut | None:
         """Predictions of labels that were held out, and their scores; None where none were."""
         return self._fitted().held_out
 

@@ -14,7 +14,7 @@ from nodecopy.report import page_nodes
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences
 from nodecopy.result import Result
-from nodecopy.trust.accuracy import HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
@@ -257,7 +257,7 @@ def _held_out_sections(result: Result) -> dict[str, dict[str, Any]]:
     }
 
 
-def _reliability(held_out: HeldOutPredictions) -> dict[str, Any]:
+def _reliability(held_out: HeldOut) -> dict[str, Any]:
     """Say whether confidence can be taken at its word; give a point for each bin of it."""
     n = len(held_out.nodes)
     mean = float(held_out.probabilities.max(-1).mean())
@@ -285,7 +285,7 @@ def _reliability(held_out: HeldOutPredictions) -> dict[str, Any]:
     return {"sentence": sentence, "points": points}
 
 
-def _baselines(result: Result, held_out: HeldOutPredictions) -> dict[str, Any]:
+def _baselines(result: Result, held_out: HeldOut) -> dict[str, Any]:
     """Say whether simple methods do as well; give the accuracy of each method, ours first."""
     baselines = result.lists.baselines
     if not baselines:
@@ -314,7 +314,7 @@ def _baselines(result: Result, held_out: HeldOutPredictions) -> dict[str, Any]:
     return {"sentence": sentence, "rows": rows}
 
 
-def _confusion(held_out: HeldOutPredictions, k: int) -> dict[str, Any]:
+def _confusion(held_out: HeldOut, k: int) -> dict[str, Any]:
     """Return counts of known labels by what was predicted; of many classes, the commonest pairs."""
     sentence = (
         f"{held_out.right.sum():,} of {len(held_out.nodes):,} held-out labels were predicted. "

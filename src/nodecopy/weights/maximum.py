@@ -43,6 +43,9 @@ from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
 _SKETCH, _TOLERANCE_LABELS = 50, 100
+# Iterations of the search at most; and where labels times classes of all members are more than
+# the last number, which a fit within minutes allows (docs/large.md).
+_ITERATIONS, _FEWEST_ITERATIONS, _MOST_TARGETS = 1000, 8, 2**23
 
 
 @savable
@@ -192,8 +195,11 @@ def softmax_weights(
     start = torch.zeros_like(each(f.transposed_times(onehot.flatten(2))))
     if not f.reduced:
         tolerance *= targets.shape[2] / _TOLERANCE_LABELS
-    solution = minimise(objective, start, lambda g: each(f.inverse(together(g))), tolerance)
-    _check_converged(solution, tolerance)
+    large = onehot.numel() > _MOST_TARGETS
+    most = _FEWEST_ITERATIONS if large else _ITERATIONS
+    solution = minimise(objective, start, lambda g: each(f.inverse(together(g))), tolerance, most)
+    if not large:
+        _check_converged(solution, tolerance)
     w = together(solution.points)
     if f.reduced:
         w = design.transposed_times((residuals(solution.points)[1] / prior_precision).float())
