@@ -28,7 +28,7 @@ from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import DAMAGE, load, savable, save
 from nodecopy.features.matrix import FeatureMatrix
-from nodecopy.graph import Graph
+from nodecopy.graph import Graph, join_relations
 from nodecopy.problem.problem import Problem
 from nodecopy.read.inspection import Inspection, inspect_dataset
 from nodecopy.stack.held_out import HeldOut
@@ -290,6 +290,8 @@ class Result:
         if (n, k, classified) != (len(given.labels), len(given.classes), given.num_classified):
             raise ValueError(f"{n} nodes of {k} classes, and {len(given.labels)} labels")
         pair = Graph.from_edges(2, [(0, 1)])
+        if names := getattr(self.model, "relations", ()):
+            pair = join_relations(dict.fromkeys(names, pair))
         features: FeatureMatrix = np.ones((2, given.num_features), np.float32)
         if getattr(self.model, "features", None) is None:  # no kernel of dense columns
             features = sp.csr_array(features)
