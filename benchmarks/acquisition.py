@@ -28,8 +28,8 @@ import scipy.sparse as sp
 from benchmarks.compared import (
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     draw_curve,
     legend_above,
     main,
@@ -59,7 +59,7 @@ RULES = (RANDOM, "entropy", "PageRank", SUGGESTED, AUDITED)
 class Session:
     """A simulated session: what was answered so far."""
 
-    problem: Problem
+    problem: ScoredTask
     rule: str
     trial: int
 
@@ -145,19 +145,19 @@ def page_rank(graph: Graph) -> np.ndarray:
     return rank
 
 
-def dataset_problem(name: str, _: int, trial: int) -> Problem:
+def dataset_problem(name: str, _: int, trial: int) -> ScoredTask:
     """Return a dataset without labels, and random test nodes."""
     data, rng = load_dataset(name), stream(trial, "tested", name)
     test = rng.permutation(np.flatnonzero(data.labels >= 0))[:TESTED]
     task = Task.of(data.graph, data.features, data.labels, [0], num_classes=data.num_classes)
-    return Problem(task, data.labels, np.sort(test))
+    return ScoredTask(task, data.labels, np.sort(test))
 
 
-def made_problem(name: str, _: int, trial: int) -> Problem:
+def made_problem(name: str, _: int, trial: int) -> ScoredTask:
     """Return a synthetic graph; half of its test nodes are tested, so some can be chosen."""
     problem = as_problem(name, 2, trial)
     half = stream(trial, "tested").permutation(problem.test)[: len(problem.test) // 2]
-    return Problem(problem.task, problem.truth, np.sort(half))
+    return ScoredTask(problem.task, problem.truth, np.sort(half))
 
 
 COMPARISON = Comparison(

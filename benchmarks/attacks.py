@@ -1,6 +1,6 @@
 """Attacked graphs: edges changed so that a GCN errs, on Cora and CiteSeer.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.attacks [--trials 5] [--data FOLDER]
+    OMP_NUM_THREADS=1 ATTACKED_GRAPHS=FOLDER python -m benchmarks.attacks [--trials 5]
     python -m benchmarks.attacks --show --page docs/wrong-graphs.md
 
 Metattack (Zügner and Günnemann 2019, "Adversarial attacks on graph neural networks via meta
@@ -15,6 +15,7 @@ seed of the method. The attacks know a GCN, not the other methods.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -26,11 +27,9 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Key,
-    Problem,
     Row,
-    arguments,
-    compute,
-    publish,
+    ScoredTask,
+    main,
     shared_rows,
     trials_per_cell,
 )
@@ -44,7 +43,6 @@ from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
 
-DATA = Path("..", "shared", "data", "attacked")
 BLOCK = "attacks"
 WEAK = ("Metattack, 5 %", "Nettack, 1 per target")  # not in the table
 # Name of an attack, and how the names of its files go on after that of the dataset.
@@ -61,8 +59,9 @@ PUBLISHED = {
 }
 
 
-def problem(data: Path, name: str, attack: str, labels: int, trial: int) -> Problem:
+def problem(name: str, attack: str, labels: int, trial: int) -> ScoredTask:
     """Return an attacked graph with the training labels of the split, and the nodes to test."""
+    data = Path(os.environ["ATTACKED_GRAPHS"])
     clean, attacked = (np.load(data / f"{name}_{file}.npz") for file in ("clean", attack))
     x = sp.csr_array(tuple(clean[f"x_{part}"] for part in ("data", "indices", "indptr")))
     truth = clean["y"].astype(np.int64)
@@ -71,31 +70,26 @@ def problem(data: Path, name: str, attack: str, labels: int, trial: int) -> Prob
     split = json.loads((data / f"{name}_nettacked_nodes.json").read_text())
     test = split["attacked_test_nodes" if attack.startswith("nettack") else "idx_test"]
     features = stored_by_density(scaling_of(x, "auto").apply(graph, x))
-    return Problem(
+    return ScoredTask(
         Task.of(graph, features, truth, np.sort(split["idx_train"])), truth, np.sort(test)
     )
 
 
-def comparison(data: Path) -> Comparison:
-    """Return what is compared; labels are 10 % of the nodes."""
-    return Comparison(
-        cases={
-            f"{name}, {attack}": partial(problem, data, name, file)
-            for name in ("cora", "citeseer")
-            for attack, file in ATTACKS.items()
-        },
-        methods={
-            "GCN": lambda _: GCNClassifier(),
-            "GCN, Jaccard": lambda _: SimilarEdges(GCNClassifier()),
-            "node copying": lambda _: BayesianGCN(),
-            DEFAULT: lambda _: best(),
-        },
-        labels=(10,),
-        rows=Path("results", "attacks.jsonl"),
-    )
-
-
-COMPARISON = comparison(DATA)
+COMPARISON = Comparison(  # labels are 10 % of the nodes
+    cases={
+        f"{name}, {attack}": partial(problem, name, file)
+        for name in ("cora", "citeseer")
+        for attack, file in ATTACKS.items()
+    },
+    methods={
+        "GCN": lambda _: GCNClassifier(),
+        "GCN, Jaccard": lambda _: SimilarEdges(GCNClassifier()),
+        "node copying": lambda _: BayesianGCN(),
+        DEFAULT: lambda _: best(),
+    },
+    labels=(10,),
+    rows=Path("results", "attacks.jsonl"),
+)
 
 
 def tables(rows: Mapping[Key, Row]) -> str:
@@ -120,14 +114,5 @@ def _cell(several: list[Row]) -> str:
     return f"{100 * accuracy:.1f}, {100 * (accuracy + gap):.0f}"
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, __doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of the attacked graphs")
-    chosen = parser.parse_args()
-    if not chosen.show and not (chosen.data / "cora_clean.npz").exists():
-        raise SystemExit(f"attacked graphs not found in {chosen.data}; --help names their source")
-    publish(tables(compute(comparison(chosen.data), chosen)), chosen.page, BLOCK)
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables, block=BLOCK)

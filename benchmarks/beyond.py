@@ -23,9 +23,9 @@ from benchmarks.paper_tables import RESULTS as PAPER_ROWS
 from benchmarks.paper_tables import compact_rows, replace_block
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
+from nodecopy.paper.experiment import load_experiment
 from nodecopy.paper.figures import BLUE, GREY, VERMILION, Drawing, draw
-from nodecopy.paper.spec import load_experiment
-from nodecopy.paper.store import export_rows, read_rows
+from nodecopy.paper.store import CellKey, Row, export_rows, read_rows
 from nodecopy.paper.study import (
     LABELS,
     SPLITS,
@@ -37,7 +37,6 @@ from nodecopy.paper.study import (
     paper_cells,
 )
 from nodecopy.paper.tables import signed
-from nodecopy.paper.trial import CellKey, Row
 
 PAGE = Path("docs", "methods.md")
 FIGURE = Path("docs", "images", "reliability.svg")

@@ -32,7 +32,7 @@ Key = tuple[str, int, int, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ScoredTask:
     """What methods see, the true classes of all nodes [N], and the nodes that are tested.
 
     Where labels were drawn at random, classes of which none was drawn have the highest numbers.
@@ -52,17 +52,17 @@ class Comparison:
     Args:
         cases: how to make the problem of (labels per class, trial), by the name of the case.
         methods: how to make the classifier for a number of labels per class; `DEFAULT` is ours.
-        labels: numbers of labels per class.
+        labels: numbers of labels per class, of all cases or by the name of the case.
         rows: the file.
         measure: what is done with (problem, method, trial), and what its row says.
         shown: the cases of the table, all unless given.
     """
 
-    cases: Mapping[str, Callable[[int, int], Problem]]
+    cases: Mapping[str, Callable[[int, int], ScoredTask]]
     methods: Mapping[str, Callable[[int], Any]]
-    labels: tuple[int, ...]
+    labels: tuple[int, ...] | Mapping[str, tuple[int, ...]]
     rows: Path
-    measure: Callable[[Problem, Any, int], Row] = lambda *given: measured(*given)
+    measure: Callable[[ScoredTask, Any, int], Row] = lambda *given: measured(*given)
     shown: tuple[str, ...] = ()
 
 
@@ -139,7 +139,7 @@ def missing_rows(
         (trial, case, labels)
         for trial in range(chosen.first_trial, chosen.trials)
         for case in cases
-        for labels in chosen.labels or comparison.labels
+        for labels in chosen.labels or _labels_of(comparison, case)
     ]
     methods = [m for m in comparison.methods if m in (chosen.methods or comparison.methods)]
     for trial, case, labels in grid:
@@ -151,7 +151,12 @@ def missing_rows(
                 yield (case, labels, trial, name), comparison.measure(problem, method, trial)
 
 
-def measured(problem: Problem, method: NodeClassifier, trial: int) -> Row:
+def _labels_of(comparison: Comparison, case: str) -> tuple[int, ...]:
+    of = comparison.labels
+    return of[case] if isinstance(of, Mapping) else of
+
+
+def measured(problem: ScoredTask, method: NodeClassifier, trial: int) -> Row:
     """Fit a method and score it on the test nodes."""
     start = time.process_time()
     fitted = fit_one(method, problem.task, child_seed(trial, "method"))

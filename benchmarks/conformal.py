@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.compared import Problem, Row
+from benchmarks.compared import Row, ScoredTask
 from nodecopy.classifiers import NodeClassifier, fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.graph import Graph
@@ -39,7 +39,7 @@ class SplitConformal:
     coverage: float = 0.9
     from_neighbours: float = 0.5
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         """Return the coverage and the mean size of sets of the test nodes."""
         fitted = fit_one(self.classifier, problem.task, child_seed(trial, "method"))
         scores = self.scores(

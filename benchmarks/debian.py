@@ -107,8 +107,14 @@ def lines_of(lists: Path, pattern: str) -> Iterator[str]:
 
 def read_packages(lists: Path) -> Packages:
     """Make the graph of what the lists name."""
-    sections, texts, needs = described(lists)
-    packages = {name: number for number, name in enumerate(sections)}
+    fields = described(lists)
+    packages = {name: number for number, name in enumerate(fields)}
+    needs = [
+        (name, other)
+        for name, one in fields.items()
+        for key in ("Depends", "Pre-Depends", "Recommends")
+        for other in names_in(one.get(key, ""))
+    ]
     folders: dict[str, int] = {}
     shipped, names = set(), {}
     for path, owners in contents(lists):
@@ -135,36 +141,33 @@ def read_packages(lists: Path) -> Packages:
     )
     nodes = f + len(shared)
     graph = Graph.from_edges(nodes, np.array(sorted({(a, b) for a, b in edges if a != b})))
-    texts += [folder.rpartition("/")[2] for folder in folders]
-    words = hashed(chain(texts, shared))
-    often = Counter(sections.values())
+    texts = [f"{name} {one.get('Description', '')}" for name, one in fields.items()]
+    words = hashed(chain(texts, (folder.rpartition("/")[2] for folder in folders), shared))
+    sections = [one.get("Section", "") for one in fields.values()]
+    often = Counter(sections)
     kept = sorted(section for section, count in often.items() if count >= LEAST)
     label = {section: number for number, section in enumerate(kept)}
     known = np.full(nodes, -1)
-    known[:p] = [label.get(section, -1) for section in sections.values()]
+    known[:p] = [label.get(section, -1) for section in sections]
     return Packages(graph, words, known)
 
 
-def described(lists: Path) -> tuple[dict[str, str], list[str], list[tuple[str, str]]]:
-    """Return the section of each package, its words, and pairs of packages, one needing another."""
-    sections: dict[str, str] = {}
-    texts: list[str] = []
-    needs: list[tuple[str, str]] = []
-    name = ""
+def described(lists: Path) -> dict[str, dict[str, str]]:
+    """Return the fields of each package."""
+    packages: dict[str, dict[str, str]] = {}
+    current: dict[str, str] = {}
     for line in lines_of(lists, "*_main_binary-*_Packages*"):
         key, _, value = line.partition(": ")
         if key == "Package":
-            name = "" if value in sections else value
-            if name:
-                sections[name] = ""
-                texts.append(name)
-        elif name and key == "Section":
-            sections[name] = value
-        elif name and key == "Description":
-            texts[-1] += " " + value
-        elif name and key in ("Depends", "Pre-Depends", "Recommends"):
-            needs += [(name, other) for other in re.findall(r"(?:^|[,|])\s*([^\s,|:(]+)", value)]
-    return sections, texts, needs
+            current = packages.setdefault(value, {})
+        elif not line.startswith(" "):
+            current.setdefault(key, value)
+    return packages
+
+
+def names_in(value: str) -> list[str]:
+    """Return the packages that a field names."""
+    return re.findall(r"(?:^|[,|])\s*([^\s,|:(]+)", value)
 
 
 def contents(lists: Path) -> Iterator[tuple[str, list[str]]]:

@@ -1,15 +1,15 @@
 """Debian's programs as tables: text, categories, numbers, four relations, two node types.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.debian_tables --files FOLDER [--trials 10]
+    OMP_NUM_THREADS=1 python -m benchmarks.debian_tables [--trials 10]
     python -m benchmarks.debian_tables --show --page docs/tables.md
 
-Writes files of the release that this system is, from the lists that apt keeps, unless they are
-there: programs.csv and libraries.csv (name, description, priority, maintainer, size), and edges.csv
-with a column that says depends, recommends, suggests or conflicts. The class of a program is its
-section, of 14 that are topics; it is in no table. Libraries are packages of other sections that at
-least five programs name. The tables are read without any option. Peers: logistic regression on TF-
-IDF of the description, gradient boosting on all columns (64 components of the TF-IDF), label
-propagation.
+Writes files of the release that this system is to the folder debian, from the lists that apt keeps,
+unless they are there: programs.csv and libraries.csv (name, description, priority, maintainer,
+size), and edges.csv with a column that says depends, recommends, suggests or conflicts. The class
+of a program is its section, of 14 that are topics; it is in no table. Libraries are packages of
+other sections that at least five programs name. The tables are read without any option. Peers:
+logistic regression on TF-IDF of the description, gradient boosting on all columns (64 components of
+the TF-IDF), label propagation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,13 @@ from benchmarks.compared import (
     Comparison,
     Key,
     Row,
-    arguments,
-    compute,
+    main,
     pooled_error,
-    publish,
     scored,
     shared_rows,
     trials_per_cell,
 )
-from benchmarks.debian import lines_of
+from benchmarks.debian import described, names_in
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
 from nodecopy.classifiers import LabelPropagation, fit_one
@@ -88,24 +85,6 @@ def write_files(folder: Path, lists: Path = LISTS) -> None:
     write(folder / "sections.csv", ["package", "section"], sections)
 
 
-def described(lists: Path) -> dict[str, dict[str, str]]:
-    """Return the fields of each package."""
-    packages: dict[str, dict[str, str]] = {}
-    current: dict[str, str] = {}
-    for line in lines_of(lists, "*_main_binary-*_Packages*"):
-        key, _, value = line.partition(": ")
-        if key == "Package":
-            current = packages.setdefault(value, {})
-        elif not line.startswith(" "):
-            current.setdefault(key, value)
-    return packages
-
-
-def names_in(value: str) -> list[str]:
-    """Return the packages that a field names."""
-    return re.findall(r"(?:^|[,|])\s*([^\s,|:(]+)", value)
-
-
 def columns(package: Mapping[str, str]) -> list[str]:
     """Return the cells of a package."""
     maintainer = re.sub(r"\s*<.*", "", package.get("Maintainer", ""))
@@ -127,8 +106,11 @@ class Programs:
     others: pd.Series
 
 
-def problem(folder: Path, labels: int, trial: int) -> Programs:
+def problem(labels: int, trial: int) -> Programs:
     """Draw programs of each section."""
+    folder = Path("debian")
+    if not (folder / "edges.csv").exists():
+        write_files(folder)
     sections = pd.read_csv(folder / "sections.csv", index_col=0)["section"]
     rng = stream(trial, "debian", labels)
     pools = [rng.permutation(np.flatnonzero(sections == topic)) for topic in TOPICS]
@@ -209,17 +191,6 @@ def measure(given: Programs, method: Method, trial: int) -> Row:
     return scored(p, truth) | {"seconds": round(seconds, 2)}
 
 
-def comparison(folder: Path) -> Comparison:
-    """Return what is compared."""
-    return Comparison(
-        cases={"Debian": partial(problem, folder)},
-        methods={name: lambda _, method=method: method for name, method in METHODS.items()},
-        labels=(5, 20),
-        rows=Path("results", "debian-tables.jsonl"),
-        measure=measure,
-    )
-
-
 METHODS: dict[str, Method] = {
     DEFAULT: Tables(),
     "without the text": Tables({"column_types": ("description=skip",)}),
@@ -229,11 +200,18 @@ METHODS: dict[str, Method] = {
     "gradient boosting on the columns": on_columns,
     "label propagation": by_propagation,
 }
+COMPARISON = Comparison(
+    cases={"Debian": problem},
+    methods={name: lambda _, method=method: method for name, method in METHODS.items()},
+    labels=(5, 20),
+    rows=Path("results", "debian-tables.jsonl"),
+    measure=measure,
+)
 
 
-def tables(compared: Comparison, rows: Mapping[Key, Row]) -> str:
+def tables(rows: Mapping[Key, Row]) -> str:
     """Return the accuracy of every method, the pooled calibration error, and CPU seconds."""
-    cells = [shared_rows(compared, rows, "Debian", labels) for labels in compared.labels]
+    cells = [shared_rows(COMPARISON, rows, "Debian", labels) for labels in COMPARISON.labels]
     heads = ["5 and 20 labels per section", "accuracy, %", "balanced, %", "ECE, %", "CPU s"]
     lines = []
     for name in METHODS:
@@ -247,15 +225,5 @@ def tables(compared: Comparison, rows: Mapping[Key, Row]) -> str:
     return trials_per_cell(cells) + "\n\n" + markdown_rows(heads, lines)
 
 
-def main() -> None:
-    parser = arguments(comparison(Path()), str(__doc__))
-    parser.add_argument("--files", type=Path, default=Path("debian"), help="folder of the tables")
-    chosen = parser.parse_args()
-    if not chosen.show and not (chosen.files / "edges.csv").exists():
-        write_files(chosen.files)
-    compared = comparison(chosen.files)
-    publish(tables(compared, compute(compared, chosen)), chosen.page, "debian")
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables, block="debian")

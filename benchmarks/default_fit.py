@@ -26,8 +26,7 @@ from torch.nn import functional
 from benchmarks.measure import cpu_times, environment, keep_freed_memory, verdict
 from nodecopy.classifiers import fit_one
 from nodecopy.presets import best
-from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.splits import fixed_split
+from nodecopy.problem.dataset import fixed_split, load_dataset
 from nodecopy.problem.task import Task
 
 with warnings.catch_warnings():

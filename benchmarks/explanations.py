@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main, shared_rows
+from benchmarks.compared import Comparison, Key, Row, ScoredTask, main, shared_rows
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import cpu_seconds
 from benchmarks.synthetic_graphs import split_problem
@@ -46,7 +46,7 @@ class Explained(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def explained(problem: Problem) -> Explained:
+def explained(problem: ScoredTask) -> Explained:
     """Fit, and explain nodes of which no two are neighbours."""
     task = problem.task
     y = np.full(task.graph.num_nodes, -1)
@@ -76,11 +76,6 @@ def same_kinds(why: Explanation, candidates: Pieces, rng: np.random.Generator) -
     return [drawn[kind].pop() for kind, _ in top(why, candidates, rng)]
 
 
-def any_piece(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
-    """Return random pieces."""
-    return [candidates[at] for at in rng.permutation(len(candidates))]
-
-
 def neighbour_list(why: Explanation, candidates: Pieces, rng: np.random.Generator) -> Pieces:
     """Return the neighbours in the order of the graph; there may be fewer than are to go."""
     return [piece for piece in candidates if piece[0] == "neighbour"]
@@ -89,14 +84,13 @@ def neighbour_list(why: Explanation, candidates: Pieces, rng: np.random.Generato
 WAYS: dict[str, Callable[[Explanation, Pieces, np.random.Generator], Pieces]] = {
     "named evidence": top,
     "random, as many edges and words": same_kinds,
-    "random": any_piece,
     "first neighbours": neighbour_list,
 }
 SHOWN = ("named evidence", "random, as many edges and words", "first neighbours")
 SHOWN_COUNTS = (1, 3, 10)
 
 
-def measure(problem: Problem, way: str, trial: int) -> Row:
+def measure(problem: ScoredTask, way: str, trial: int) -> Row:
     """Remove more and more pieces of every node."""
     fit, task = explained(problem), problem.task
     if way == TIME:
@@ -138,7 +132,7 @@ def without(graph: Graph, x: sp.csr_array, removed: Mapping[int, Pieces]) -> tup
     return Graph.from_scipy(kept), left
 
 
-def synthetic(homophily: float, labels: int, trial: int) -> Problem:
+def synthetic(homophily: float, labels: int, trial: int) -> ScoredTask:
     data = planted_partition(2000, 5, homophily=homophily, mean_degree=5, seed=trial)
     return split_problem(data, labels, trial)
 

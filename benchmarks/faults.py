@@ -1,4 +1,4 @@
-"""Faults while nodes are labelled: kills, two servers, a fit, a full disk, a folder that goes.
+"""Faults while nodes are labelled: kills, two servers, a fit, a full disk, a lost folder.
 
     python -m benchmarks.faults --answers 1000 --kills 100 --calls 40
     python -m benchmarks.faults --fast
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
 import json
 import os
 import random
@@ -45,7 +46,7 @@ class Server:
 
     started: ClassVar[list[Server]] = []
 
-    def __init__(self, *words: str, links: bool = True) -> None:
+    def __init__(self, *words: str, links: bool = True, obeys: bool = False) -> None:
         read, write = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -54,6 +55,8 @@ class Server:
             os.dup2(write, 2)
             if not links:
                 os.link = _refuse  # type: ignore[assignment]
+            if obeys:
+                _obey_permissions()
             os._exit(cli.main(["label", "--no-browser", *words]))
         os.close(write)
         self.started.append(self)
@@ -119,7 +122,7 @@ class Campaign:
         self.random, self.folder, self.run = random.Random(seed), folder, folder / "run"
         self.counts: Counter[str] = Counter()
         self.acknowledged: list[tuple[str, str]] = []
-        self.last_error = "no reply"
+        self.last_error, self.last_problem = "no reply", ""
         self._write_tables()
 
     def _write_tables(self) -> None:
@@ -140,10 +143,10 @@ class Campaign:
         assert served.url, served.said
         return served
 
-    def start(self, *, links: bool = True) -> Server:
+    def start(self, *, links: bool = True, obeys: bool = False) -> Server:
         """Check what the last server left, serve it again, and check labels.csv."""
         table = self.stored(self.run)
-        served = Server(str(self.run), links=links)
+        served = Server(str(self.run), links=links, obeys=obeys)
         assert served.url, served.said
         self.check_export(self.run, table)
         return served
@@ -160,6 +163,7 @@ class Campaign:
         elif reply[0] == 200:
             outcome = "kept"
             self.acknowledged.append((node, label))
+            self.last_problem = reply[1]["state"]["problem"]
             self.seen[node] = label
         else:
             outcome = "refused"
@@ -247,7 +251,7 @@ class Campaign:
         with open(read, encoding="utf-8") as output:
             said = output.read()
         assert code == 0, said
-        assert "is being labelled" in said
+        assert "stay as they are" in said
         assert self.answer(served) == "kept", self.last_error
         served.post("finish", {})
         for _ in range(5):
@@ -268,6 +272,33 @@ class Campaign:
             infinite = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
             resource.prlimit(served.pid, resource.RLIMIT_FSIZE, infinite)
             assert self.answer(served) == "kept", self.last_error
+        served.stop()
+
+    def read_only(self, answers: int) -> None:
+        """Forbid to write to the folder, for a while, and to begin a server there."""
+        served = self.start(obeys=True)
+        assert self.answer(served) == "kept", self.last_error
+        self.run.chmod(0o555)
+        for _ in range(answers):
+            outcome = self.answer(served)
+            assert outcome == "kept", self.last_error
+            assert "labels.csv" in self.last_problem, self.last_problem
+            assert f"all answers so far are in {self.run}/answers.sqlite" in self.last_problem
+            self.counts[f"read-only folder: {outcome}"] += 1
+        served.stop()
+        self.stored(self.run)
+        refused = Server(str(self.run), obeys=True)
+        assert not refused.url
+        assert refused.wait() in (1, 2), refused.said
+        assert refused.said.count("\n") == 1, refused.said
+        self.counts["read-only folder: refused in one line"] += 1
+        self.run.chmod(0o755)
+        served = self.start(obeys=True)
+        self.run.chmod(0o555)
+        assert self.answer(served) == "kept", self.last_error
+        self.run.chmod(0o755)
+        assert self.answer(served) == "kept", self.last_error
+        assert self.last_problem == "", self.last_problem
         served.stop()
 
     def small_disk(self) -> None:
@@ -344,6 +375,16 @@ def _refuse(*_: object, **__: object) -> None:
     raise OSError(1, "this disk gives a file one name")
 
 
+def _obey_permissions() -> None:
+    """Give up what lets root write where permissions forbid it (capabilities 1 and 2 of Linux)."""
+    libc, sets = ctypes.CDLL(None, use_errno=True), (ctypes.c_uint32 * 6)()
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    assert libc.capget(header, sets) == 0
+    for at in range(3):
+        sets[at] &= ~0b110
+    assert libc.capset(header, sets) == 0
+
+
 def _traced(pid: int) -> bool:
     """Whether all threads of a process are traced."""
     tasks = Path(f"/proc/{pid}/task").glob("*/status")
@@ -375,6 +416,7 @@ def main() -> None:
             "two servers": lambda: campaign.two_servers(1 if fast else 3),
             "a fit while labelling": lambda: campaign.fit_while_labelling(links=True),
             "full disk": lambda: campaign.full_disk(2 if fast else 20),
+            "read-only folder": lambda: campaign.read_only(1 if fast else 20),
             "the folder goes": lambda: campaign.folder_goes(*harms[: 1 if fast else 4]),
         }
         if shutil.which("strace"):

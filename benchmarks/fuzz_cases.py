@@ -25,8 +25,7 @@ from safetensors.numpy import save
 
 from nodecopy import cli
 from nodecopy.core.saving import checksum
-from nodecopy.paper.store import Store, export_rows
-from nodecopy.paper.trial import Failure, Row, Trial, TrialResult
+from nodecopy.paper.store import Failure, Row, Store, Trial, TrialResult, export_rows
 
 CHEAP = ["--method=fast"]
 FOLDER_FILES = 9  # of a whole output folder
@@ -365,11 +364,11 @@ def rows(rng: random.Random, folder: Path) -> Case:
 
 
 def _with_rows(rng: random.Random, folder: Path, path: Path) -> Case:
-    results = {"status": "", "export": "out.csv", "merge": "merged.sqlite", "report": "report"}
+    results = {"status": "", "export": "out.jsonl", "merge": "merged.sqlite", "tables": "report"}
     command = rng.choices(list(results), [40, 30, 30, 1])[0]
     if not (out := results[command]):
-        return Case([command, str(path)])
-    return Case([command, str(path), f"--out={folder / out}"], (out,))
+        return Case(["paper", command, str(path)])
+    return Case(["paper", command, str(path), f"--out={folder / out}"], (out,))
 
 
 def spec(rng: random.Random, folder: Path) -> Case:
@@ -383,7 +382,7 @@ def spec(rng: random.Random, folder: Path) -> Case:
         values += ["0x" + "f" * 5000, "9" * 5000, "[" * 5000, '["x"]', "1e400", "2", f"{2**62}"]
         _rewrite(path, [f"{rng.choice([*content, 'x'])} = {rng.choice(values)}"])
     out = folder / "new.sqlite"
-    words = ["reproduce", str(path), "--executor=serial", f"--store={out}"]
+    words = ["paper", "reproduce", str(path), "--executor=serial", f"--store={out}"]
     return Case([*words, "--methods=label-propagation"], ("new.sqlite",))
 
 
@@ -405,13 +404,13 @@ def arguments(rng: random.Random, folder: Path) -> Case:
         ["fit", rng.choice(NAMES) + "x", f"--out={name()}"],
         ["predict", f"--model={name()}", f"--edges={folder / 'edges.csv'}", f"--out={name()}"],
         ["predict", f"--model={folder / 'bare/model'}", f"--edges={name()}", f"--out={name()}.csv"],
-        ["status", name()],
-        ["export", str(folder / "runs.sqlite"), f"--out={name()}.jsonl"],
-        ["export", str(folder / "runs.sqlite"), f"--out={name()}"],
-        ["merge", str(folder / "rows.jsonl"), f"--out={name()}"],
-        ["merge", name(), f"--out={folder / 'new.sqlite'}"],
-        ["report", name()],
-        ["reproduce", name(), f"--store={folder / 'new.sqlite'}"],
+        ["paper", "status", name()],
+        ["paper", "export", str(folder / "runs.sqlite"), f"--out={name()}.jsonl"],
+        ["paper", "export", str(folder / "runs.sqlite"), f"--out={name()}"],
+        ["paper", "merge", str(folder / "rows.jsonl"), f"--out={name()}"],
+        ["paper", "merge", name(), f"--out={folder / 'new.sqlite'}"],
+        ["paper", "tables", name()],
+        ["paper", "reproduce", name(), f"--store={folder / 'new.sqlite'}"],
         [rng.choice(CELLS), rng.choice(CELLS)],
     ]
     return Case(rng.choice(commands), ("*",))

@@ -36,7 +36,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion, Propagator
-from nodecopy.nn.features import Identity
+from nodecopy.nn.products import Identity
 from nodecopy.read.synthetic import planted_edges
 
 CLASSES, LABELS, COLUMNS, DEGREE = 10, 20, 32, 10

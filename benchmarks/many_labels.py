@@ -11,29 +11,17 @@ after one and two propagations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from benchmarks.compared import (
-    DEFAULT,
-    Comparison,
-    Key,
-    Problem,
-    Row,
-    add_row,
-    arguments,
-    distance,
-    measured,
-    publish,
-    read_rows,
-    scores,
-)
+from benchmarks.compared import DEFAULT, Comparison, Key, Row, ScoredTask, distance, main, scores
 from benchmarks.markdown import markdown_rows
 from benchmarks.measure import keep_freed_memory
 from nodecopy.classifiers import (
@@ -46,7 +34,7 @@ from nodecopy.classifiers import (
 from nodecopy.core.rng import stream
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.diffusion import Diffusion
-from nodecopy.paper.geometric import appnp
+from nodecopy.paper.networks import appnp
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.problem.task import Task
@@ -83,19 +71,26 @@ METHODS = {
     "APPNP": lambda _: appnp(),
     "boosting": lambda _: DiffusedBoosting(),
 }
-COMPARISON = Comparison({}, METHODS, (), Path("results", "many-labels.jsonl"))
 
 
-def random_labels(name: str, count: int, trial: int) -> Problem:
+def random_labels(name: str, count: int, trial: int) -> ScoredTask:
     """Draw labels at random; those of fewer are among those of more."""
     data = load_dataset(name)
     order = stream(trial, "many labels", name).permutation(np.flatnonzero(data.labels >= 0))
     train, test = np.sort(order[:count]), np.sort(order[count:])
     task = Task.of(data.graph, data.features, data.labels, train, num_classes=data.num_classes)
-    return Problem(task, data.labels, test)
+    return ScoredTask(task, data.labels, test)
 
 
-def table(rows: dict[Key, Row]) -> str:
+COMPARISON = Comparison(
+    cases={name: partial(random_labels, name) for name in COUNTS},
+    methods=METHODS,
+    labels=COUNTS,
+    rows=Path("results", "many-labels.jsonl"),
+)
+
+
+def table(rows: Mapping[Key, Row]) -> str:
     """Return accuracies in the trials that all methods have, and the cost of the default."""
     lines = []
     for name, counts in COUNTS.items():
@@ -114,31 +109,7 @@ def table(rows: dict[Key, Row]) -> str:
     return markdown_rows(heads, lines)
 
 
-def main() -> None:
-    parser = arguments(COMPARISON, str(__doc__))
-    parser.set_defaults(trials=3)
-    chosen = parser.parse_args()
-    keep_freed_memory()
-    torch.set_num_threads(1)
-    rows = read_rows(chosen.rows)
-    fit_one(best(), random_labels("cora", 35, 0).task)  # what is loaded once does not count
-    grid = [
-        (name, count, trial, method)
-        for trial in range(chosen.first_trial, 0 if chosen.show else chosen.trials)
-        for name in COUNTS
-        if name.startswith(tuple(chosen.only))
-        for count in chosen.labels or COUNTS[name]
-        for method in chosen.methods or COMPARISON.methods
-    ]
-    for key in grid:
-        if chosen.again or key not in rows:
-            name, count, trial, method = key
-            problem = random_labels(name, count, trial)
-            add_row(
-                chosen.rows, rows, key, measured(problem, COMPARISON.methods[method](count), trial)
-            )
-    publish(table(rows), chosen.page)
-
-
 if __name__ == "__main__":
-    main()
+    keep_freed_memory()
+    fit_one(best(), random_labels("cora", 35, 0).task)  # what is loaded once does not count
+    main(COMPARISON, __doc__, table)

@@ -21,13 +21,13 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
+from benchmarks.compared import DEFAULT, Comparison, ScoredTask, main, tables
 from nodecopy.classifiers import FeatureClassifier, Fitted, GivenProbabilities, fit_one
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
-from nodecopy.read.labelled import LabelledNodes, read_problem
+from nodecopy.read.objects import read_problem
 
 CUSTOMERS, CLASSES, TYPES, TESTED = 600, 4, 8, 400
 
@@ -47,7 +47,7 @@ CASES = {
 }
 
 
-def problem(name: str, per_class: int, trial: int) -> Problem:
+def problem(name: str, per_class: int, trial: int) -> ScoredTask:
     """Draw customers, shops and purchases; labels of each class are known."""
     rng, (shops, visits, liked) = stream(trial, "node kinds", name), CASES[name]
     truth = rng.integers(CLASSES, size=CUSTOMERS)
@@ -74,9 +74,9 @@ def problem(name: str, per_class: int, trial: int) -> Problem:
     labels = np.full(CUSTOMERS, -1)
     labels[known] = truth[known]
     edges = {("customers", "shops"): np.stack([buyer, bought])}
-    task = LabelledNodes.of(read_problem(edges, columns, {"customers": labels}), "auto").task()
+    task = read_problem(edges, columns, {"customers": labels}).scaled_by("auto").task()
     rest = rng.permutation(np.setdiff1d(np.arange(CUSTOMERS), known))[:TESTED]
-    return Problem(task, np.append(truth, np.full(shops, -1)), np.sort(rest))
+    return ScoredTask(task, np.append(truth, np.full(shops, -1)), np.sort(rest))
 
 
 @dataclass(frozen=True)

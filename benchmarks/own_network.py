@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main, standard_error
+from benchmarks.compared import Comparison, Key, Row, ScoredTask, main, standard_error
 from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import split_problem
 from nodecopy.classifiers import fit_one
@@ -40,7 +40,7 @@ MEMBERS, DRAWS = 5, 5
 WAYS = ("alone", "observed graph", "copied graphs")
 
 
-def measure(problem: Problem, network: TorchNetwork, trial: int) -> Row:
+def measure(problem: ScoredTask, network: TorchNetwork, trial: int) -> Row:
     """Return [accuracy, negative log-likelihood] on the test nodes for each way."""
     answers = {}
     for way, model in zip(WAYS[1:], (ObservedGraph(), NodeCopying()), strict=True):

@@ -25,7 +25,7 @@ from benchmarks.markdown import markdown_rows, markdown_table, markdown_text
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
 from nodecopy.paper.figures import Drawing, figure_1, overview_figure
-from nodecopy.paper.store import export_rows, read_rows
+from nodecopy.paper.store import CellKey, Row, TrialResult, export_rows, read_rows
 from nodecopy.paper.study import (
     DATASET_TITLES,
     SPLITS,
@@ -37,7 +37,6 @@ from nodecopy.paper.study import (
     summary,
 )
 from nodecopy.paper.tables import SYMBOLS, TextCell, beside_paper, dataset_tables
-from nodecopy.paper.trial import CellKey, Row, TrialResult
 
 RESULTS = Path("results", "paper.jsonl.gz")
 BEYOND = Path("results", "beyond.jsonl.gz")

@@ -1,4 +1,4 @@
-"""Labels drawn at random from all nodes: the default before and now, and a practitioner's peer.
+"""Labels drawn at random from all nodes: the default, and a practitioner's peer.
 
     OMP_NUM_THREADS=1 python -m benchmarks.random_labels [--trials 20] [--only cora]
     python -m benchmarks.random_labels --show --page docs/trust.md
@@ -21,13 +21,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from benchmarks.before import default_before
 from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     main,
     pooled_error,
     scored,
@@ -37,7 +36,7 @@ from benchmarks.compared import (
 from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import TESTED, as_problem, random_labels
 from benchmarks.trust import DATASETS, RANDOM, ROWS, OwnWord, measure
-from nodecopy.classifiers import FeatureClassifier
+from nodecopy.classifiers import FeatureClassifier, fit_one
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.features.matrix import row_normalised, stored_by_density
 from nodecopy.presets import best
@@ -51,7 +50,6 @@ KINDS = (
     "digits",
     "power-law degrees",
 )
-BEFORE = "default, before"
 REGRESSION = make_pipeline(
     Normalizer(), LogisticRegression(C=10.0, max_iter=1000, class_weight="balanced")
 )
@@ -61,30 +59,30 @@ REGRESSION = make_pipeline(
 class TwoHops:
     """Logistic regression on the features of neighbours' neighbours, averaged."""
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         task = problem.task
         loops = task.graph.to_scipy() + sp.eye_array(task.graph.num_nodes)
         mean = sp.diags_array(1 / loops.sum(1)) @ loops
         diffused = replace(task, features=mean @ (mean @ task.features))
-        fitted = FeatureClassifier(REGRESSION).fit(diffused, child_seed(trial, "method"))
+        seed = child_seed(trial, "method")
+        fitted = fit_one(FeatureClassifier(REGRESSION), diffused, seed)
         return scored(fitted.probabilities[problem.test], problem.truth[problem.test])
 
 
-def problem(name: str, labels: int, trial: int) -> Problem:
+def problem(name: str, labels: int, trial: int) -> ScoredTask:
     """Return a dataset with labels of random nodes, and 1,000 other nodes to test."""
     dataset, rng = load_dataset(name), stream(trial, "random labels", name, labels)
     train, truth, classes = random_labels(dataset.labels, labels * dataset.num_classes, rng)
     rest = rng.permutation(np.setdiff1d(np.flatnonzero(truth >= 0), train))
     features = stored_by_density(row_normalised(dataset.features))
     task = Task.of(dataset.graph, features, truth, np.sort(train), num_classes=classes)
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 
 COMPARISON = Comparison(
     cases={f"{name}{RANDOM}": partial(problem, name) for name in DATASETS}
     | {f"made: {name}{RANDOM}": partial(as_problem, name, even=False) for name in KINDS},
     methods={
-        BEFORE: lambda _: OwnWord(default_before()),
         DEFAULT: lambda _: OwnWord(best()),
         "logistic regression": lambda _: TwoHops(),
     },

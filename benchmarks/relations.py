@@ -2,7 +2,6 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.relations [--trials 10] [--only citations]
     python -m benchmarks.relations --show --page docs/node-types.md
-    python -m benchmarks.relations reading      # the time to read 5 million edges with relations
 
 1,200 nodes of 5 classes, 8 words each as in benchmarks/synthetic_graphs.py. In a relation that
 agrees, most edges join equal classes; in one that differs, class k and class k + 1; noise joins any
@@ -12,18 +11,14 @@ with those of the first, second or third relation alone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import duckdb
 import numpy as np
 
-from benchmarks.compared import DEFAULT, Comparison, Problem, main, tables
-from benchmarks.measure import cpu_times, environment, verdict
+from benchmarks.compared import DEFAULT, Comparison, ScoredTask, main, tables
 from benchmarks.synthetic_graphs import TESTED, even_labels, words
 from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
@@ -32,7 +27,6 @@ from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph, join_relations
 from nodecopy.presets import best
 from nodecopy.problem.task import Task
-from nodecopy.read.tables import read_tables
 
 # By how much the class of the other end differs, the share of such edges (others join any nodes),
 # and the mean degree; a fourth entry makes the relation directed.
@@ -51,7 +45,7 @@ CASES: Mapping[str, Mapping[str, Edges]] = {
 }
 
 
-def problem(name: str, per_class: int, trial: int) -> Problem:
+def problem(name: str, per_class: int, trial: int) -> ScoredTask:
     """Make the nodes, their words and the edges of each relation; draw labels of each class."""
     rng = stream(trial, "relations", name)
     truth = even_labels(rng)
@@ -62,7 +56,7 @@ def problem(name: str, per_class: int, trial: int) -> Problem:
     rest = rng.permutation(np.setdiff1d(np.arange(len(truth)), train))
     scaled = scaling_of(features, "auto").apply(graph, features)
     task = Task.of(graph, stored_by_density(scaled), truth, np.sort(train))
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 
 def drawn(
@@ -114,25 +108,5 @@ COMPARISON = Comparison(
 )
 
 
-def compare_reading(edges: int = 5_000_000, nodes: int = 1_000_000) -> None:
-    """Print the CPU time of reading a CSV file with a column of three relations, over without."""
-    rng = stream(0, "reading")
-    columns = dict(zip("st", rng.integers(nodes, size=(2, edges)), strict=True))
-    columns["k"] = rng.integers(3, size=edges)
-    with TemporaryDirectory() as folder, duckdb.connect() as connection:
-        connection.register("given", columns)
-        path = Path(folder, "edges.csv")
-        kind = "['pays', 'calls', 'lives with'][k + 1] AS kind"
-        query = f"SELECT 'u' || s AS source, 'u' || t AS target, {kind} FROM given"
-        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT csv, HEADER)")
-        works = {way: partial(read_tables, path, relation=way) for way in ("none", "kind")}
-        times = cpu_times(works, repeats=3)
-    ratio = times["kind"] / times["none"]
-    print(f"{environment('duckdb')}: {times}, ratio {ratio:.2f} {verdict(ratio, 1.2)}")
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["reading"]:
-        compare_reading()
-    else:
-        main(COMPARISON, __doc__, partial(tables, COMPARISON))
+    main(COMPARISON, __doc__, partial(tables, COMPARISON))

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from benchmarks.paper_tables import BEYOND, RESULTS, compact_rows
-from nodecopy.paper.runner import run_trial
-from nodecopy.paper.store import read_rows
-from nodecopy.paper.trial import Row
+from nodecopy.paper.experiment import run_trial
+from nodecopy.paper.store import Row, read_rows
 
 COSTS = {"cpu_seconds", "wall_seconds", "peak_megabytes", "versions"}
 

@@ -4,7 +4,7 @@
     python -m benchmarks.suspect_edges --show --page docs/wrong-graphs.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
-with them, and all edges are ranked by the rule of `nodecopy.run.suspect_edges`, by its parts, and
+with them, and all edges are ranked by the rule of `nodecopy.trust.suspect_edges`, its parts, and
 by how often the true classes are neighbours. A row says how many planted edges each rule has among
 its first 50, and its first n and 2 n, with n the number planted. Features made from the graph are
 made after planting.
@@ -19,14 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compared import Comparison, Key, Problem, Row, main
+from benchmarks.compared import Comparison, Key, Row, ScoredTask, main
 from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_density, structural_features
 from nodecopy.features.scaling import scaling_of
-from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.read.synthetic import planted_partition
@@ -59,7 +58,7 @@ class Planted:
     stack: StackedClassifier
     share: float
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         task = problem.task
         own_features = problem.calibration is None  # see `made_problem`
         graph, wrong = planted(task.graph, self.share, stream(trial, "planted"))
@@ -117,16 +116,16 @@ def orders(
         yield rule, mixed[np.argsort(-score[mixed], kind="stable")]
 
 
-def dataset_problem(name: str, labels: int, trial: int) -> Problem:
+def dataset_problem(name: str, labels: int, trial: int) -> ScoredTask:
     return replace(split_problem(name, labels, trial), calibration=None)
 
 
-def larger_problem(labels: int, trial: int) -> Problem:
+def larger_problem(labels: int, trial: int) -> ScoredTask:
     data = planted_partition(8000, 5, homophily=0.8, seed=trial)
     return replace(split_problem(data, labels, trial), calibration=None)
 
 
-def made_problem(name: str, labels: int, trial: int) -> Problem:
+def made_problem(name: str, labels: int, trial: int) -> ScoredTask:
     """Make a kind of graph; one without features is marked by nodes for calibration."""
     problem = as_problem(name, labels, trial)
     return replace(problem, calibration=problem.test) if name == NO_FEATURES else problem

@@ -14,15 +14,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from benchmarks.compared import Problem
+from benchmarks.compared import ScoredTask
 from nodecopy.core.rng import stream
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_density, structural_features
 from nodecopy.features.scaling import scaling_of
-from nodecopy.features.structural import structural_features
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.problem import Problem as Dataset
-from nodecopy.problem.splits import random_split
+from nodecopy.problem.dataset import load_dataset, random_split
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
 
 NODES, TESTED = 1200, 1000
@@ -41,16 +39,16 @@ class Made:
 Kind = Callable[[np.random.Generator], Made]
 
 
-def split_problem(dataset: str | Dataset, labels: int, trial: int) -> Problem:
+def split_problem(dataset: str | Problem, labels: int, trial: int) -> ScoredTask:
     """Return a random split whose 500 validation labels are there for calibration only."""
     data = load_dataset(dataset) if isinstance(dataset, str) else dataset
     split = random_split(data, labels, trial)
     features = Task.from_split(data, split).features
     task = Task.of(data.graph, features, data.labels, split.train, num_classes=data.num_classes)
-    return Problem(task, data.labels, split.test, split.val)
+    return ScoredTask(task, data.labels, split.test, split.val)
 
 
-def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> Problem:
+def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> ScoredTask:
     """Make a kind from its name and the trial; show labels of at most half of each class.
 
     Labels that are not even are as many, drawn by `random_labels`.
@@ -73,7 +71,7 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> P
     task = Task.of(
         made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes
     )
-    return Problem(task, truth, np.sort(rest[:TESTED]))
+    return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 
 def random_labels(

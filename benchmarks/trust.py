@@ -25,8 +25,8 @@ from benchmarks.compared import (
     DEFAULT,
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     arguments,
     compute,
     pooled_error,
@@ -70,10 +70,10 @@ class OwnWord:
 
     stack: StackedClassifier
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         fitted = fit_one(self.stack, problem.task, child_seed(trial, "method"))
         held, truth = fitted.held_out, problem.truth[problem.test]
-        pooled, p = fitted.held_out_probabilities, fitted.probabilities
+        pooled, p = fitted.held_out.probabilities, fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
         estimate = estimate_accuracy(pooled, held.truth, p[unlabelled])
         sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
@@ -94,7 +94,7 @@ class PlantedErrors:
     stack: StackedClassifier
     share: float
 
-    def measure(self, problem: Problem, trial: int) -> Row:
+    def measure(self, problem: ScoredTask, trial: int) -> Row:
         task, rng = problem.task, stream(trial, "wrong labels")
         count = max(1, round(self.share * len(task.train)))
         wrong = rng.choice(task.train, count, replace=False)
@@ -104,7 +104,7 @@ class PlantedErrors:
         labels.flags.writeable = False
         fitted = fit_one(self.stack, replace(task, labels=labels), child_seed(trial, "method"))
         held = fitted.held_out
-        suspects = suspect_labels(held.nodes, held.truth, fitted.held_out_probabilities)
+        suspects = suspect_labels(held.nodes, held.truth, fitted.held_out.probabilities)
         right = np.isin(suspects.nodes, wrong)
         return {
             "planted": count,
@@ -115,7 +115,7 @@ class PlantedErrors:
         }
 
 
-def measure(problem: Problem, method, trial: int) -> Row:
+def measure(problem: ScoredTask, method, trial: int) -> Row:
     return method.measure(problem, trial)
 
 

@@ -18,21 +18,11 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.compared import (
-    Comparison,
-    Key,
-    Row,
-    arguments,
-    compute,
-    publish,
-    shared_rows,
-    trials_per_cell,
-)
+from benchmarks.compared import Comparison, Key, Row, main, shared_rows, trials_per_cell
 from benchmarks.markdown import markdown_rows
 from nodecopy import NodeCopyClassifier
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import load_dataset, random_split
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import random_split
 
 CLASSES = {"cora": 7, "citeseer": 6, "pubmed": 3}
 ALL = "every class has labels"
@@ -122,10 +112,5 @@ def _mean(rows: list[Row], name: str) -> float:
     return 100 * float(np.mean([row[name] for row in rows]))
 
 
-def main() -> None:
-    chosen = arguments(COMPARISON, str(__doc__)).parse_args()
-    publish(tables(compute(COMPARISON, chosen)), chosen.page, "unseen")
-
-
 if __name__ == "__main__":
-    main()
+    main(COMPARISON, __doc__, tables, block="unseen")

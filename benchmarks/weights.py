@@ -21,11 +21,12 @@ import numpy as np
 from benchmarks.compared import (
     Comparison,
     Key,
-    Problem,
     Row,
+    ScoredTask,
     main,
     pooled_error,
     reliability_bins,
+    shared_rows,
     trials_per_cell,
 )
 from benchmarks.markdown import markdown_rows
@@ -42,12 +43,11 @@ POSTERIORS: dict[str, WeightPosterior] = {
     "MCDropout": MCDropout(),
     "Laplace": Laplace(),
     "SGLD": SGLD(),
-    "SGLD, T = 1": SGLD(0.1, 0.1, temperature=1.0),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class WithBase(Problem):
+class WithBase(ScoredTask):
     """A problem with its base classifier, fitted once for all posteriors."""
 
     base: GivenProbabilities | None = None
@@ -93,27 +93,18 @@ COMPARISON = Comparison(
 def tables(rows: Mapping[Key, Row]) -> str:
     """Return a line for each posterior, with a cell for each dataset and number of labels."""
     cells = {
-        (name, labels): shared_trials(rows, name, labels)
+        (name, labels): shared_rows(COMPARISON, rows, name, labels)
         for name in COMPARISON.cases
         for labels in COMPARISON.labels
     }
     heads = [f"{DATASET_TITLES[name]}, {labels} labels" for name, labels in cells]
     lines = []
-    for posterior in (name for name in POSTERIORS if "T = 1" not in name):
+    for posterior in POSTERIORS:
         held = [cell.get(posterior, []) for cell in cells.values()]
         costs = [relative_cost(cell, posterior) for cell in cells.values() if posterior in cell]
         lines.append([posterior, *map(means, held), f"{np.mean(costs):.1f}"])
     table = markdown_rows(["accuracy, NLL, ECE", *heads, "CPU"], lines)
     return f"{trials_per_cell(cells.values())}\n\n{table}"
-
-
-def shared_trials(rows: Mapping[Key, Row], name: str, labels: int) -> dict[str, list[Row]]:
-    """Return rows of the trials that all posteriors have, those at T = 1 left aside."""
-    cell = {(t, p): row for (d, n, t, p), row in rows.items() if (d, n) == (name, labels)}
-    held = [{t for t, p in cell if p == one} for one in POSTERIORS if "T = 1" not in one]
-    shared = sorted(set.intersection(*held))
-    several = {p: [cell[t, p] for t in shared if (t, p) in cell] for p in POSTERIORS}
-    return {p: some for p, some in several.items() if some}
 
 
 def relative_cost(cell: Mapping[str, list[Row]], posterior: str) -> float:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from benchmarks.compared import (
     DEFAULT,
     Comparison,
-    Problem,
+    ScoredTask,
     draw_curve,
     legend_above,
     main,
@@ -38,7 +38,7 @@ from nodecopy.paper.methods import build_method
 from nodecopy.paper.study import DATASET_TITLES
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.problem import Problem as Dataset
+from nodecopy.problem.problem import Problem
 
 DATASETS = ("cora", "citeseer")
 # What is done to edges, and to which share of them.
@@ -70,14 +70,14 @@ class SimilarEdges:
         return [fit_one(self.classifier, replace(task, graph=graph), seed)]
 
 
-def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> Problem:
+def problem(name: str, wrong: str, share: float, labels: int, trial: int) -> ScoredTask:
     """Return a split of a dataset whose graph has been made wrong; the split is of the true one."""
     plain, rng = split_problem(name, labels, trial), stream(trial, "wrong graph", wrong)
     graph = WAYS[wrong](load_dataset(name), share, rng)
-    return Problem(replace(plain.task, graph=graph), plain.truth, plain.test)
+    return ScoredTask(replace(plain.task, graph=graph), plain.truth, plain.test)
 
 
-def added(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
+def added(dataset: Problem, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph with a share of as many edges more, between random nodes."""
     graph, wanted = dataset.graph, round(share * dataset.graph.num_edges)
     pairs = rng.integers(graph.num_nodes, size=(2 * wanted + 100, 2))
@@ -88,13 +88,13 @@ def added(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
     return Graph.from_edges(graph.num_nodes, np.concatenate([graph.edges(), new]))
 
 
-def removed(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
+def removed(dataset: Problem, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph without a share of its edges."""
     edges = rng.permutation(dataset.graph.edges())
     return Graph.from_edges(dataset.num_nodes, edges[round(share * len(edges)) :])
 
 
-def rewired(dataset: Dataset, share: float, rng: np.random.Generator) -> Graph:
+def rewired(dataset: Problem, share: float, rng: np.random.Generator) -> Graph:
     """Return the graph with one end of a share of its edges moved to a node of another class."""
     edges, labels = rng.permutation(dataset.graph.edges()), dataset.labels
     count = round(share * len(edges))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy import cli
-from nodecopy.paper import runner
+from nodecopy.paper import experiment
 from nodecopy.paper.store import Store, export_rows, read_rows
 from tests.paper import fake_trials
 from tests.paper.fabricated import around_paper
@@ -58,7 +58,7 @@ def test_reproduce_takes_other_methods_and_another_store() -> None:
 def test_failures_are_listed_and_give_exit_code_1(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "run_trial", fake_trials.raises)
+    monkeypatch.setattr(experiment, "run_trial", fake_trials.raises)
     assert cli.main(RUN) == 1
     captured = capsys.readouterr()
     line = "failed: cora fixed 5 label-propagation seed 3: ValueError: on purpose"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nodecopy.classifiers import fit_one
-from nodecopy.features.structural import structural_features
+from nodecopy.features.matrix import structural_features
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.problem.task import Task

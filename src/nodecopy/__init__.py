@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from nodecopy.graph_models import NodeCopying, ObservedGraph
     from nodecopy.nn.torch_module import TorchNetwork
     from nodecopy.posterior import BayesianGCN
-    from nodecopy.problem.dataset import load_dataset
-    from nodecopy.problem.splits import fixed_split, random_split
+    from nodecopy.problem.dataset import fixed_split, load_dataset, random_split
     from nodecopy.read.synthetic import planted_partition
     from nodecopy.read.tables import read_tables
 
@@ -66,8 +65,7 @@ _HOMES = {
     "graph_models": ("NodeCopying", "ObservedGraph"),
     "nn.torch_module": ("TorchNetwork",),
     "posterior": ("BayesianGCN",),
-    "problem.dataset": ("load_dataset",),
-    "problem.splits": ("fixed_split", "random_split"),
+    "problem.dataset": ("fixed_split", "load_dataset", "random_split"),
     "read.synthetic": ("planted_partition",),
     "read.tables": ("read_tables",),
 }

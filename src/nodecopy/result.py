@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -18,18 +19,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.classifiers import Fitted
+from nodecopy.classifiers import Fitted, Posterior
 from nodecopy.core.errors import FormatError, ModelError
+from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
-from nodecopy.core.saving import load, savable, save
-from nodecopy.posterior import Posterior
-from nodecopy.read.inspection import Inspection, inspect_graph
-from nodecopy.read.labelled import LabelledNodes, NodeSchema
+from nodecopy.core.saving import DAMAGE, load, savable, save
+from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.graph import Graph, join_relations
+from nodecopy.problem.problem import Problem
+from nodecopy.read.inspection import Inspection, inspect_dataset
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.stacked import FittedStack
 from nodecopy.trust.accuracy import (
     EstimatedAccuracy,
-    HeldOutPredictions,
     class_share_warnings,
     estimate_accuracy,
 )
@@ -41,8 +46,8 @@ from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
 from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
-# The name of a model in a folder.
-MODEL_FILE = "model.safetensors"
+# Names of files: a model in its folder, and predictions in that of a run.
+MODEL_FILE, PREDICTIONS = "model.safetensors", "predictions.csv"
 # Columns of the table of predictions.
 ID, NAME, KNOWN, PREDICTED, CONFIDENCE = "id", "name", "known", "predicted", "confidence"
 # Classes that a notebook names.
@@ -73,15 +78,15 @@ class Result:
             predicts.
     """
 
-    given: NodeSchema
+    given: Problem
     model: Fitted
     arguments: dict[str, Any] = field(default_factory=dict)
     coverage: float = 0.9
     max_novelty: float | None = None
 
-    def nodes(self, asked: str) -> LabelledNodes:
+    def nodes(self, asked: str) -> Problem:
         """Return graph and features, or say what needs them: a model from a file has none."""
-        if not isinstance(self.given, LabelledNodes):
+        if not self.given.has_graph:
             raise ModelError(
                 f"{asked} needs the graph, which a model from a file does not hold: call fit first"
             )
@@ -126,9 +131,10 @@ class Result:
         return int(state) if isinstance(state, (int, np.integer)) else 0
 
     @cached_property
-    def held_out(self) -> HeldOutPredictions | None:
+    def held_out(self) -> HeldOut | None:
         """Predictions of labels that were held out; None where none were."""
-        return HeldOutPredictions.of(self.model)
+        held_out: HeldOut | None = getattr(self.model, "held_out", None)
+        return held_out if held_out is not None and len(held_out.nodes) else None
 
     @property
     def why_not_estimated(self) -> str:
@@ -213,8 +219,7 @@ class Result:
     @cached_property
     def inspection(self) -> Inspection:
         """What the graph looks like, and what to beware of in it."""
-        given = self.nodes("inspection")
-        return inspect_graph(given.graph, given.labels, given.class_names)
+        return inspect_dataset(self.nodes("inspection"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -247,7 +252,7 @@ class Result:
             None if titles is None else titles[:n],
             None if self.held_out is None else self.sets(),
             self.coverage,
-            self.lists.novelty if isinstance(self.given, LabelledNodes) else None,
+            self.lists.novelty if self.given.has_graph else None,
             self.max_novelty,
         )
 
@@ -259,19 +264,47 @@ class Result:
         plain = dict(self.arguments)
         if not isinstance(plain.get("random_state"), (int, np.integer)):
             plain["random_state"] = None
-        save(path, replace(self, given=self.given.for_file(), arguments=plain))
+        model = self.model.reduced() if isinstance(self.model, FittedStack) else self.model
+        save(path, replace(self, given=self.given.for_file(), model=model, arguments=plain))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a result that `save` wrote, given its file, its folder, or the folder of a run."""
         result = load(model_file(path), cls)
-        shape = len(result.given.labels), len(result.classes)
-        if np.shape(result.model.probabilities) != shape:
-            raise FormatError(f"cannot read {path}: its labels do not belong to its model")
+        try:
+            result._check()
+        except DAMAGE as error:
+            reason = str(error).split("\n")[0]
+            raise FormatError(
+                f"cannot read {path}: its parts do not fit together: {reason}"
+            ) from error
         return result
 
+    def _check(self) -> None:
+        """Raise an error unless labels belong to the model, and it predicts a graph of two nodes.
+
+        That needs all of its arrays, so that those of a crafted file must fit together.
+        """
+        given, (n, k) = self.given, self.model.probabilities.shape
+        classified = next(iter(given.node_types.values()), n)
+        if (n, k, classified) != (len(given.labels), len(given.classes), given.num_classified):
+            raise ValueError(f"{n} nodes of {k} classes, and {len(given.labels)} labels")
+        pair = Graph.from_edges(2, [(0, 1)])
+        if names := getattr(self.model, "relations", ()):
+            pair = join_relations(dict.fromkeys(names, pair))
+        features: FeatureMatrix = np.ones((2, given.num_features), np.float32)
+        if getattr(self.model, "features", None) is None:  # no kernel of dense columns
+            features = sp.csr_array(features)
+        answers = [self.model.probabilities]
+        with torch_defaults(), suppress(ModelError):  # some methods cannot predict, and say so
+            features = given.scaling.apply(pair, features)
+            answers.append(self.model.predict(pair, features, np.arange(n)).probabilities)
+        for p in answers:
+            if p.shape[1] != k or not np.all(p >= 0) or not np.allclose(p.sum(1), 1, atol=1e-3):
+                raise ValueError("predictions are not probabilities")
+
     @property
-    def _held_out(self) -> HeldOutPredictions:
+    def _held_out(self) -> HeldOut:
         if self.held_out is None:
             raise ModelError(
                 "this needs known labels that were held out, and none were: fit with "
@@ -488,7 +521,13 @@ def model_file(path: str | os.PathLike[str]) -> Path:
     return inside if inside.exists() else folder / MODEL_FILE
 
 
-def _accuracy_warnings(held_out: HeldOutPredictions | None) -> list[str]:
+def incomplete_model(path: str | os.PathLike[str]) -> str:
+    """Say in one line whether a model is not of the last fit in its run folder; "" if it is."""
+    file = model_file(path).absolute()
+    return incomplete(file.parents[1], PREDICTIONS, [f"{file.parent.name}/{file.name}"])
+
+
+def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
     """Warn if held-out labels were predicted no better than by the commonest class."""
     if held_out is None:
         return []

@@ -16,7 +16,7 @@ from nodecopy.nn.gcn import GCN
 from nodecopy.posterior import BayesianGCN
 from nodecopy.problem.task import Task
 from nodecopy.weights import MaximumPosterior
-from nodecopy.weights.maximum import softmax_weights
+from nodecopy.weights.maximum import label_weights, softmax_weights
 from tests.problems import make_task
 
 TIGHT = 1e-8
@@ -110,3 +110,12 @@ def test_without_a_base_the_members_are_their_own(task: Task) -> None:
     model = BayesianGCN(n_zeta=2, network=Diffusion(), weights=MaximumPosterior())
     base = fit_one(DiffusionClassifier(), task).probabilities
     np.testing.assert_array_equal(fit_one(model, task, seed=5).base_probabilities, base)
+
+
+def test_balanced_classes_are_those_of_scikit_learn() -> None:
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    targets = torch.tensor([0, 0, 0, 2, 2])
+    onehot = torch.cat([torch.eye(3)[targets], torch.zeros(1, 3)])
+    expected = [*compute_sample_weight("balanced", targets.numpy()), 0.0]
+    torch.testing.assert_close(label_weights(onehot), torch.tensor(expected).float())

@@ -56,7 +56,7 @@ def test_a_suspect_label_is_asked_about_again_as_a_fifth_question(
     fit = session._fit
     assert fit is not None
     assert fit.result is not None
-    node, known = fit.result.given.names.numbers([doubted]), np.array([given])
+    node, known = fit.result.given.numbers([doubted]), np.array([given])
     # A cached property may be set beforehand.
     vars(fit.result)["suspect_labels"] = SuspectLabels(
         node, known, (known + 1) % 3, np.array([0.9]), 0.1

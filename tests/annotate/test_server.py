@@ -90,6 +90,9 @@ def test_a_page_labels_undoes_and_finishes(client: Client, tables: Tables) -> No
     assert client("api/finish", {})[0] == 200
     assert wait_until(lambda: client("api/state")[1]["finish"]["state"] == "written")
     assert "Node labels" in client("report")[1]
+    assert "manifest.json" not in client("report")[1]
+    (tables.run / "manifest.json").unlink()
+    assert "manifest.json is missing" in client("report")[1]
     assert client("api/answer", answer)[0] == 200
     assert tables.labels()[id] == tables.truth[id]
 

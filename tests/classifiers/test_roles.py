@@ -7,7 +7,7 @@ import numpy as np
 
 from nodecopy.classifiers import RoleClassifier, fit_one
 from nodecopy.graph import Graph
-from nodecopy.graph.positions import role_columns
+from nodecopy.graph.neighbourhood import role_columns
 from nodecopy.problem.task import Task
 
 

@@ -8,10 +8,9 @@ import pytest
 from nodecopy.classifiers import DiffusionClassifier, LabelPropagation, fit_one
 from nodecopy.core.metrics import negative_log_likelihood
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import StackedClassifier
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 CALIBRATORS: dict[str, Calibrator] = {"temperature": TemperatureScaling()}
 every = pytest.mark.parametrize("calibrator", CALIBRATORS.values(), ids=CALIBRATORS.keys())
@@ -77,7 +76,7 @@ def test_a_stack_takes_it_for_components_and_pool(calibrator: Calibrator, task: 
     )
     fitted = fit_one(StackedClassifier(components, folds=3, calibrator=calibrator), task, seed=1)
     check_probabilities(fitted.probabilities, (90, 3))
-    check_probabilities(fitted.held_out_probabilities, (len(task.train), 3))
+    check_probabilities(fitted.held_out.probabilities, (len(task.train), 3))
     np.testing.assert_allclose(
         fitted.posterior.entropy,
         -(fitted.probabilities * np.log(np.maximum(fitted.probabilities, 1e-300))).sum(1),

@@ -20,13 +20,14 @@ from nodecopy.classifiers import (
     FittedNetwork,
     GivenProbabilities,
     LabelPropagation,
+    Posterior,
 )
 from nodecopy.core import saving
+from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.network import Computing
-from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import NodeNames, NodeSchema
-from nodecopy.run.model_folder import FittedTables
+from nodecopy.problem.problem import Problem
+from nodecopy.run.folder import FittedTables
 from nodecopy.stack.component import Component, View
 from nodecopy.stack.held_out import HeldOut
 from nodecopy.stack.pool import Pool
@@ -50,9 +51,10 @@ def arguments(name: str) -> tuple[Any, ...]:
     samples = WeightSamples(Diffusion(), {"w": torch.zeros(1, 2, 3)}, (1,))
     one = Temperature(0.5)
     given = GivenProbabilities(p)
-    held_out = HeldOut(no_nodes, no_nodes, p[None, :0], no_nodes)
-    names = NodeNames(3, None, {"ids": np.array([7, 8, 9])})
-    schema = NodeSchema(names, np.array([1.5, 2.0, 3.0]), np.array([0, 1, -1]), 2)
+    held_out = HeldOut(no_nodes, no_nodes, p[:0], no_nodes)
+    graph = Graph.from_edges(3, [(0, 1)])
+    names = np.array([7, 8, 9])
+    problem = Problem("three", graph, p, [0, 1, -1], [1.5, 2.0, 3.0], names=names).for_file()
     needed: dict[str, tuple[Any, ...]] = {
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
@@ -70,18 +72,17 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedPlaces": (20, p, p),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
-        "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one), p[:0]),
+        "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one)),
         FittedTables.__name__: ({"column_types": ("x=number",)},),
         "NodeTypeEncoder": ({"shops": None},),
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
-        "HeldOut": (np.array([7]), np.array([2]), p[None, :1], np.array([0])),
+        "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),
-        "NodeNames": (3,),
-        "NodeSchema": (names, np.array(["a", "b", "c"]), np.array([0, 1, -1]), 2),
-        "Result": (schema, given, {"method": LabelPropagation(), "folds": None}),
+        "Problem": ("three",),
+        "Result": (problem, given, {"method": LabelPropagation(), "folds": None}),
         "SpreadLabels": (LabelPropagation(), no_nodes, p[:0], p),
         "StackedClassifier": ((Component(DiffusionClassifier()),),),
         "Temperature": (0.5,),
@@ -101,7 +102,7 @@ def test_it_comes_back(name: str, tmp_path: Path) -> None:
 
 
 def test_reading_a_model_knows_every_class_and_the_paper_its_own() -> None:
-    code = "import json, nodecopy.run.model_folder; from nodecopy.core.saving import _SAVABLE\n"
+    code = "import json, nodecopy.run.folder; from nodecopy.core.saving import _SAVABLE\n"
     code += "known = [*_SAVABLE]; import nodecopy.paper; print(json.dumps([known, [*_SAVABLE]]))"
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT)

@@ -56,7 +56,7 @@ class SquaredError:
         squares = ((logits - onehot) ** 2).sum(-1) / (2.0 * self.noise**2)
         return torch.where(targets >= 0, squares, 0.0)
 
-    def curvature(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def curvature(self, logits: torch.Tensor) -> torch.Tensor:
         return torch.eye(logits.shape[-1]).expand(*logits.shape, -1) / self.noise**2
 
 

@@ -55,8 +55,8 @@ sys.modules["resource"] = None
 import numpy as np
 from nodecopy import BayesianGCN, NodeCopyClassifier, load_dataset
 from nodecopy import planted_partition
-from nodecopy.paper.runner import run_trial
-from nodecopy.paper.trial import Trial
+from nodecopy.paper.experiment import run_trial
+from nodecopy.paper.store import Trial
 from nodecopy.weights import MCDropout, TrainConfig
 data = planted_partition(60, 2, seed=0)
 y = np.where(np.arange(60) < 20, data.labels, -1)
@@ -73,9 +73,9 @@ assert run_trial(Trial("cora", "fixed", 5, "label-propagation", 0)).peak_megabyt
 
 @pytest.mark.parametrize(("asked", "expected"), [(None, {1}), ("3", {3})])
 def test_fits_and_trials_compute_on_one_thread_unless_asked_otherwise(monkeypatch, asked, expected):
+    from nodecopy.paper.experiment import run_trial
     from nodecopy.paper.methods import METHODS, Method
-    from nodecopy.paper.runner import run_trial
-    from nodecopy.paper.trial import Trial
+    from nodecopy.paper.store import Trial
 
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if asked is not None:

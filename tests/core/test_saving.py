@@ -228,6 +228,7 @@ ODD_ARRAYS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers may be beyond all measure
 @settings(max_examples=100)
 @given(st.booleans(), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_crafted_file_is_refused_or_holds_a_model(
@@ -243,9 +244,29 @@ def test_a_crafted_file_is_refused_or_holds_a_model(
         tree = replaced(tree, places[place % len(places)], ODD[change % len(ODD)])
     write(path, tree, arrays)
     with contextlib.suppress(NodecopyError):
-        probabilities = NodeCopyClassifier.load(path).predict_proba()
-        assert np.isfinite(probabilities).all()
-        assert np.allclose(probabilities.sum(1), 1, atol=1e-3)
+        model = NodeCopyClassifier.load(path)
+        for p in (model.predict_proba(), model.predict_on(TASK.graph, COLUMNS).probabilities):
+            assert np.isfinite(p).all()
+            assert np.allclose(p.sum(1), 1, atol=1e-3)
+
+
+def test_arrays_that_do_not_fit_together_are_refused(saved: Path) -> None:
+    tree, arrays = parts_of(saved)
+    needed = ("known", "before", "w", "feature_weights", "landmarks", "whitening")
+    parts = (".model.components", ".model.features")
+    names = [name for name in arrays if name.startswith(parts) and name.split(".")[-1] in needed]
+    assert len(names) > 10
+    for name in names:
+        shorter = arrays | {name: arrays[name][..., :-1]}
+        check_refused(write(saved.with_name("crafted"), tree, shorter), "cannot read")
+
+
+def test_a_file_holds_the_probabilities_of_the_nodes_once(saved: Path) -> None:
+    _, arrays = parts_of(saved)
+    whole = [
+        name for name, one in arrays.items() if name.endswith("probabilities") and len(one) == 90
+    ]
+    assert whole == [".model.applied.probabilities"]
 
 
 def test_a_class_that_is_not_defined_here_is_named(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.guide import GUIDE, Page
-from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.experiment import load_experiment
 from tests.csv_files import read_csv
 
 

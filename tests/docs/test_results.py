@@ -6,7 +6,6 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -33,14 +32,13 @@ from benchmarks import (
     weights,
     wrong_graphs,
 )
-from benchmarks.compared import DEFAULT, Comparison, Problem
+from benchmarks.compared import DEFAULT, Comparison, ScoredTask
 from benchmarks.conformal import SplitConformal, conformal_quantile
 from benchmarks.paper_tables import replace_block
 from benchmarks.synthetic_graphs import random_labels as random_labels_of
 from nodecopy.classifiers import GivenProbabilities, LabelPropagation
-from nodecopy.paper.store import read_rows
+from nodecopy.paper.store import CellKey, Row, read_rows
 from nodecopy.paper.study import Study
-from nodecopy.paper.trial import CellKey, Row
 from tests.paper.fabricated import make_cell
 from tests.problems import make_task, true_labels
 
@@ -59,7 +57,6 @@ def comparison_block(comparison: Comparison, name: str = "results") -> Callable[
     return block(lambda rows: compared.tables(comparison, rows), comparison.rows, name)
 
 
-DEBIAN = debian_tables.comparison(Path())
 NODES = comparison_block(node_types.COMPARISON, node_types.BLOCK)
 ATTACKS = block(attacks.tables, attacks.COMPARISON.rows, attacks.BLOCK)
 SUSPECTS = block(suspect_edges.tables, suspect_edges.COMPARISON.rows, suspect_edges.BLOCK)
@@ -76,7 +73,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "large.md": block(many_labels.table, many_labels.COMPARISON.rows),
     "other-graphs.md": comparison_block(other_graphs.COMPARISON),
     "reference/index.md": reference.page_text,
-    "tables.md": block(partial(debian_tables.tables, DEBIAN), DEBIAN.rows, "debian"),
+    "tables.md": block(debian_tables.tables, debian_tables.COMPARISON.rows, "debian"),
     "trust.md": lambda page: UNSEEN(RANDOM(block(trust.tables, trust.ROWS)(page))),
     "weights.md": block(weights.tables, weights.COMPARISON.rows),
     "wrong-graphs.md": lambda page: ATTACKS(
@@ -123,9 +120,9 @@ def alike(one: str, other: str) -> bool:
 
 
 def comparison(rows: Path) -> Comparison:
-    def problem(labels: int, trial: int) -> Problem:
+    def problem(labels: int, trial: int) -> ScoredTask:
         task = make_task(trial, per_class=labels)
-        return Problem(task, true_labels(task), np.arange(60, 90))
+        return ScoredTask(task, true_labels(task), np.arange(60, 90))
 
     guess = GivenProbabilities(np.full((90, 3), 1 / 3))
     methods = {"guessing": lambda _: guess, DEFAULT: lambda _: LabelPropagation()}
@@ -192,7 +189,7 @@ def test_split_conformal_sets_have_the_requested_coverage(score: str) -> None:
     p = rng.dirichlet(np.ones(3), 4000)
     truth = (p.cumsum(1) > rng.random((4000, 1))).argmax(1)
     task = make_task(num_nodes=4000, per_class=2)
-    problem = Problem(task, truth, np.arange(2000, 4000), np.arange(2000))
+    problem = ScoredTask(task, truth, np.arange(2000, 4000), np.arange(2000))
     row = SplitConformal(GivenProbabilities(p), score, coverage=0.8).measure(problem, 0)
     assert row["set coverage"] == pytest.approx(0.8, abs=0.04)
     assert 1 < row["set size"] < 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import networkx as nx
@@ -12,7 +13,7 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import ModelError
 from nodecopy.problem.dataset import load_dataset
-from nodecopy.read.objects import read_graph
+from nodecopy.read.objects import read_problem
 from nodecopy.read.tables import read_tables
 
 EDGES = [("ann", "bob"), ("bob", "eve"), ("eve", "ann"), ("joe", "sue"), ("sue", "tim")]
@@ -48,6 +49,11 @@ def test_tables_without_columns_are_graphs_without_features(table, tmp_path):
     np.testing.assert_allclose(clf.predict_on(bare).probabilities, clf.predict_proba(), atol=1e-6)
     described = fitted(bare, NUMBERS)
     np.testing.assert_array_equal(described.predict_proba(), fitted(table).predict_proba())
+
+
+def test_suggested_nodes_of_a_problem_stay_suggested(table):
+    assert fitted(replace(table, suggested=[5])).result_.given.suggested.tolist() == [5]
+    assert not len(fitted(replace(table, suggested=[5]), y=LABELS).result_.given.suggested)
 
 
 def test_every_source_gives_the_same_predictions(table):
@@ -88,11 +94,11 @@ def test_results_come_back_by_id(table, tmp_path: Path):
 
 def test_a_built_in_dataset_is_learned_from_its_public_training_nodes():
     cora = load_dataset("cora")
-    given = read_graph(cora)
+    given, train = read_problem(cora), cora.public_split.train
     assert given.graph is cora.graph
-    assert np.flatnonzero(given.train_mask).tolist() == sorted(cora.public_split.train.tolist())
-    assert given.labels is cora.labels
-    assert given.classes is cora.classes
+    assert np.flatnonzero(given.labels >= 0).tolist() == sorted(train.tolist())
+    assert given.labels[train].tolist() == cora.labels[train].tolist()
+    assert given.classes.tolist() == cora.classes.tolist()
 
 
 def test_classes_of_a_dataset_keep_their_order_and_those_without_a_label_are_left_out(table):
@@ -119,14 +125,14 @@ def test_names_go_in_and_come_out(table, tmp_path: Path):
             clf.predict_set(0.9)  # type: ignore[arg-type]
         assert set(clf.suggest(9, exclude=["eve"])) == {"joe"}
         assert all(isinstance(suspect.node, str) for suspect in clf.suspect_labels())
-        assert clf.predict([0]).tolist() == clf.predict([clf.result_.given.names.names[0]]).tolist()
+        assert clf.predict([0]).tolist() == clf.predict([clf.result_.given.names[0]]).tolist()
         with pytest.raises(ModelError, match="no node is called 'anne'; did you mean 'ann'"):
             clf.predict(["anne"])
         clf.save(tmp_path / "model")
         assert NodeCopyClassifier.load(tmp_path / "model").predict(["tim"]).tolist() == ["blue"]
         assert clf.add_labels({"eve": "green"}).predict(["eve"]).tolist() == ["green"]
         clf.add_labels({"joe": "blue"}, suggested=["joe"])
-        assert clf.result_.given.names.named(clf.result_.given.suggested).tolist() == ["joe"]
+        assert clf.result_.given.ids[clf.result_.given.suggested].tolist() == ["joe"]
 
 
 def test_names_are_suggested_before_any_label(table):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nodecopy.core.errors import InputError, ModelError, NotFittedError
 from nodecopy.estimator import NodeCopyClassifier, classifier
 from nodecopy.estimator.method import fitted_by
-from nodecopy.features.structural import structural_features, ties_to
+from nodecopy.features.matrix import structural_features, ties_to
 from nodecopy.graph import Graph
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import k_hop, make_task, networkx_graph, pyg_data, short_gcn, true_labels

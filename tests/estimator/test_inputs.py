@@ -16,7 +16,7 @@ from nodecopy.classifiers import GCNClassifier
 from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.features.label_values import encode_labels
-from nodecopy.read.labelled import read_problem
+from nodecopy.read.objects import read_problem
 from nodecopy.weights.descent import TrainConfig
 from tests.problems import make_task, networkx_graph, pyg_data, short_gcn, true_labels
 

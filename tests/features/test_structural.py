@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodecopy.features.structural import structural_features
+from nodecopy.features.matrix import structural_features
 from nodecopy.graph import Graph
 from nodecopy.problem.dataset import load_dataset
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from nodecopy.core.rng import stream
 from nodecopy.features.kernel_map import KernelMap
-from nodecopy.features.structural import structural_features
+from nodecopy.features.matrix import structural_features
 from nodecopy.graph import Graph
 from nodecopy.graph_models import EdgeReliability
 from nodecopy.graph_models.reliability import FittedReliability

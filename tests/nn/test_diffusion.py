@@ -13,8 +13,8 @@ from nodecopy.graph import Graph
 from nodecopy.graph.operators import adjacency_rows
 from nodecopy.graph_models import CopiedGraph
 from nodecopy.nn.diffusion import Diffused, Diffusion, Propagator
-from nodecopy.nn.features import Features, Identity
 from nodecopy.nn.network import Computing, Reading
+from nodecopy.nn.products import Features, Identity
 from tests.problems import make_task
 
 TASK = make_task()
@@ -132,8 +132,8 @@ def test_features_read_in_blocks_give_the_products_of_all_at_once(monkeypatch):
         w = torch.as_tensor(rng.normal(size=(features.shape[1], 3)).astype(np.float32))
         whole = Features(np.asarray(features), torch.device("cpu"))
         with monkeypatch.context() as smaller:
-            smaller.setattr("nodecopy.nn.features._WHOLE_ROWS", 30)
-            smaller.setattr("nodecopy.nn.features._BLOCK_ROWS", 13)
+            smaller.setattr("nodecopy.nn.products._WHOLE_ROWS", 30)
+            smaller.setattr("nodecopy.nn.products._BLOCK_ROWS", 13)
             blocks = Features(features, torch.device("cpu"))
         torch.testing.assert_close(blocks.times(w), whole.times(w))
         torch.testing.assert_close(blocks.transposed_times(h), whole.transposed_times(h))

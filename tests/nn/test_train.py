@@ -14,8 +14,7 @@ from nodecopy.nn.network import Computing, chunks_within
 from nodecopy.paper.networks import GAT, ChebNet
 from nodecopy.problem.task import Task
 from nodecopy.weights.descent import TrainConfig
-from nodecopy.weights.objective import CrossEntropy
-from nodecopy.weights.point import Monitor
+from nodecopy.weights.mc_dropout import Monitor
 from tests.problems import train
 
 
@@ -82,16 +81,3 @@ def test_cuda_agrees_with_cpu(network: GCN, task: Task) -> None:
     )
     for key, weights in cpu.weights.items():
         torch.testing.assert_close(weights, cuda.weights[key], atol=1e-3, rtol=1e-3)
-
-
-def test_balanced_classes_are_those_of_scikit_learn() -> None:
-    from sklearn.utils.class_weight import compute_sample_weight
-
-    logits = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0))
-    targets = torch.tensor([[0, 0, 0, 2, 2, -100]])
-    plain, balanced = (
-        CrossEntropy(weight).losses(logits, targets)[0] for weight in (None, "balanced")
-    )
-    expected = compute_sample_weight("balanced", targets[0, :5].numpy())
-    torch.testing.assert_close(balanced[:5], plain[:5] * torch.as_tensor(expected).float())
-    assert balanced[5] == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nodecopy.paper.store import Row
 from nodecopy.paper.tables import write_report
-from nodecopy.paper.trial import Row
 from tests.paper.fabricated import make_cell, small_study
 
 HOSTILE = '<script>alert("x")</script> & $c$'

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from nodecopy.paper.store import CellKey, Row, SplitName, Trial
 from nodecopy.paper.study import paper_cells
-from nodecopy.paper.trial import CellKey, Row, SplitName, Trial
 from tests.paper.fake_trials import quick
 
 VERSIONS = {"nodecopy": "0.1.0", "numerics": "1", "torch": "2.13.0", "python": "3.11.7"}

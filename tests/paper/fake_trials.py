@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nodecopy.core.executors import opened
-from nodecopy.paper.runner import RunTrial, run_missing
-from nodecopy.paper.store import Store
-from nodecopy.paper.trial import Row, Trial, TrialResult
+from nodecopy.paper.experiment import RunTrial, run_missing
+from nodecopy.paper.store import Row, Store, Trial, TrialResult
 
 # The seed of the trial that the fakes below let fail.
 BAD = 3

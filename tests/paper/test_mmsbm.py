@@ -1,3 +1,5 @@
+"""The block model: draws, gradients and inference."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,16 +8,19 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.graph import Graph
-from nodecopy.paper import mmsbm_inference
-from nodecopy.paper.mmsbm import MMSBM, MMSBMPosterior, block_draw
-from nodecopy.paper.mmsbm_inference import (
+from nodecopy.paper import mmsbm
+from nodecopy.paper.mmsbm import (
+    MMSBM,
     WARM,
     BlockParameters,
     MAPInference,
+    MMSBMPosterior,
+    block_draw,
     cold_start,
     map_update,
     phi_gradient,
@@ -111,7 +116,7 @@ def test_samples_are_unbiased(sums: str, monkeypatch: pytest.MonkeyPatch) -> Non
         return np.array(inference.weights(pi, edges, beta, rng))[1]
 
     expected = estimate(exact_inference())
-    monkeypatch.setattr(mmsbm_inference, "_LEAST_PAIRS", 1)
+    monkeypatch.setattr(mmsbm, "_LEAST_PAIRS", 1)
     few = exact_inference(batch_partners=4, pair_share=0.2)
     sample = np.array([estimate(few) for _ in range(700)])
     error = sample.std(0) / np.sqrt(len(sample))
@@ -192,3 +197,41 @@ def test_edge_weights_are_not_used_and_a_warning_says_so(task: Task) -> None:
         result = model.fit(weighted, p, 0)
     assert result.graph(0, 0, 0) == model.fit(task, p, 0).graph(0, 0, 0)
     assert result.refreshed(p, 1).graph(0, 0, 0).weights is None
+
+
+COMMUNITIES = np.array([0, 1, 1, 0, 2, 1, 0, 1, 0, 0, 1, 4])  # nobody in 3, one each in 2 and 4
+STRENGTHS = np.array([0.3, 0.8, 0.5, 0.5, 0.9])
+ACROSS = 0.1
+
+
+def pair_probabilities() -> np.ndarray:
+    """The chance of an edge for each pair [N, N]."""
+    same = COMMUNITIES[:, None] == COMMUNITIES
+    return np.where(same, STRENGTHS[COMMUNITIES], ACROSS)
+
+
+def adjacency(graph: Graph) -> np.ndarray:
+    return graph.to_scipy().toarray()
+
+
+@pytest.fixture(scope="module")
+def draws() -> list[Graph]:
+    rng = np.random.default_rng(0)
+    return [block_draw(COMMUNITIES, STRENGTHS, ACROSS, rng) for _ in range(3000)]
+
+
+def test_every_pair_has_its_probability(draws: list[Graph]) -> None:
+    total = sum(adjacency(graph) for graph in draws)
+    p = pair_probabilities()
+    pairs = np.triu_indices(len(COMMUNITIES), 1)
+    z = (total - len(draws) * p)[pairs] / np.sqrt(len(draws) * p * (1 - p))[pairs]
+    assert np.abs(z).max() < 4.5
+    assert stats.chi2.sf((z**2).sum(), len(z)) > 1e-3
+
+
+def test_sure_edges_and_sure_gaps() -> None:
+    rng = np.random.default_rng(0)
+    assert block_draw([0, 1, 0, 1], [1, 1], 0, rng).edges().tolist() == [[0, 2], [1, 3]]
+    assert block_draw([0, 1, 0, 1], [0, 0], 1, rng).num_edges == 4
+    assert block_draw([0, 0, 0], [1], 0.5, rng).num_edges == 3  # no pair of different communities
+    assert block_draw([], [0.5, 0.5], 0.5, rng) == Graph.from_edges(0, [])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from nodecopy.classifiers import GivenProbabilities, fit_one
+from nodecopy.classifiers import fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import child_seed
 from nodecopy.graph import Graph
@@ -117,13 +117,6 @@ def test_without_a_base_the_pretrained_network_is_it(task: Task, pretraining: in
     np.testing.assert_allclose(model.fits[0], expected, atol=1e-6)
     assert fitted.base_probabilities is model.fits[0]
     assert len(fitted.samples) == 3
-
-
-def test_a_base_replaces_the_pretrained_network(task: Task) -> None:
-    given, model = np.full((90, 3), 1 / 3), Recorder()
-    fitted = fit_one(online(graph_model=model, base=GivenProbabilities(given)), task, seed=1)
-    assert model.fits[0] is given
-    assert fitted.base_probabilities is given
 
 
 def test_collected_graphs_are_those_the_steps_were_taken_on(

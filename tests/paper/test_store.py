@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from nodecopy.core.errors import FormatError, InputError
-from nodecopy.paper.store import Store, export_rows, read_rows
-from nodecopy.paper.trial import Failure, Row
+from nodecopy.paper.store import Failure, Row, Store, export_rows, read_rows
 from tests.paper.fake_trials import make_rows, make_trials, quick
 
 

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 
 from nodecopy.core.errors import InputError
+from nodecopy.paper.store import CellKey
 from nodecopy.paper.study import (
     LABELS,
     Study,
@@ -19,7 +20,6 @@ from nodecopy.paper.study import (
     summary,
     welch_p,
 )
-from nodecopy.paper.trial import CellKey
 from tests.paper.fabricated import around_paper, make_cell, small_study
 
 KEY = CellKey("cora", "fixed", "gcn", 5)

@@ -12,6 +12,7 @@ import pytest
 
 from nodecopy.core.errors import InputError
 from nodecopy.paper.figures import figure_1
+from nodecopy.paper.store import CellKey, Row
 from nodecopy.paper.study import Study, compare_with_paper
 from nodecopy.paper.tables import (
     DatasetTable,
@@ -22,7 +23,6 @@ from nodecopy.paper.tables import (
     score_cells,
     write_report,
 )
-from nodecopy.paper.trial import CellKey, Row
 from tests.paper.conftest import study_rows
 from tests.paper.fabricated import make_cell, small_study
 

@@ -7,7 +7,7 @@ import pytest
 
 from nodecopy.core.errors import DatasetError
 from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.splits import Split
+from nodecopy.problem.task import Split
 from tests.problems import homophily
 
 # The homophily of CiteSeer is over the edges whose two labels are known. Counting its unlabelled

@@ -12,7 +12,7 @@ from nodecopy.core.errors import DatasetError, SplitError
 from nodecopy.features.matrix import row_normalised
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split
+from nodecopy.problem.task import Split
 
 PATH = Graph.from_edges(3, [(0, 1), (1, 2)])
 ROWS = [[1, 0], [0, 2], [3, 4]]
@@ -90,11 +90,20 @@ def test_everything_is_read_only():
         ({"labels": [0.0, 1.0, np.nan]}, "integer per node.*got float64"),
         ({"classes": ("a", "a")}, "different values"),
         ({"classes": "ab"}, "different values, .*got 'ab'"),
+        ({"names": ["x", "y"]}, "names must have 3 entries; got 2"),
+        ({"titles": np.array(["x"] * 4, object)}, "titles must have 3 entries; got 4"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
     with pytest.raises(DatasetError, match=message):
         made(**changes)
+
+
+def test_only_other_labels_share_embeddings():
+    scaled = made().scaled_by("rows")
+    assert scaled.relabelled({2: "a"}).embeddings is scaled.embeddings
+    assert made().scaled_by("none").embeddings is not scaled.embeddings
+    assert scaled.scaled_by("none").embeddings is not scaled.embeddings
 
 
 def test_a_public_split_must_be_in_range():

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from nodecopy.core.errors import SplitError
 from nodecopy.graph import Graph
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import fixed_split, load_dataset, random_split
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split, fixed_split, random_split
+from nodecopy.problem.task import Split
 
 
 def labelled(labels, public_split=None, num_classes=None) -> Problem:

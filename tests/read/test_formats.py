@@ -17,7 +17,7 @@ from nodecopy.read import database
 from nodecopy.read.database import Database
 from nodecopy.read.options import TableOptions
 from nodecopy.read.tables import read_tables
-from nodecopy.run.predictions import write_table
+from nodecopy.run.folder import write_table
 
 WORDS = "bash,libc\nbash,readline\nreadline,libc\n"
 

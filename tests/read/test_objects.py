@@ -16,9 +16,8 @@ import torch
 from nodecopy.core.errors import DatasetError, GraphError
 from nodecopy.features.label_values import encode_labels
 from nodecopy.graph import Graph, join_relations
-from nodecopy.read.hetero import read_node_types
-from nodecopy.read.labelled import read_problem
-from nodecopy.read.objects import read_features, read_graph
+from nodecopy.read.graphs import read_graph
+from nodecopy.read.objects import read_problem
 from nodecopy.read.tables import read_tables
 
 KNOT = Graph.from_edges(4, [(0, 1), (1, 2), (2, 0), (2, 3)], [1.5, 2, 0.5, 1])
@@ -105,9 +104,9 @@ def weighted(pyg: Any, index: list[list[int]], weights: Any) -> Any:
 def test_masked_features_are_missing_and_missing_features_are_refused() -> None:
     masked = np.ma.masked_equal(np.arange(8.0).reshape(4, 2), 5)
     with pytest.raises(DatasetError, match="feature 1 of node 2 is nan"):
-        read_features(KNOT, masked)
+        read_problem(KNOT, masked, labelled=False)
     unmasked = np.ma.masked_array(np.arange(8.0).reshape(4, 2) + 1)
-    assert read_features(KNOT, unmasked).features[3, 1] == 8
+    assert read_problem(KNOT, unmasked, labelled=False).features[3, 1] == 8
 
 
 def test_masked_labels_are_unknown() -> None:
@@ -191,10 +190,12 @@ def test_an_edge_list_has_relations_and_names() -> None:
     assert read_graph(edge_list()).graph.relations == expected
     named = edge_list().replace({0: "ann", 1: "bob", 2: "eve", 3: "zoe"})
     given = read_graph(named)
-    assert (given.graph.relations, given.names) == (expected, ["ann", "bob", "eve", "zoe"])
+    assert (given.graph.relations, given.ids.tolist()) == (expected, ["ann", "bob", "eve", "zoe"])
     rows = pd.DataFrame({"x": range(5)}, index=["zoe", "lea", "ann", "bob", "eve"])
-    given = read_features(named, rows)  # as of tables, a row without an edge is a node
-    assert given.names == ["zoe", "lea", "ann", "bob", "eve"]
+    given = read_problem(
+        named, rows, labelled=False
+    )  # as of tables, a row without an edge is a node
+    assert given.ids.tolist() == ["zoe", "lea", "ann", "bob", "eve"]
     assert (given.graph.degrees[1], given.features[:, 0].tolist()) == (0, [0, 1, 2, 3, 4])
     plain = read_graph(edge_list()[["source", "target"]].drop_duplicates(), 6).graph
     assert (plain.num_nodes, plain.num_edges, plain.relations) == (6, 3, {})
@@ -243,7 +244,7 @@ def test_relations_that_do_not_fit_are_refused() -> None:
     for source, word in (
         (some, "no relation"),
         ({"a": RELATIONS}, "relations themselves"),
-        ({"a": nx.path_graph(4), "b": KNOT}, "same nodes"),
+        ({"a": nx.path_graph("abcd"), "b": KNOT}, "same nodes"),
         (edge_list().astype({"source": object}).replace({"source": {0: None}}), "all strings"),
     ):
         with pytest.raises(GraphError, match=word):
@@ -255,5 +256,5 @@ def test_a_mark_of_known_cases_is_no_feature_of_a_node_type() -> None:
     edges = {("people", "shops"): np.array([np.arange(20), np.arange(20) % 3])}
     y = {"people": np.array(["ok", "fraud"] * 4 + [""] * 12)}
     with pytest.warns(UserWarning, match="left out: fraud"):
-        given, _ = read_node_types(edges, {"people": frame, "shops": None}, y)
+        given = read_problem(edges, {"people": frame, "shops": None}, y)
     assert list(given.encoder.encoders["people"].types) == ["age"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from nodecopy.classifiers import Posterior
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import LabelledNodes, NodeNames
+from nodecopy.problem.problem import Problem
 from nodecopy.read.tables import read_tables
 from nodecopy.result import Lists, Result
-from nodecopy.trust.accuracy import HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.next_labels import NextLabels
 from nodecopy.trust.suspect_edges import SuspectEdges
 from tests.csv_files import write_csv
@@ -63,7 +63,7 @@ def make_result(
     *,
     ids: Sequence[str] | None = None,
     edges: Iterable[tuple[int, int]] | None = None,
-    held_out: HeldOutPredictions | None = None,
+    held_out: HeldOut | None = None,
     per_class: int = 2,
     suggestions: int = 5,
     suspects: int = 4,
@@ -75,23 +75,14 @@ def make_result(
     labels = np.where(np.arange(num_nodes) < per_class * num_classes, np.arange(num_nodes), -1)
     labels = np.where(labels >= 0, labels % num_classes, -1)
     names = np.array([f"n{i}" for i in range(num_nodes)] if ids is None else ids, object)
-    given = LabelledNodes(
-        NodeNames(num_nodes, names),
-        np.array([f"class {k}" for k in range(num_classes)]),
-        labels,
-        1,
-        graph=graph,
-        features=np.ones((num_nodes, 1), np.float32),
-        compared=np.ones((num_nodes, 1), np.float32),
-        validation=np.zeros(0, np.int64),
-    )
+    classes, ones = [f"class {k}" for k in range(num_classes)], np.ones((num_nodes, 1))
+    given = Problem("made up", graph, ones, labels, classes, names=names).scaled_by("none")
     posterior = _posterior(num_nodes, num_classes, rng)
     model: Any = SimpleNamespace(
         probabilities=posterior.probabilities,
         posterior=posterior,
         predict=Posterior,
         held_out=held_out,
-        held_out_probabilities=None if held_out is None else held_out.probabilities,
     )
     result = Result(given, model, {"method": "best", "random_state": 0})
     vars(result)["lists"] = Lists(result)
@@ -106,12 +97,12 @@ def make_result(
     return result
 
 
-def contradicted(labels: int, wrong: int, k: int = 3) -> HeldOutPredictions:
+def contradicted(labels: int, wrong: int, k: int = 3) -> HeldOut:
     """Held-out predictions of the first nodes: right and sure, but for the last few."""
     truth = np.arange(labels) % k
     predicted = np.where(np.arange(labels) < labels - wrong, truth, (truth + 1) % k)
     p, folds = 0.97 * np.eye(k)[predicted] + 0.03 / k, np.arange(labels) % 5
-    return HeldOutPredictions(np.arange(labels), truth, p, folds)
+    return HeldOut(np.arange(labels), truth, p, folds)
 
 
 def _posterior(n: int, k: int, rng: np.random.Generator) -> Posterior:

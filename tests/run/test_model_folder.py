@@ -12,23 +12,25 @@ import pytest
 from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import DatasetError, FormatError
 from nodecopy.core.saving import save
+from nodecopy.result import MODEL_FILE, Result
 from nodecopy.run import FitSettings, label_tables
-from nodecopy.run.model_folder import MODEL_FILE, TABLES_FILE, ModelFolder
+from nodecopy.run.folder import TABLES_FILE, save_model
+from nodecopy.run.predict import predict_tables
 
 
 @pytest.fixture
 def saved(labelled, tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    ModelFolder.of(labelled).save(folder)
-    return folder
+    save_model(labelled, tmp_path / "model")
+    return tmp_path / "model"
 
 
 @pytest.fixture(scope="session")
-def structural(settings) -> ModelFolder:
+def structural(settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the same graph without features."""
     bare = FitSettings(settings.edges, settings.labels, method="fast")
-    return ModelFolder.of(label_tables(bare, progress=False))
+    folder = tmp_path_factory.mktemp("structural") / "model"
+    save_model(label_tables(bare, progress=False), folder)
+    return folder
 
 
 def read(path: str | Path) -> list[tuple[str, ...]]:
@@ -36,12 +38,13 @@ def read(path: str | Path) -> list[tuple[str, ...]]:
         return [tuple(row) for row in csv.reader(file)]
 
 
-def predict(folder: ModelFolder, edges: str, features: str | None = None):
-    return folder.predict(FitSettings(edges, nodes=features))
+def predict(folder: Path, edges: str, features: str | None = None):
+    table, predictions = predict_tables(folder, FitSettings(edges, nodes=features))
+    return table, predictions.posterior
 
 
 def test_the_same_tables_give_the_same_predictions(saved, settings, labelled):
-    table, posterior = predict(ModelFolder.load(saved), settings.edges, settings.nodes)
+    table, posterior = predict(saved, settings.edges, settings.nodes)
     assert table.ids.tolist() == labelled.result.given.ids.tolist()
     expected = labelled.result.probabilities
     # The same up to rounding: sums may depend on where in memory arrays begin.
@@ -56,16 +59,15 @@ def test_columns_may_come_in_another_order_and_be_more_but_not_fewer(saved, sett
     head, *rows = read(settings.nodes)
     wider = [("id", "second", "third", "first"), *((i, b, "9", a) for i, a, b in rows)]
     features = rows_file("features.csv", [*wider, ("new", "0.5", "9", "-1.0")])
-    folder = ModelFolder.load(saved)
-    table, posterior = predict(folder, edges, features)
+    table, posterior = predict(saved, edges, features)
     assert table.encoder.feature_names == head[1:]
     assert [note for note in table.notes if "not seen" in note and "'third'" in note]
     straight = [*read(settings.nodes), ("new", "-1.0", "0.5")]
-    _, same = predict(folder, edges, rows_file("straight.csv", straight))
+    _, same = predict(saved, edges, rows_file("straight.csv", straight))
     np.testing.assert_array_equal(posterior.probabilities, same.probabilities)
     few = rows_file("few.csv", [row[:2] for row in read(settings.nodes)])
     with pytest.raises(DatasetError, match="missing: 'second'"):
-        predict(folder, settings.edges, few)
+        predict(saved, settings.edges, few)
 
 
 def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_path: Path):
@@ -73,8 +75,8 @@ def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_pat
     gaps = [(id, "NA" if n in (3, 7) else x, y) for n, (id, x, y) in enumerate(rows)]
     features = rows_file("gaps.csv", [head, *gaps])
     fitted = label_tables(replace(settings, method="fast", nodes=features))
-    ModelFolder.of(fitted).save(tmp_path)
-    folder = ModelFolder.load(tmp_path)
+    folder = tmp_path / "model"
+    save_model(fitted, folder)
     _, again = predict(folder, settings.edges, features)
     np.testing.assert_array_equal(again.probabilities, fitted.result.probabilities)
     other = [head, *((id, "1000" if n else "", y) for n, (id, _, y) in enumerate(rows))]
@@ -86,14 +88,13 @@ def test_missing_values_become_the_means_of_the_fit(settings, rows_file, tmp_pat
     assert np.asarray(table.features)[:, 2].tolist() == [0] * 20
 
 
-def test_a_missing_sparse_feature_is_zero(settings, rows_file):
+def test_a_missing_sparse_feature_is_zero(settings, rows_file, tmp_path: Path):
     head, *rows = read(settings.nodes)
     title = ("id", "feature", "value")
     triples = [(i, name, x) for i, *xs in rows for name, x in zip(head[1:], xs, strict=True)]
     sparse = rows_file("triples.csv", [title, *triples])
-    folder = ModelFolder.of(
-        label_tables(replace(settings, method="fast", nodes=sparse), progress=False)
-    )
+    folder = tmp_path / "model"
+    save_model(label_tables(replace(settings, method="fast", nodes=sparse), progress=False), folder)
     less = rows_file("a.csv", [title, *(row for row in triples if row[1] == "second")])
     zeros = [(i, name, x if name == "second" else "0") for i, name, x in triples]
     _, one = predict(folder, settings.edges, less)
@@ -103,7 +104,7 @@ def test_a_missing_sparse_feature_is_zero(settings, rows_file):
 
 def test_without_features_links_to_nodes_are_matched_by_id(structural, settings, rows_file):
     _, same = predict(structural, settings.edges)
-    expected = structural.result.probabilities
+    expected = Result.load(structural).probabilities
     np.testing.assert_array_equal(same.probabilities, expected)
     fewer = rows_file("fewer.csv", [row for row in read(settings.edges) if "ß" not in row])
     predict(structural, fewer)
@@ -114,7 +115,7 @@ def test_without_features_links_to_nodes_are_matched_by_id(structural, settings,
 
 def test_features_where_there_were_none_and_the_other_way_round(saved, structural, settings):
     with pytest.raises(DatasetError, match="add --nodes"):
-        predict(ModelFolder.load(saved), settings.edges)
+        predict(saved, settings.edges)
     with pytest.raises(DatasetError, match="fitted without .*leave out"):
         predict(structural, settings.edges, settings.nodes)
 
@@ -123,8 +124,8 @@ def test_features_where_there_were_none_and_the_other_way_round(saved, structura
 def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
     saved, structural, settings, labelled, rows_file, described
 ):
-    folder, features = ModelFolder.load(saved) if described else structural, None
-    before = folder.result.probabilities
+    folder, features = saved if described else structural, None
+    before = Result.load(folder).probabilities
     if described:
         new = [(id, "1", "-1") for id in ("!0", "~~", "m0")]
         features = rows_file("more.csv", [*read(settings.nodes), *new])
@@ -138,15 +139,16 @@ def test_new_nodes_elsewhere_change_nothing_wherever_their_ids_sort(
 
 
 def test_a_damaged_folder_is_refused(saved):
-    result = ModelFolder.load(saved).result
-    fewer = replace(result.given, labels=result.given.labels[1:])
+    result = Result.load(saved)
+    given = result.given
+    fewer = replace(given, labels=given.labels[1:], names=given.names[1:], name_arrays={})
     save(saved / MODEL_FILE, replace(result, given=fewer))
-    with pytest.raises(FormatError, match="do not belong"):
-        ModelFolder.load(saved)
+    with pytest.raises(FormatError, match="19 labels"):
+        Result.load(saved)
 
 
 @pytest.mark.parametrize("name", [TABLES_FILE, MODEL_FILE])
-def test_a_folder_that_lacks_a_file_is_refused(saved, name):
+def test_a_folder_that_lacks_a_file_is_refused(saved, settings, name):
     (saved / name).unlink()
     with pytest.raises(FormatError, match="cannot read"):
-        ModelFolder.load(saved)
+        predict(saved, settings.edges, settings.nodes)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier, presets
-from nodecopy.core.errors import RunError
+from nodecopy.core.errors import InputError, RunError
 from nodecopy.report import report_page
 from nodecopy.run import Run, label_tables, write_folder
 from nodecopy.run.fit import read_source
-from nodecopy.run.folder import incomplete
+from nodecopy.run.folder import begin_folder, check_folder, incomplete_run
 
 
 def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file):
@@ -26,7 +27,9 @@ def test_classes_that_are_numbers_keep_the_order_of_numbers(settings, rows_file)
 def test_a_fit_no_better_than_the_commonest_class_is_warned_of(labelled):
     good = labelled.result
     assert good.warnings == good.inspection.warnings
-    useless = replace(good.model, nested=np.roll(good.model.nested, 1, axis=-1))
+    held_out = good.model.held_out
+    shifted = np.roll(held_out.probabilities, 1, axis=-1)
+    useless = replace(good.model, held_out=replace(held_out, probabilities=shifted))
     result = replace(good, model=useless)
     assert result.held_out.scores.accuracy < 4 / 7
     assert result.warnings[-1].endswith("(57%): do not trust these predictions")
@@ -53,6 +56,33 @@ def test_predictions_and_model_are_written_before_a_page_that_fails(settings, tm
     np.testing.assert_array_equal(
         NodeCopyClassifier.load(folder).predict_proba(), run.result.probabilities
     )
-    assert "report.html" in incomplete(folder)
+    assert "report.html" in incomplete_run(folder)
     write_folder(run, folder, lambda: "page")
-    assert incomplete(folder) == ""
+    assert incomplete_run(folder) == ""
+    with pytest.raises(RunError, match="no page"):
+        write_folder(run, folder, failing)
+    assert not (folder / "report.html").exists()  # of another fit than the predictions
+    (folder / "manifest.json").unlink()
+    with pytest.warns(UserWarning, match=r"manifest\.json"):
+        NodeCopyClassifier.load(folder)
+
+
+def test_which_folders_may_be_written(settings, tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    begin_folder(run, settings)
+    assert (check_folder(run), check_folder(other)) == (run, other)
+    other.mkdir()
+    for harmless in (".DS_Store", "labels.csv"):
+        (other / harmless).touch()
+        check_folder(other)
+    (other / "config.toml").write_text("a config of another program")
+    with pytest.raises(InputError, match=r"other files, 'config\.toml'"):
+        check_folder(other)
+    with pytest.raises(InputError, match="is a file"):
+        check_folder(other / "config.toml")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    unwritable = ("loop", "a" * 300, "/proc/x", "other/config.toml/run")
+    for path in ("/", *(tmp_path / name for name in unwritable)):
+        with pytest.raises(InputError, match="cannot be written|other files"):
+            check_folder(path)
+    assert check_folder(tmp_path / "new" / "run").parent.exists() is False

@@ -84,7 +84,7 @@ def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
     others = np.where(folds == 1, (y + 1) % 4, y)
     fits = []
     for labels in (y, others):
-        pools = PoolFits(HeldOut(np.arange(60), labels, parts, folds), TemperatureScaling())
+        pools = PoolFits(HeldOut(np.arange(60), labels, p, folds), TemperatureScaling())
         for part in parts:
             pools.add(part, 1.0, TemperatureScaling())
         fits.append(pools.pool())
@@ -96,7 +96,7 @@ def test_the_pool_of_a_fold_does_not_see_its_labels() -> None:
         assert (weights[0] == weights[1] and calibrators[0] == calibrators[1]) is same
     inside = folds == 1
     expected = fits[0].without[1].apply(parts[:, inside])
-    np.testing.assert_array_equal(fits[0].held_out[inside], expected)
+    np.testing.assert_array_equal(fits[0].held_out.probabilities[inside], expected)
 
 
 def test_a_stack_weighs_what_predicts_the_labels(task: Task) -> None:

@@ -58,7 +58,7 @@ def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int)
     others = np.setdiff1d(np.arange(150), task.train)
     truth = np.mean(fitted.probabilities[others].argmax(1) == data.labels[others])
     assert truth < 0.8  # nodes of the third class are mostly missed
-    held = fitted.held_out_probabilities, fitted.held_out.truth, fitted.probabilities[others]
+    held = fitted.held_out.probabilities, fitted.held_out.truth, fitted.probabilities[others]
     estimate = estimate_accuracy(*held)
     one_suggested = estimate_accuracy(*held, representative=np.arange(len(held[1])) > 0)
     assert one_suggested.accuracy > estimate.accuracy + 0.05  # it counts like the others

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nodecopy.read.synthetic import planted_partition
+from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust import baselines
-from nodecopy.trust.accuracy import HeldOutPredictions
 from nodecopy.trust.baselines import COMMONEST, PROPAGATION, REGRESSION, baselines_on
 
 
@@ -17,7 +17,7 @@ def problem(homophily: float):
     made = planted_partition(300, 3, homophily=homophily, seed=0)
     labels = np.where(np.arange(300) < 60, made.labels, -1)
     nodes = np.arange(60)
-    held = HeldOutPredictions(nodes, made.labels[:60], np.zeros((60, 3)), nodes % 5)
+    held = HeldOut(nodes, made.labels[:60], np.zeros((60, 3)), nodes % 5)
     return made.graph, made.features, labels, held
 
 

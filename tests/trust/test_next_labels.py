@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from nodecopy.classifiers import Posterior
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.trust import next_labels as acquisition
 from nodecopy.trust.next_labels import embedding, next_labels

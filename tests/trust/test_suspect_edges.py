@@ -7,7 +7,7 @@ import pytest
 
 from nodecopy import NodeCopyClassifier
 from nodecopy.graph import Graph
-from nodecopy.graph.shared import shared_neighbours
+from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.trust import suspect_edges as suspects
 from nodecopy.trust.suspect_edges import PairEvidence, suspect_edges

@@ -17,15 +17,15 @@ import os
 import sqlite3
 import tempfile
 import unicodedata
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
-from nodecopy.core.errors import FormatError, InputError, RunError, shown
-from nodecopy.core.files import regular_file, write_whole
+from nodecopy.core.errors import FormatError, InputError, RunError, counted, shown
+from nodecopy.core.files import guarded, regular_file, write_whole
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.report.page_nodes import natural
 from nodecopy.run.folder import ANSWERS, LABELS
@@ -83,29 +83,8 @@ class Answer(NamedTuple):
     time: str = ""
 
 
-class Estimate(NamedTuple):
-    """Accuracy estimated with so many labels, and its interval."""
-
-    labels: int
-    accuracy: float
-    low: float
-    high: float
-
-
-class Taken(NamedTuple):
-    """How many labels of a file are new, replace another, of these one given on the page, or lost.
-
-    Attributes:
-        added: labels of nodes without one.
-        changed: labels that replace another.
-        answers: those of them that replace an answer given on the page.
-        older: labels that differ from those of the table, which are newer and stay.
-    """
-
-    added: int
-    changed: int
-    answers: int
-    older: int
+# Accuracy estimated with so many labels, and its interval.
+Estimate = tuple[int, float, float, float]
 
 
 class Answers:
@@ -128,15 +107,19 @@ class Answers:
         self.problem, self.edited, self._stale = "", "", True
         self._encoding = "utf-8-sig" if mark else "utf-8"
         self._rescued: tuple[int, Path] | None = None
-        with _opening(self.database):
-            self._db = sqlite3.connect(self.database, timeout=_WAIT, check_same_thread=False)
         try:
-            with _opening(self.database):
-                self._db.executescript(_SCHEMA)
-                self._load()
-        except BaseException:
-            self._db.close()
-            raise
+            self._db = sqlite3.connect(self.database, timeout=_WAIT, check_same_thread=False)
+            self._db.executescript(_SCHEMA)
+            self._load()
+        except sqlite3.Error as error:
+            if hasattr(self, "_db"):
+                self._db.close()
+            if "locked" in str(error):
+                raise InputError(
+                    f"another nodecopy label is at work in {folder}; use its page, or stop it"
+                ) from error
+            exception = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
+            raise exception(f"cannot open {self.database}: {error}") from error
         self._identity = _identity(self.database)
 
     def label(self, node: str, label: str, chosen: str | None = None) -> None:
@@ -176,8 +159,8 @@ class Answers:
 
     def take(
         self, labels: Mapping[str, str], suggested: Iterable[str] = (), saved: str = ""
-    ) -> Taken:
-        """Take over labels of a file.
+    ) -> str:
+        """Take over labels of a file; return what that changed in words, "" for nothing.
 
         A label of the table is replaced if the file was saved after it was given; what the file
         lacks stays.
@@ -188,18 +171,14 @@ class Answers:
             saved: when the file was saved, as in `Answer.time`; "" replaces nothing.
         """
         latest = {one.node: one for one in self._answers if one.action in _LABELLING}
+        other = {id: label for id, label in labels.items() if self.labels.get(id) != label}
+        newer = [id for id in other if id in latest and latest[id].time >= saved]
         chosen = dict.fromkeys(suggested, SUGGESTED)
-        rows, replaced, older = [], 0, 0
-        for node, label in labels.items():
-            before = latest.get(node)
-            if self.labels.get(node) == label:
-                continue
-            if before is not None and before.time >= saved:
-                older += 1
-                continue
-            replaced += before is not None and before.action == "label"
-            held = self.labels.get(node)
-            rows.append(Answer(0, "given", node, label, held, chosen=chosen.get(node)))
+        rows = [
+            Answer(0, "given", id, label, self.labels.get(id), chosen=chosen.get(id))
+            for id, label in other.items()
+            if id not in newer
+        ]
         names = {str(one.label) for one in rows} - set(self.classes)
         if saved and (broken := [name for name in names if "\n" in name]):
             raise FormatError(f"the class {shown(broken[0])} has two lines; is a quote left open?")
@@ -207,7 +186,13 @@ class Answers:
         self._add([*classes, *rows])
         self.refresh()
         changed = sum(one.previous is not None for one in rows)
-        return Taken(len(rows) - changed, changed, replaced, older)
+        answered = sum(one.node in latest and latest[one.node].action == "label" for one in rows)
+        counts = {
+            f"{counted(len(rows) - changed, 'label')} added, {changed:,} changed": rows,
+            f"{answered:,} of these had been answered on the page": answered,
+            f"{len(newer):,} left out that contradict newer answers": newer,
+        }
+        return "; ".join(words for words, count in counts.items() if count)
 
     def add_class(self, name: str) -> str:
         """Add a class, and return its name as it is written."""
@@ -249,8 +234,7 @@ class Answers:
         """Keep an estimate of accuracy, unless it is that of the last fit again."""
         if self.estimates[-1:] != [estimate]:
             try:
-                with self._writing():
-                    self._db.execute("INSERT INTO estimates VALUES (?, ?, ?, ?)", estimate)
+                self._insert("estimates", [estimate])
             finally:
                 self.estimates.append(estimate)  # it is shown even if it cannot be stored
 
@@ -258,13 +242,11 @@ class Answers:
         """Look whether the table is still there, and write labels.csv if it lacks labels."""
         try:
             self._check()
-        except RunError as error:
-            self.problem = str(error)
-            return
-        try:
             if self._stale or not self.file.exists():
                 self._export()
             self.problem = ""
+        except RunError as error:
+            self.problem = str(error)
         except (InputError, OSError) as error:
             self.problem = f"cannot write {self.file}: {error}; {self.kept}"
 
@@ -295,19 +277,19 @@ class Answers:
 
     def _load(self) -> None:
         """Read the table."""
-        columns = ", ".join(Answer._fields)
-        rows = self._db.execute(f"SELECT {columns} FROM answers ORDER BY number").fetchall()
-        self.estimates = [Estimate(*row) for row in self._db.execute("SELECT * FROM estimates")]
+        rows = self._db.execute("SELECT * FROM answers ORDER BY number").fetchall()
+        held = self._held()
+        self.estimates: list[Estimate] = self._db.execute("SELECT * FROM estimates").fetchall()
         self._answers: list[Answer] = []
         self.labels: dict[str, str] = {}
         self.chosen: dict[str, str] = {}
         self.classes: list[str] = []
-        # What labels.csv may hold if nobody changed it: a kill comes before it is written, too.
-        self._exported = {b"", self.text()}
+        # What labels.csv holds if nobody changed it: it may be that of some answers ago.
+        self._exported = self.text()
         for row in map(Answer._make, rows):
-            self._exported = {self.text()} if row.number == len(rows) else self._exported
             self._apply(row)
-        self._exported.add(self.text())
+            if len(self.labels) == held.count(b"\n") - 1 and self.text() == held:
+                self._exported = held
 
     def _apply(self, answer: Answer) -> None:
         """Apply an answer that is in the table."""
@@ -329,28 +311,27 @@ class Answers:
         answers = [
             row._replace(number=n, time=row.time or now) for n, row in enumerate(rows, first)
         ]
-        places = ", ".join("?" * len(Answer._fields))
-        with self._writing():
-            insert = f"INSERT INTO answers ({', '.join(Answer._fields)}) VALUES ({places})"
-            self._db.executemany(insert, answers)
+        self._insert("answers", answers)
         for answer in answers:
             self._apply(answer)
         self._check()  # the answer is acknowledged if it is where the next start will look
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Write a transaction."""
+    def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Write rows in one transaction."""
         self._check()
+        if not rows:
+            return
+        places = ", ".join("?" * len(rows[0]))
         try:
             with self._db:
-                yield
+                self._db.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
         except sqlite3.Error as error:
-            with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error, InputError, OSError):
                 self._load()  # what the table really holds
             raise RunError(f"not kept: cannot write {self.database}: {error}") from error
-        held, now = self._identity, _identity(self.database)
-        if held is not None and now is not None and now[:2] == held[:2] and now[2] >= held[2]:
-            self._identity = now  # else the next check says so
+        now, held = _identity(self.database), self._identity
+        if now and held and now[:2] == held[:2] and now >= held:  # else the next check says so
+            self._identity = now
 
     def _check(self) -> None:
         """Refuse to go on if the database is no longer the file that was opened."""
@@ -383,11 +364,11 @@ class Answers:
 
     def _export(self) -> None:
         """Write labels.csv in one step, and keep what somebody else wrote there."""
-        file, text = Path(os.path.realpath(self.file)), self.text()
-        held = regular_file(file).read_bytes() if file.exists() else b""
+        file, text, held = Path(os.path.realpath(self.file)), self.text(), self._held()
         if held != text:
-            if held.strip() and held not in self._exported:
-                copy = _free_name(file)
+            if held.strip() and held != self._exported:
+                names = (file.with_stem(f"{file.stem}.edited-{n}") for n in count(1))
+                copy = next(name for name in names if not name.exists())
                 write_whole(copy, held)
                 self.edited = (
                     f"{file.name} is written from the answers, and was changed by somebody else: "
@@ -395,22 +376,11 @@ class Answers:
                     f"{file.parent} --labels FILE"
                 )
             write_whole(file, text)
-        self._exported, self._stale = {text}, False
+        self._exported, self._stale = text, False
 
-
-def stored_labels(folder: Path) -> dict[str, str] | None:
-    """Return the labels in the table of a folder by id; None while a page has it open."""
-    if not (folder / ANSWERS).exists():
-        return {}
-    labels: dict[str, str | None] = {}
-    query = "SELECT node, label FROM answers WHERE action IN (?, ?, ?) ORDER BY number"
-    try:
-        uri = f"{(folder / ANSWERS).absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=_WAIT)) as db:
-            labels.update(db.execute(query, _LABELLING))
-    except sqlite3.OperationalError as error:
-        return None if "locked" in str(error) else {}
-    return {node: label for node, label in labels.items() if label is not None}
+    def _held(self) -> bytes:
+        """Return what labels.csv holds."""
+        return regular_file(self.file).read_bytes() if self.file.exists() else b""
 
 
 def file_time(path: str | os.PathLike[str]) -> str:
@@ -434,26 +404,8 @@ def _identity(file: Path) -> tuple[int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_size
 
 
-@contextmanager
-def _opening(database: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        if "locked" in str(error):
-            raise InputError(
-                f"another nodecopy label is at work in {database.parent}; use its page, or stop it"
-            ) from error
-        exception = RunError if isinstance(error, sqlite3.OperationalError) else FormatError
-        raise exception(f"cannot open {database}: {error}") from error
-
-
-def _free_name(file: Path) -> Path:
-    """Return a name beside a file that none has: labels.edited-1.csv, -2 and so on."""
-    names = (file.with_name(f"{file.stem}.edited-{n}{file.suffix}") for n in count(1))
-    return next(name for name in names if not name.exists())
-
-
 def _cell(text: str) -> str:
     """Return a cell of a CSV file; the csv module would not quote a carriage return."""
+    text = guarded(text)
     special = any(sign in text for sign in ',"\r\n') or text != text.strip()
     return '"' + text.replace('"', '""') + '"' if special else text

@@ -16,7 +16,7 @@ from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import NODES, Column, node_places
 from nodecopy.read.database import Database
-from nodecopy.read.formats import open_table
+from nodecopy.read.formats import open_table, paths_of
 from nodecopy.report.page_nodes import links_among
 from nodecopy.run import FitSettings
 
@@ -44,12 +44,10 @@ class NodeRows:
     def __init__(self, settings: FitSettings, table: Problem) -> None:
         self._table = table
         self._lock = threading.Lock()
-        self._db: Database | None = Database(settings, threads=1).__enter__()
+        self._db = Database(settings, threads=1).__enter__()
         self._names: dict[str, list[str]] = {}  # of the columns of each table in the database
-        files = settings.nodes if isinstance(settings.nodes, tuple) else (settings.nodes,)
-        for number, file in enumerate(files):
-            if file is not None:
-                self._load(f"own{number}", Path(file), settings.settled_types)
+        for number, path in enumerate(paths_of(settings.nodes)):
+            self._load(f"own{number}", path, settings.settled_types)
 
     def of(self, node: int) -> tuple[Cells, int]:
         """Return names and values of columns of a node, and how many more it has."""
@@ -59,13 +57,12 @@ class NodeRows:
     def close(self) -> None:
         """Close the tables."""
         with self._lock:
-            if self._db is not None:
-                self._db.__exit__()
-                self._db = None
+            self._names = {}
+            self._db.__exit__()
 
     def _load(self, name: str, path: Path, types: Mapping[str, str]) -> None:
         """Keep a table as it is written, if it has names of columns."""
-        if self._db is None or path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             return
         try:
             table = open_table(self._db, path, NODES, list(types))
@@ -82,9 +79,9 @@ class NodeRows:
     def _written(self, id: str) -> Cells:
         cells: Cells = []
         with self._lock:
-            for name, titles in self._names.items() if self._db is not None else ():
+            for name, titles in self._names.items():
                 query = f"SELECT * EXCLUDE (id) FROM {name} WHERE id = ? LIMIT 1"
-                for row in self._db.rows(query, [id]) if self._db is not None else ():
+                for row in self._db.rows(query, [id]):
                     pairs = zip(titles, row, strict=True)
                     cells += [(title, str(value)) for title, value in pairs if value is not None]
         return cells
@@ -102,10 +99,8 @@ class NodeRows:
         return [(name, f"{value:.6g}") for name, value in zip(titles, values[order], strict=True)]
 
 
-def neighbourhood(
-    table: Problem, node: int, known: Mapping[int, int], fit: Fit | None
-) -> tuple[list[int], dict[str, Any]]:
-    """Return the nodes around one, itself first, and their columns in the form of the report.
+def neighbourhood(table: Problem, node: int, known: Mapping[int, int], fit: Fit) -> dict[str, Any]:
+    """Return the nodes around one, itself first, as columns in the form of the report.
 
     Args:
         table: the observed graph, and its node types.
@@ -120,7 +115,7 @@ def neighbourhood(
     members = [node, *near, *_some(beyond, known, _SECOND_NEIGHBOURS, {node, *near})]
     offsets, targets = links_among(graph, np.array(members))
     predicted, confidence = np.full(len(members), -1), np.zeros(len(members))
-    if fit is not None and fit.result is not None:
+    if fit.result is not None:
         p = fit.result.probabilities
         p = p[[min(member, len(p) - 1) for member in members]]
         predicted, confidence = fit.result.classes[p.argmax(1)], p.max(1).round(4)
@@ -129,7 +124,9 @@ def neighbourhood(
         np.where(node_type, -1 - node_type, predicted),
         np.where(node_type, 1, confidence),
     )
-    return members, {
+    return {
+        "ids": [str(table.ids[member]) for member in members],
+        "names": [table.title(member) for member in members],
         "otherTypes": list(table.node_types)[1:],
         "known": [known.get(member, -1) for member in members],
         "predicted": predicted.tolist(),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.problem.problem import Problem
-from nodecopy.read.labelled import LabelledNodes, read_problem
+from nodecopy.read.objects import read_problem
 from nodecopy.result import Result
 from nodecopy.run import FitSettings
 from nodecopy.trust.accuracy import EstimatedAccuracy
@@ -156,6 +156,5 @@ class Refitter:
         return tuple(self._ids(suggest_nodes(nodes, None, _SUGGESTIONS, seed, excluded).nodes))
 
     @cached_property
-    def _unlabelled(self) -> LabelledNodes:
-        problem = read_problem(self._table, labelled=False)
-        return LabelledNodes.of(problem, self._settings.normalise)
+    def _unlabelled(self) -> Problem:
+        return read_problem(self._table, labelled=False).scaled_by(self._settings.normalise)

@@ -24,7 +24,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -32,7 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from nodecopy.annotate.session import Session
 from nodecopy.core.errors import InputError, NodecopyError, RunError
 from nodecopy.report.page import LIBRARY, asset, filled, policy
-from nodecopy.run.folder import REPORT
+from nodecopy.run.folder import REPORT, incomplete_run
 
 ADDRESS = "127.0.0.1"
 _STOP_SECONDS = 30.0
@@ -138,10 +138,13 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
         return Response(html, media_type="text/html", headers=headers)
 
     def report(request: Request) -> Response:
-        file = session.folder / REPORT
+        file, line = session.folder / REPORT, incomplete_run(session.folder)
         if not file.is_file():
-            return PlainTextResponse("No report yet: finish first.\n", 404)
-        return FileResponse(file, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
+            return PlainTextResponse(f"No report yet: finish first. {line}\n", 404)
+        html = file.read_text(encoding="utf-8")
+        if line:
+            html = html.replace("<main>", f"<main><p class='box warning'>{escape(line)}.</p>", 1)
+        return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
     def state(request: Request) -> Response:
         session.refresh()

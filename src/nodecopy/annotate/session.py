@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from nodecopy.annotate.answers import Answers, Estimate, file_time
+from nodecopy.annotate.answers import Answers, file_time
 from nodecopy.annotate.node_view import NodeRows, neighbourhood
 from nodecopy.annotate.refit import Fit, Labels, Refitter
 from nodecopy.core.errors import InputError, NodecopyError, RunError, counted, shown
@@ -23,7 +23,7 @@ from nodecopy.report import report_page
 from nodecopy.report.page_nodes import evidence_block
 from nodecopy.run import FitSettings, check_folder, read_settings, write_folder
 from nodecopy.run.fit import label_table, read_source
-from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete
+from nodecopy.run.folder import ANSWERS, CONFIG, LABELS, begin_folder, incomplete_run
 from nodecopy.trust.accuracy import forecast
 from nodecopy.trust.next_labels import random_nodes
 
@@ -35,6 +35,8 @@ _LIKELY = 0.5  # probability of a wrong label from which it is asked about again
 _MORE = 20  # labels that the forecast is for
 _MATCHES = 20
 _SUSPECTS = 20
+# Name of a file, its labels by id, suggested ids, and when it was saved: see `Answers.take`.
+_LabelFile = tuple[str, dict[str, str], list[str], str]
 
 
 class Session:
@@ -78,16 +80,16 @@ class Session:
         bare = replace(settings, labels=None, label_columns=None, label_type=node_type)
         self.table = table = read_source(bare)
         node_type = next(iter(table.node_types), None)
-        files = [_given_labels(settings, table, own), *_named_labels(labels, settings, table, own)]
+        files = _label_files(labels, settings, table, own)
         self.settings = settings = replace(
             settings, labels=str(own), label_columns=None, label_type=node_type
         )
-        whole = incomplete(self.folder)
+        whole = incomplete_run(self.folder)
         begin_folder(self.folder, settings)
         self._ids = table.ids[: table.num_classified]
         self._number = {str(id): n for n, id in enumerate(self._ids)}
         self._lock, self._finishing = threading.RLock(), threading.Lock()
-        self._fit: Fit | None = None
+        self._fit = Fit(Labels(-1, np.zeros(0, np.int64), np.zeros(0, np.int64)), ())
         self._asked: dict[str, str] = {}  # how each node was chosen that a page may show
         n = len(self._ids)
         self._order = self._ids[random_nodes(np.ones(n, bool), n, settings.random_state)]
@@ -98,7 +100,12 @@ class Session:
         try:
             for name in classes:
                 self.add_class(name)
-            taken = [_taken_line(file, answers) for file in files]
+            taken = []
+            for file, given, suggested, saved in files:
+                words = answers.take(given, suggested, saved)
+                if file and (words or saved):
+                    words = words or "no label is new"
+                    taken.append(f"{file}: {words}; a label that it lacks stays")
             answers.refresh()
             if answers.problem:
                 raise RunError(answers.problem)
@@ -135,7 +142,6 @@ class Session:
                 page for instance, is not overwritten.
         """
         with self._lock:
-            self.refresh()
             self._node(id)
             held = self.answers.labels.get(id)
             if held not in (seen, label):
@@ -148,7 +154,6 @@ class Session:
     def put_aside(self, id: str, action: str) -> None:
         """Answer "skip", "cannot tell" or "confirm"."""
         with self._lock:
-            self.refresh()
             self._node(id)
             self.answers.put_aside(id, action)
             self._changed(refit=not self.next_nodes(1))  # all that were suggested are put aside
@@ -156,7 +161,6 @@ class Session:
     def undo(self) -> str:
         """Take the latest answer back; return its node."""
         with self._lock:
-            self.refresh()
             undone = self.answers.undo()
             self._changed(refit=True)
             return undone
@@ -185,8 +189,6 @@ class Session:
     def _questions(self, count: int = _AHEAD) -> dict[str, str]:
         """Return the nodes to ask about next, and why: "suggested", "random" or "again"."""
         with self._lock:
-            if self._fit is None:
-                return {}
             answers = self.answers
             aside = answers.excluded() | answers.labels.keys()
             suspects = (row[0] for row in self._suspect_rows() if row[4] >= _LIKELY)
@@ -220,16 +222,14 @@ class Session:
             return []
         rows = ((id, self.table.title(node)) for id, node in self._number.items())
         matches = [row for row in rows if any(text in word.lower() for word in row)]
-        begins = [any(word.lower().startswith(text) for word in row) for row in matches]
-        order = sorted(range(len(matches)), key=lambda at: not begins[at])
-        return [matches[at] for at in order[:_MATCHES]]
+        matches.sort(key=lambda row: not any(word.lower().startswith(text) for word in row))
+        return matches[:_MATCHES]
 
     def state(self) -> dict[str, Any]:
         """Return everything that the page shows beside the node in question."""
         with self._lock:
             answers, fit, questions = self.answers, self._fit, self._questions()
             labels = list(answers.labels.values())
-            accuracy = None if fit is None else fit.accuracy
             _, changed, confirmed = answers.counts()
             return {
                 "stamp": self.stamp,
@@ -240,19 +240,18 @@ class Session:
                 "cannotTell": len(answers.set_aside("cannot tell")),
                 "next": list(questions),
                 "why": list(questions.values()),
-                "fitted": fit is not None and fit.result is not None,
+                "fitted": fit.result is not None,
                 "version": self._version,
-                "fittedVersion": -1 if fit is None else fit.labels.version,
+                "fittedVersion": fit.labels.version,
                 "busy": self._refitter.busy,
                 "history": answers.estimates,
-                "restsOn": None if accuracy is None else accuracy.num_labels,
+                "restsOn": fit.accuracy and fit.accuracy.num_labels,
                 "suggested": [*answers.chosen.values()].count(SUGGESTED),
-                "forecast": None
-                if fit is None or accuracy is None
-                else [_MORE, *forecast(accuracy, len(fit.labels.known), _MORE)],
+                "forecast": fit.accuracy
+                and [_MORE, *forecast(fit.accuracy, len(fit.labels.known), _MORE)],
                 "lookedAgain": [changed, confirmed],
                 "suspects": self._suspect_rows(),
-                "problem": answers.problem or answers.edited or (fit.problem if fit else ""),
+                "problem": answers.problem or answers.edited or fit.problem,
                 "finish": self._finish,
                 "folder": str(self.folder),
             }
@@ -267,14 +266,13 @@ class Session:
             known = {self._number[key]: place[name] for key, name in self._labels().items()}
         probabilities: list[float] | None = None
         why = None
-        if fit is not None and fit.result is not None:
+        if fit.result is not None:
             by_class = np.zeros(len(place))
             by_class[fit.result.classes] = fit.result.probabilities[node]
             probabilities = by_class.round(4).tolist()
             if fit.explains:
                 (one,) = fit.result.explanations([node])
                 why = evidence_block(one, int(one.label), int(one.against), self.table.title)
-        nodes, around = neighbourhood(self.table, node, known, fit)
         return {
             "id": id,
             "name": self.table.title(node),
@@ -283,11 +281,7 @@ class Session:
             "columns": cells,
             "moreColumns": more,
             "why": why,
-            "around": {
-                "ids": [str(self.table.ids[one]) for one in nodes],
-                "names": [self.table.title(one) for one in nodes],
-                **around,
-            },
+            "around": neighbourhood(self.table, node, known, fit),
         }
 
     def finish(self, progress: bool = False) -> str:
@@ -374,10 +368,10 @@ class Session:
         """Take a new fit."""
         with self._lock:
             if fit.accuracy is not None:
-                figures = (fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high)
-                rounded = (round(float(value), 4) for value in figures)
+                figures = fit.accuracy.accuracy, fit.accuracy.low, fit.accuracy.high
+                share, low, high = (round(float(value), 4) for value in figures)
                 try:
-                    self.answers.add_estimate(Estimate(len(fit.labels.known), *rounded))
+                    self.answers.add_estimate((len(fit.labels.known), share, low, high))
                 except RunError as error:
                     fit = replace(fit, problem=f"the estimated accuracy is {error}")
             self._fit = fit
@@ -386,8 +380,7 @@ class Session:
     def _suspect_rows(self) -> list[list[Any]]:
         """Return the labels to look at again: id, name, label, suggestion, and how likely wrong."""
         names, confirmed = self.answers.classes, self.answers.confirmed()
-        result = None if self._fit is None else self._fit.result
-        rows: list[list[Any]] = []
+        result, rows = self._fit.result, list[list[Any]]()
         if result is None or result.held_out is None:
             return rows
         suspects, classes = result.suspect_labels, result.classes
@@ -400,72 +393,42 @@ class Session:
         return rows[:_SUSPECTS]
 
 
-class _LabelFile(NamedTuple):
-    """Labels of a file by id, the suggested ones among them, and when it was saved.
+def _label_files(
+    named: Sequence[str], settings: FitSettings, table: Problem, own: Path
+) -> list[_LabelFile]:
+    """Read the labels that the settings name, and those that take the place of earlier ones.
 
-    What "saved" means is said in `Answers.take`; a name of "" is that of no file.
+    Without names they are those of the split of a built-in dataset. The folder's own labels.csv is
+    read if there are no answers that it was written from.
     """
-
-    name: str
-    labels: dict[str, str]
-    suggested: list[str]
-    saved: str
-
-
-def _given_labels(settings: FitSettings, table: Problem, own: Path) -> _LabelFile:
-    """Return the labels that the settings name, or those of the split of a built-in dataset.
-
-    The folder's own labels.csv is read if there are no answers that it was written from.
-    """
+    bare = replace(settings, label_columns=None)
+    files = [_read_labels(file, bare, table, own, file_time(file)) for file in named]
     if settings.labels is None:
-        return _LabelFile("", _by_id(table, table), [], "")
+        return [("", _by_id(table, table), [], ""), *files]
     if _is_own(settings.labels, own):
         rows = regular_file(own).read_bytes().splitlines() if own.exists() else []
         if len(rows) < 2 or own.with_name(ANSWERS).exists():
-            return _LabelFile("", {}, [], "")
-    return _read_labels(settings.labels, settings, table, own)
-
-
-def _named_labels(
-    files: Sequence[str], settings: FitSettings, table: Problem, own: Path
-) -> Iterator[_LabelFile]:
-    for file in files:
-        bare = replace(settings, label_columns=None)
-        yield _read_labels(file, bare, table, own)._replace(saved=file_time(file))
+            return files
+    return [_read_labels(settings.labels, settings, table, own), *files]
 
 
 def _read_labels(
-    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path
+    files: str | tuple[str, ...], settings: FitSettings, table: Problem, own: Path, saved: str = ""
 ) -> _LabelFile:
     ids = table.ids[: table.num_classified]
     # labels.csv is not in the encoding of the other tables.
     reading = {"na_values": settings.na_values} if _is_own(files, own) else settings.reading
     read = read_label_table(files, ids, **reading)
     names = files if isinstance(files, str) else ", ".join(files)
-    return _LabelFile(names, _by_id(read, table), [str(id) for id in ids[read.suggested]], "")
+    return names, _by_id(read, table), ids[read.suggested].astype(str).tolist(), saved
 
 
 def _is_own(files: str | tuple[str, ...] | None, own: Path) -> bool:
     return isinstance(files, str) and os.path.realpath(files) == os.path.realpath(own)
 
 
-def _taken_line(file: _LabelFile, answers: Answers) -> str:
-    """Take over the labels of a file; say what that changed."""
-    taken = answers.take(file.labels, file.suggested, file.saved)
-    if not file.name or not (any(taken) or file.saved):
-        return ""
-    counts = [f"{counted(taken.added, 'label')} added, {taken.changed:,} changed"]
-    if taken.answers:
-        counts.append(f"{taken.answers:,} of these had been answered on the page")
-    if taken.older:
-        counts.append(f"{taken.older:,} left out that contradict newer answers")
-    return f"{file.name}: {'; '.join(counts)}; a label that it lacks stays"
-
-
 def _by_id(labelled: Any, table: Problem) -> dict[str, str]:
     """Return the known labels of a dataset, or of a table of labels, by id."""
     known = np.flatnonzero(labelled.labels >= 0)
-    classes = labelled.labels[known].tolist()
-    return {
-        str(id): labelled.class_names[k] for id, k in zip(table.ids[known], classes, strict=True)
-    }
+    names = (labelled.class_names[k] for k in labelled.labels[known])
+    return dict(zip(map(str, table.ids[known]), names, strict=True))

@@ -62,7 +62,7 @@ class Fitted:
         return [{} for _ in of.nodes]
 
     def reduced(self) -> Fitted:
-        """Return what predictions need, to be sent to where they are made."""
+        """Return what `predict` needs, to be sent or saved, with `probabilities` of no node."""
         return self
 
 

@@ -25,7 +25,7 @@ their features. Without new nodes that is the fit again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat, starmap
 
 import numpy as np
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
-from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress
@@ -43,15 +43,16 @@ from nodecopy.core.typed import Count, NonNegative, Positive, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph, RowGraph, align_relations
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
-from nodecopy.nn.features import Features, kept_features
 from nodecopy.nn.network import chunks_within
-from nodecopy.nn.propagation import SparseOperator
+from nodecopy.nn.products import Features, SparseOperator, kept_features
 from nodecopy.problem.task import Task
 from nodecopy.weights.lbfgs import minimise
 
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
 _LEAST_AFFINITY = 1e-3
-_REGRESSION_ITERATIONS = 20
+_REGRESSION_ITERATIONS, _FEWEST_ITERATIONS = 20, 6
+# Probabilities of all tasks beyond which the fewest iterations are made.
+_MOST_TARGETS = 2**23
 # Scores are clamped, far from where they matter, so that their exponentials are finite.
 _LARGEST_SCORE = 60.0
 _DAMPING = 0.5
@@ -156,10 +157,10 @@ class FittedBlocks(Fitted):
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        n, k = self.probabilities.shape
-        shapes = self.before.shape, self.affinity.shape, self.feature_weights.shape[1:]
-        if shapes != ((n, k), (max(len(self.relations), 1), k, k), (k,)):
-            raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {shapes}")
+        n, k = self.before.shape
+        given = self.probabilities.shape[1:], self.affinity.shape, self.feature_weights.shape[1:]
+        if given != ((k,), (max(len(self.relations), 1), k, k), (k,)):
+            raise ModelError(f"a block model of {n} nodes and {k} classes has arrays {given}")
         if not self.edge_weight >= 0:
             raise ModelError(f"edge_weight must not be negative; got {self.edge_weight}")
 
@@ -218,6 +219,10 @@ class FittedBlocks(Fitted):
                     terms[term] = terms.get(term, 0.0) + value
         return each
 
+    def reduced(self) -> FittedBlocks:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
+
     def _swept(self, adjacency: Relations, q: Tensor, log_features: Tensor) -> Tensor:
         affinity = torch.as_tensor(self.affinity, dtype=q.dtype)
         scores = _evidence(adjacency, q[None], affinity[None])[0]
@@ -251,7 +256,8 @@ def softmax_regression(
     curvature = prior_precision + x.column_squares() / classes
     diagonal = (1.0 / curvature).unsqueeze(1).expand(shape).flatten(1)
     first = torch.zeros_like(diagonal) if start is None else start.flatten(1)
-    most = _REGRESSION_ITERATIONS if start is None else _REGRESSION_ITERATIONS // 2
+    most = _REGRESSION_ITERATIONS if targets.numel() <= _MOST_TARGETS else _FEWEST_ITERATIONS
+    most = most if start is None else most // 2
     return minimise(objective, first, diagonal.mul, 1e-3, most=most).points.view(shape)
 
 

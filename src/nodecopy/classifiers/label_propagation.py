@@ -8,7 +8,7 @@ Zhou, Bousquet, Lal, Weston and Schölkopf (2004), "Learning with local and glob
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -100,8 +100,8 @@ class SpreadLabels(Fitted):
     def __post_init__(self) -> None:
         """Check the shapes."""
         expected = (len(self.nodes), self.probabilities.shape[1])
-        if self.labels.shape != expected or self.nodes.min(initial=0) < 0:
-            raise ModelError(f"labels must be {expected}; got {self.labels.shape}")
+        if self.labels.shape != expected or not np.all(self.labels >= 0) or np.any(self.nodes < 0):
+            raise ModelError(f"labels must be {expected}, none negative; got {self.labels.shape}")
 
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
@@ -109,6 +109,10 @@ class SpreadLabels(Fitted):
         """Spread the labels over another graph."""
         labelled = self.nodes if nodes is None else nodes[self.nodes]
         return Posterior.undivided(self.model.spread(graph, labelled, self.labels))
+
+    def reduced(self) -> SpreadLabels:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,9 +1,17 @@
-"""Neural node classifiers: a network, how to train it, and the trained result."""
+"""Networks as node classifiers: how each is fitted, and the fitted result.
+
+A `Diffusion` is linear, so that its weights are the solution of a convex problem of the labelled
+nodes, found quickly and the same for every seed:
+
+    Z = softmax(Π X W),   Ŵ = argmin  Σ_i -log Z_{i, y_i}  +  λ/2 ‖W‖²
+
+with Π of `nodecopy.nn.diffusion`, and Ŵ of `nodecopy.weights.maximum`. Others are trained.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +23,18 @@ from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
+from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Computing, Network
 from nodecopy.problem.task import Task
-from nodecopy.weights import PointEstimate, TrainConfig, WeightSamples
+from nodecopy.weights import (
+    MaximumPosterior,
+    PointEstimate,
+    TrainConfig,
+    WeightPosterior,
+    WeightSamples,
+)
 
 
 @savable
@@ -50,6 +65,37 @@ class NetworkClassifier:
             given = [task], [task.graph], [child_seed(seed, "network")]
             trained = weights.fit(self.network, *given, 1, report)
             fits.append(FittedNetwork.of(trained, task, self.training.computing))
+        return fits
+
+
+@savable
+@dataclass(frozen=True)
+class DiffusionClassifier:
+    """A linear classifier on diffused features.
+
+    Args:
+        network: how features diffuse.
+        weights: how W is fitted.
+    """
+
+    network: Network = field(default_factory=Diffusion)
+    weights: WeightPosterior = field(default_factory=MaximumPosterior)
+
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedNetwork]:
+        """Solve for the W of every task in one batch, and predict every node."""
+        check_no_start(self, start)
+        graphs, named = [task.graph for task in tasks], [child_seed(s, "network") for s in seeds]
+        samples = self.weights.fit(self.network, tasks, graphs, named, 1, progress)
+        fits = []
+        for m, task in enumerate(tasks):
+            member = samples.take(slice(m, m + 1))
+            fits.append(FittedNetwork.of(member, task, self.weights.computing))
         return fits
 
 
@@ -85,6 +131,10 @@ class FittedNetwork(Fitted):
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of its logits; none of a network with layers."""
         return self.weights.terms(near, of)
+
+    def reduced(self) -> FittedNetwork:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
 
 
 @savable

@@ -14,14 +14,14 @@ edges of similar nodes need not be.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, NodeClassifier, base_seeds
-from nodecopy.classifiers.diffusion import DiffusionClassifier
+from nodecopy.classifiers.neural import DiffusionClassifier
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress
@@ -103,7 +103,7 @@ class FittedPlaces(Fitted):
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        if self.known.shape != self.probabilities.shape or self.neighbours < 1:
+        if self.known.shape[1:] != self.probabilities.shape[1:] or self.neighbours < 1:
             raise ModelError(f"averages over similar nodes need [N, K] twice: {self.known.shape}")
 
     def predict(
@@ -136,6 +136,10 @@ class FittedPlaces(Fitted):
             pairs = zip(old[nodes].tolist(), values.tolist(), strict=True)
             each.append({("similar node", node): value for node, value in pairs})
         return each
+
+    def reduced(self) -> FittedPlaces:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0], similar=None)
 
     def _known(
         self, num_nodes: int, nodes: NDArray[np.int64] | None

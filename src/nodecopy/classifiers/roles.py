@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers.base import Fitted, check_no_start
-from nodecopy.classifiers.diffusion import DiffusionClassifier
-from nodecopy.classifiers.neural import FittedNetwork
+from nodecopy.classifiers.neural import DiffusionClassifier, FittedNetwork
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
-from nodecopy.graph.positions import role_columns
+from nodecopy.graph.neighbourhood import role_columns
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
 from nodecopy.problem.task import Task
@@ -90,6 +89,10 @@ class FittedRoles(Fitted):
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the log-odds as one term: all of it is the position in the graph."""
         return [{("position", 0): odds} for odds in of.log_odds.tolist()]
+
+    def reduced(self) -> FittedRoles:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, classifier=self.classifier.reduced())
 
 
 def _mapped(kernel: FittedKernelMap | None, columns: NDArray[np.float32]) -> FeatureMatrix:

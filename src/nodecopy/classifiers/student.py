@@ -10,7 +10,7 @@ Dean 2015, "Distilling the knowledge in a neural network"): W is fitted to predi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.diffusion import Diffusion, Propagator
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms
-from nodecopy.nn.features import kept_features
+from nodecopy.nn.products import kept_features
 from nodecopy.problem.task import Task
 
 # Graphs with more nodes than this are predicted in single precision.
@@ -103,6 +103,10 @@ class FittedStudent(Fitted):
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
         """Return the terms of Π X (W_a - W_b), exactly."""
         return self.diffusion.terms({"w": torch.as_tensor(self.feature_weights)}, near, of)
+
+    def reduced(self) -> FittedStudent:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
 
 
 def _diffused(

@@ -18,7 +18,6 @@ from nodecopy.read.options import FILES, with_flags
 
 if TYPE_CHECKING:
     from nodecopy.annotate import Session
-    from nodecopy.result import Result
     from nodecopy.run import FitSettings
 
 
@@ -45,6 +44,7 @@ def fit(
     from nodecopy.report import report_page
     from nodecopy.report.summary import fit_lines, truth_lines
     from nodecopy.run import FitSettings, label_tables, read_settings, write_folder
+    from nodecopy.run.folder import ANSWERS
 
     asked = reading.asked_for({"dataset": dataset, **options})
     settings = FitSettings(**asked) if config is None else read_settings(config, **asked)
@@ -53,8 +53,11 @@ def fit(
     folder = _folder(out, settings)
     run = label_tables(settings, True)
     write_folder(run, folder, lambda: report_page(run.result, run.source))
-    if line := _answers_line(run.result, folder):
-        print(f"note: {line}")
+    if (folder / ANSWERS).exists():
+        take = f"nodecopy label {folder} --labels FILE takes labels over"
+        print(
+            f"note: the answers in {folder} stay as they are, whatever labels were fitted; {take}"
+        )
     print("\n".join(fit_lines(run.result, folder)))
     if settings.dataset is not None and settings.labels is None:
         print("\n".join(truth_lines(run)))
@@ -72,22 +75,16 @@ def predict(
 ) -> None:
     """Apply a fitted model to other tables, e.g. a graph that has grown."""
     from nodecopy.read.inspection import listed_sentences
-    from nodecopy.result import model_file
-    from nodecopy.run.folder import incomplete
-    from nodecopy.run.model_folder import ModelFolder
-    from nodecopy.run.predictions import check_predictions_file, write_predictions
+    from nodecopy.result import incomplete_model
+    from nodecopy.run.predict import check_predictions_file, predict_tables, write_predictions
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    loaded = ModelFolder.load(model)
-    if coverage is not None:
-        loaded.result.sets(coverage)  # or say at once that there are none
-    table, posterior = loaded.predict(settings)
-    write_predictions(loaded.predictions(table, posterior, coverage), target)
+    table, predictions = predict_tables(model, settings, coverage)
+    write_predictions(predictions, target)
+    line = incomplete_model(model)
+    notes = [*map(with_flags, table.notes), *([line] if line else [])]
     rows = f"{table.num_classified:,} {next(iter(table.node_types), 'nodes')}: {out}"
-    file = model_file(model)
-    whole = incomplete(file.absolute().parents[1], [f"{file.parent.name}/{file.name}"])
-    notes = [*map(with_flags, table.notes), *([whole] if whole else [])]
     print("\n".join([*listed_sentences("note", notes), rows]))
 
 
@@ -198,28 +195,4 @@ def _what_follows(session: Session) -> str:
     return (
         f"Writing the results of {labels} to {session.folder}: predictions, report, model and "
         f"settings. Ctrl-C again leaves without them; {kept}."
-    )
-
-
-def _answers_line(result: Result, folder: Path) -> str:
-    """Say how the labels of a fit differ from the answers in its folder, which stay; "" if not."""
-    from nodecopy.annotate.answers import stored_labels
-
-    stored = stored_labels(folder)
-    if stored is None:
-        return (
-            f"{folder} is being labelled: its answers stay as they are, and those given since the "
-            "labels were read are not in this fit"
-        )
-    rows = zip(result.given.ids, result.labels.tolist(), strict=False)
-    fitted = {str(id): result.given.class_names[label] for id, label in rows if label >= 0}
-    unused = len(stored.keys() - fitted.keys())
-    other = sum(fitted.get(id, label) != label for id, label in stored.items())
-    new = len(fitted.keys() - stored.keys())
-    if not stored or not (unused or other or new):
-        return ""
-    return (
-        f"the answers in {folder} stay as they are: {unused:,} of their {len(stored):,} labels are "
-        f"not in this fit, {other:,} contradict it, and {new:,} of its labels are not among them; "
-        f"nodecopy label {folder} --labels FILE takes labels over"
     )

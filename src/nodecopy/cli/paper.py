@@ -47,8 +47,8 @@ def reproduce(
 
     A run can be interrupted at any time; the same command goes on from there.
     """
-    from nodecopy.paper.runner import reproduce as run
-    from nodecopy.paper.spec import load_experiment
+    from nodecopy.paper.experiment import load_experiment
+    from nodecopy.paper.experiment import reproduce as run
 
     chosen = load_experiment(experiment)
     if trials is not None:

@@ -12,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -43,30 +43,27 @@ _ONCE = ("edge_columns", "label_columns")
 READING = tuple(field.name for field in fields(TableOptions))
 
 
-class _Option(NamedTuple):
-    """The type and the help of an option, and the heading that it is listed under."""
-
-    type: Any
-    help: str
-    heading: str | None = None
+def _option(type: Any, help: str, heading: str | None = None) -> Any:
+    """Return the annotation of an option: its type, its help, and the heading of its list."""
+    return Annotated[type | None, typer.Option(help=help, rich_help_panel=heading)]
 
 
 _FIT = {
-    "method": _Option(str, "The method: best, fast or paper. (default: best)"),
-    "normalise": _Option(str, "Scale features: auto, rows, columns or none. (default: auto)"),
-    "random_state": _Option(int, "Random seed. (default: 0)"),
-    "calibrate": _Option(
+    "method": _option(str, "The method: best, fast or paper. (default: best)"),
+    "normalise": _option(str, "Scale features: auto, rows, columns or none. (default: auto)"),
+    "random_state": _option(int, "Random seed. (default: 0)"),
+    "calibrate": _option(
         bool, "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)"
     ),
-    "folds": _Option(int, "Parts of the labels, each held out once. (default: 5)"),
-    "class_prior": _Option(
+    "folds": _option(int, "Parts of the labels, each held out once. (default: 5)"),
+    "class_prior": _option(
         str, "Shares of the classes: a=0.1,b=0.9, labels, or uniform. (default: estimate)"
     ),
-    "coverage": _Option(float, "How often the label is in a node's set of classes. (default: 0.9)"),
-    "max_novelty": _Option(
+    "coverage": _option(float, "How often the label is in a node's set of classes. (default: 0.9)"),
+    "max_novelty": _option(
         float, "Leave predictions empty from this probability of none of the classes on."
     ),
-    "executor": _Option(
+    "executor": _option(
         str, "Where to fit: serial, processes, or a Dask scheduler. (default: serial)"
     ),
 }
@@ -77,11 +74,11 @@ _INPUT = {
 }
 _OPTIONS = {
     **_FIT,
-    **{name: _Option(list[str], text, _TABLES) for name, text in _INPUT.items()},
-    "labels_per_class": _Option(int, "Known labels of each class. (default: 20)", _BUILT_IN),
-    "split": _Option(str, "fixed (the public one) or random. (default: fixed)", _BUILT_IN),
+    **{name: _option(list[str], text, _TABLES) for name, text in _INPUT.items()},
+    "labels_per_class": _option(int, "Known labels of each class. (default: 20)", _BUILT_IN),
+    "split": _option(str, "fixed (the public one) or random. (default: fixed)", _BUILT_IN),
     **{
-        field.name: _Option(_TYPES.get(_HINTS[field.name], str), field.metadata["help"], _TABLES)
+        field.name: _option(_TYPES.get(_HINTS[field.name], str), field.metadata["help"], _TABLES)
         for field in fields(TableOptions)
     },
 }
@@ -103,7 +100,7 @@ def options(
         parameters = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
         parameters += [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name)
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_OPTIONS[name]
             )
             for name in chosen
         ]
@@ -117,11 +114,6 @@ def options(
         return wrapped
 
     return decorate
-
-
-def _annotation(name: str) -> Any:
-    one = _OPTIONS[name]
-    return Annotated[one.type | None, typer.Option(help=one.help, rich_help_panel=one.heading)]
 
 
 def asked_for(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,9 +148,11 @@ def naming_option(message: str) -> str:
 
     >>> naming_option("unknown repeated_edges 'all'; accepted: largest, sum")
     "unknown --repeated-edges 'all'; accepted: largest, sum"
+    >>> naming_option("labels.csv holds no label")
+    'labels.csv holds no label'
     """
     return re.sub(
-        r"^(unknown )?(\w+)",
+        r"^(unknown )?(\w+)(?= )",
         lambda start: f"{start[1] or ''}{_flag(start[2])}" if start[2] in _OPTIONS else start[0],
         message,
     )

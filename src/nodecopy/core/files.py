@@ -3,7 +3,7 @@
 A file is written under a temporary name, synced to the disk, and renamed. The files of a folder are
 written to a hidden folder inside it, renamed one by one, and a manifest comes last: the folder
 itself is never renamed or emptied, so it does not matter who else works in it. A kill between two
-renames leaves files of two runs side by side, each of them whole; `unlike_manifest` names them.
+renames leaves files of two runs side by side, each of them whole; `incomplete` names them.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
-import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nodecopy import __version__
-from nodecopy.core.errors import FormatError, InputError, shown
+from nodecopy.core.errors import FormatError, InputError
 
 MANIFEST = "manifest.json"
-_STAGE = ".nodecopy-"
+STAGE = ".nodecopy-"
 
 
 def regular_file(path: str | os.PathLike[str], error: type[InputError] = FormatError) -> Path:
@@ -79,122 +80,101 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-# A spreadsheet would run a cell that begins so; ' in front makes it text. One that has a ' there
-# already gets another.
-_FORMULA = r"\x27*[=+@-]"
+# A spreadsheet would run a cell that begins so, unless it is a number; ' in front makes it text.
+# A cell that has a ' there already gets another.
+_FORMULA, _NUMBER = r"\x27*[=+@-]", r"[+-][0-9.]+([eE][+-]?[0-9]+)?"
+
+
+def guarded(cell: str) -> str:
+    """Return a string that no spreadsheet takes for a formula; numbers stay.
+
+    >>> guarded("=1+1"), guarded("'=1+1"), guarded("-1.5")
+    ("'=1+1", "''=1+1", '-1.5')
+    """
+    formula = re.match(_FORMULA, cell) and not re.fullmatch(_NUMBER, cell)
+    return f"'{cell}" if formula else cell
 
 
 def guarded_sql(cell: str) -> str:
-    """Return SQL for a string that no spreadsheet takes for a formula; numbers stay."""
-    formula = f"regexp_matches({cell}, '^{_FORMULA}') AND TRY_CAST({cell} AS DOUBLE) IS NULL"
+    """Return SQL for what `guarded` returns."""
+    number = f"regexp_full_match({cell}, '{_NUMBER}')"
+    formula = f"regexp_matches({cell}, '^{_FORMULA}') AND NOT {number}"
     return f"CASE WHEN {formula} THEN chr(39) || {cell} ELSE {cell} END"
 
 
 def unguarded_sql(cell: str) -> str:
-    """Return SQL for the string that `guarded_sql` was given."""
+    """Return SQL for the string that `guarded` was given."""
     return rf"regexp_replace({cell}, '^\x27({_FORMULA})', '\1')"
-
-
-def check_target(
-    path: str | os.PathLike[str],
-    mark: tuple[str, str],
-    writer: str,
-    kept: Collection[str] = (),
-) -> Path:
-    """Return a folder that may be written: a new one, an empty one, or one that we wrote before.
-
-    Args:
-        path: the folder.
-        mark: a file that every such folder has, and words near its beginning.
-        writer: the command that writes such a folder, for the message.
-        kept: names that a folder may hold before it is first written. So are hidden files.
-    """
-    folder = Path(path)
-    present = folder.absolute()
-    try:
-        if folder.stat() and not folder.is_dir():
-            raise InputError(f"{folder} is a file; --out needs the name of a folder")
-    except FileNotFoundError:
-        present = next(parent for parent in present.parents if parent.exists())
-    except OSError as error:  # a loop of symbolic links, a name that is too long
-        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
-    try:
-        tempfile.TemporaryDirectory(dir=present, prefix=_STAGE).cleanup()
-    except OSError as error:
-        name = shown(str(folder))
-        raise InputError(f"{name} cannot be written: {present}: {error.strerror}") from error
-    if not folder.exists():
-        return folder
-    names = {file.name for file in folder.iterdir() if not file.name.startswith(".")} - set(kept)
-    if names and not _contains(folder / mark[0], mark[1]):
-        raise InputError(
-            f"the folder {folder} holds other files, {min(names)!r} for one, and is left alone; "
-            f"name a new or empty folder, or one that {writer} wrote"
-        )
-    return folder
 
 
 @contextmanager
 def writing_folder(
-    path: str | os.PathLike[str], first: str, ours: Collection[str], kept: Collection[str] = ()
-) -> Iterator[Path]:
-    """Yield an empty folder whose files take their places in another, one by one, if all goes well.
+    path: str | os.PathLike[str], ours: Collection[str]
+) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Yield an empty folder, and a function that moves its files to another one.
+
+    The function may be called early, so that these files cannot be lost by what follows. It is
+    called once more in the end, if all goes well.
 
     Args:
         path: the folder to write to; it is made if it is missing.
-        first: the file that takes its place before all others.
-        ours: names of files that belong to the writer: those not written this time are removed.
-            Everything else in the folder stays as it is.
-        kept: files of the manifest that stay in it, as written shortly before.
+        ours: names of files that belong to the writer: those of an earlier run are removed before
+            others take their places. Everything else in the folder stays as it is.
     """
-    folder = Path(path)
+    folder, entries = Path(path), dict[str, dict[str, int | str]]()
+
+    def place() -> None:
+        paths = sorted(path for path in stage.rglob("*") if path.is_file())
+        names = [path.relative_to(stage).as_posix() for path in paths]
+        for path, name in zip(paths, names, strict=True):
+            _sync(path)
+            regular_file(folder / name)
+        stale = set() if entries else {*ours} - {*names, MANIFEST}
+        entries.update((name, _entry(stage / name)) for name in names)
+        for name in stale:
+            (folder / name).unlink(missing_ok=True)
+        for name in names:
+            (folder / name).parent.mkdir(exist_ok=True)
+            os.replace(stage / name, folder / name)
+        for parent in {(folder / name).parent for name in names}:
+            _sync(parent)
+        content = json.dumps({"version": __version__, "files": entries}, indent=1, sort_keys=True)
+        write_whole(folder / MANIFEST, content + "\n")
+
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    stage: Path | None = None
     try:
         with _alone(folder) as certain:
-            for left in folder.glob(f"{_STAGE}*") if certain else ():
+            for left in folder.glob(f"{STAGE}*") if certain else ():
                 shutil.rmtree(left, ignore_errors=True)  # by a run that was killed
-            stage = Path(tempfile.mkdtemp(dir=folder, prefix=_STAGE))
-            yield stage
-            _place(stage, folder, first, ours, kept)
+            with TemporaryDirectory(dir=folder, prefix=STAGE, ignore_cleanup_errors=True) as made:
+                stage = Path(made)
+                yield stage, place
+                place()
     finally:
-        if stage is not None:
-            shutil.rmtree(stage, ignore_errors=True)
         if new:
             with suppress(OSError):
                 folder.rmdir()  # if nothing was written
 
 
-def unlike_manifest(folder: str | os.PathLike[str], names: Collection[str]) -> list[str]:
-    """Return which of these files are missing, or not those that the manifest of a folder lists."""
+def incomplete(folder: str | os.PathLike[str], results: str, names: Collection[str]) -> str:
+    """Say in one line what in a folder is not of one run; "" if all is, or if it has no results.
+
+    Args:
+        folder: that `writing_folder` wrote, or any other.
+        results: a file that every folder with results has.
+        names: the files that matter.
+    """
+    folder = Path(folder)
+    if not (folder / results).exists():
+        return ""
     try:
-        entries = json.loads((Path(folder) / MANIFEST).read_bytes())["files"]
-        return [name for name in names if entries.get(name) != _entry(Path(folder) / name)]
+        entries = json.loads((folder / MANIFEST).read_bytes())["files"]
+        changed = [name for name in names if entries.get(name) != _entry(folder / name)]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return [MANIFEST]
-
-
-def _place(
-    stage: Path, folder: Path, first: str, ours: Collection[str], kept: Collection[str]
-) -> None:
-    """Move the files of a stage to a folder, and describe them in its manifest."""
-    paths = [path for path in stage.rglob("*") if path.is_file()]
-    names = [path.relative_to(stage).as_posix() for path in paths]
-    for path, name in zip(paths, names, strict=True):
-        _sync(path)
-        regular_file(folder / name)
-    entries = {name: _entry(stage / name) for name in sorted(names)}
-    for name in sorted(names, key=lambda name: (name == first, name), reverse=True):
-        (folder / name).parent.mkdir(exist_ok=True)
-        os.replace(stage / name, folder / name)
-    entries |= {name: _entry(folder / name) for name in kept}
-    for name in {*ours} - {*entries, MANIFEST}:
-        (folder / name).unlink(missing_ok=True)
-    for parent in {(folder / name).parent for name in names}:
-        _sync(parent)
-    content = json.dumps({"version": __version__, "files": entries}, indent=1)
-    write_whole(folder / MANIFEST, content + "\n")
+        changed = [MANIFEST]
+    what = f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} missing or changed"
+    return f"{folder}: {what} since the last fit that was written to its end" if changed else ""
 
 
 def _entry(path: Path) -> dict[str, int | str]:
@@ -209,22 +189,17 @@ def _entry(path: Path) -> dict[str, int | str]:
 @contextmanager
 def _alone(folder: Path) -> Iterator[bool]:
     """Wait until no other process writes to a folder; yield whether that is certain."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):  # not on this system
-        yield False
-        return
-    try:
+    with ExitStack() as stack:
         try:
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX)
             certain = True
-        except OSError:  # not on this file system
+        except (ImportError, OSError):  # not on this system, not on this file system
             certain = False
         yield certain
-    finally:
-        os.close(handle)
 
 
 def _sync(path: Path) -> None:
@@ -236,10 +211,3 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _contains(file: Path, words: str) -> bool:
-    if not file.is_file():
-        return False
-    with file.open("rb") as stream:
-        return words.encode() in stream.read(4096)

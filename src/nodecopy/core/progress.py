@@ -7,10 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Progress = Callable[[int, int], None]
 """Called with (units of work done, units in all)."""
@@ -47,7 +43,7 @@ def stages(progress: Progress | None, shares: Sequence[float]) -> list[Progress 
 
 @contextmanager
 def progress_bar(
-    title: str, show: bool | None = None, pause: float | None = None
+    title: str, show: bool | None = None, pause: float = _PAUSE
 ) -> Iterator[Progress | None]:
     """Yield a callback that shows progress on stderr, or None.
 
@@ -61,13 +57,15 @@ def progress_bar(
         yield None
         return
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
     if console.is_terminal or console.is_jupyter:
-        with _bar(title, console) as move:
-            yield move
+        with Bar(console=console, transient=console.is_terminal) as bar:
+            job = bar.add_task(title)
+            yield lambda done, total: bar.update(job, completed=done, total=total)
     else:
-        yield _lines(title, _PAUSE if pause is None else pause)
+        yield _lines(title, pause)
 
 
 def _lines(title: str, pause: float) -> Progress:
@@ -86,16 +84,3 @@ def _lines(title: str, pause: float) -> Progress:
         sys.stderr.flush()
 
     return write
-
-
-@contextmanager
-def _bar(title: str, console: Console) -> Iterator[Progress]:
-    from rich.progress import Progress as Bar
-
-    with Bar(console=console, transient=console.is_terminal) as bar:
-        job = bar.add_task(title)
-
-        def move(done: int, total: int) -> None:
-            bar.update(job, completed=done, total=total)
-
-        yield move

@@ -12,19 +12,25 @@ import sklearn.exceptions
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from nodecopy.classifiers import Fitted, NodeClassifier
+from nodecopy.classifiers import Fitted, NodeClassifier, Posterior
 from nodecopy.core.errors import FormatError, ModelError, NotFittedError, shown
 from nodecopy.core.executors import check_executor, opened
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import progress_bar
-from nodecopy.estimator.another_graph import predict_another
-from nodecopy.estimator.method import MethodName, fitted_by, method_of, with_class_prior
+from nodecopy.estimator.method import (
+    MethodName,
+    fitted_by,
+    method_of,
+    predict_another,
+    with_class_prior,
+)
 from nodecopy.features.scaling import Normalise
-from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import LabelledNodes, read_problem
-from nodecopy.result import SUSPECTS, Result
+from nodecopy.problem.problem import Problem
+from nodecopy.read.objects import read_problem
+from nodecopy.result import SUSPECTS, Result, incomplete_model
 from nodecopy.stack.class_prior import ClassPrior
-from nodecopy.trust.accuracy import EstimatedAccuracy, HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabel
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
@@ -110,7 +116,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from the labelled nodes; forgets any earlier fit.
 
         Args:
-            graph: see `nodecopy.read.objects.read_graph`.
+            graph: see `nodecopy.read.graphs.read_graph`.
             X: features [N, D], dense or sparse, a row per node; stored sparse if less than a
                 quarter of them are non-zero, and dense otherwise. Columns of a pandas or polars
                 DataFrame may be numbers with gaps, booleans, dates, categories and text
@@ -142,7 +148,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
             )
         problem = read_problem(graph, X, y, validation, suggested)
-        return self._fit(LabelledNodes.of(problem, self.normalise))
+        return self._fit(problem.scaled_by(self.normalise))
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -166,7 +172,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> len(clf.held_out_.nodes)
         8
         """
-        return self._fit(self._fitted().nodes("add_labels").with_labels(labels, suggested))
+        return self._fit(self._fitted().nodes("add_labels").relabelled(labels, suggested))
 
     def suggest(
         self,
@@ -200,10 +206,10 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            given = LabelledNodes.of(read_problem(graph, X, labelled=False), self.normalise)
+            given = read_problem(graph, X, labelled=False).scaled_by(self.normalise)
         if random:
-            return given.names.named(draw_nodes(given, n, seed, exclude))
-        return given.names.named(suggest_nodes(given, posterior, n, seed, exclude).nodes)
+            return given.ids[draw_nodes(given, n, seed, exclude)]
+        return given.ids[suggest_nodes(given, posterior, n, seed, exclude).nodes]
 
     def predict(self, nodes: ArrayLike | None = None) -> NDArray[Any]:
         """Return the most probable label of every node, or of some."""
@@ -273,7 +279,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         result = self._fitted()
         suspects, classes = result.suspect_labels, result.classes
         columns = (
-            result.given.names.named(suspects.nodes),
+            result.given.ids[suspects.nodes],
             classes[suspects.known],
             classes[suspects.predicted],
             suspects.probability,
@@ -289,7 +295,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         result = self._fitted()
         suspects = result.suspect_edges(n)
-        source, target = (result.given.names.named(ends) for ends in suspects.nodes.T)
+        source, target = (result.given.ids[ends] for ends in suspects.nodes.T)
         columns = source, target, suspects.surprise
         return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
@@ -302,7 +308,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with names are matched by name; others by position, new ones after those of the fit.
 
         Args:
-            graph: see `nodecopy.read.objects.read_graph`.
+            graph: see `nodecopy.read.graphs.read_graph`.
             X: features [N, D], the columns as in `fit`.
             numbers: the number in the fit of each node, -1 for a new one [N]; None matches them.
 
@@ -357,8 +363,13 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote."""
+        """Read a model that `save` wrote, or that lies in a folder that `nodecopy fit` wrote.
+
+        There is a warning if the folder is incomplete.
+        """
         result = Result.load(path)
+        if line := incomplete_model(path):
+            warnings.warn(line, stacklevel=2)
         try:
             classifier = cls(**result.arguments)
         except TypeError as error:
@@ -387,7 +398,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._fitted().posterior
 
     @property
-    def held_out_(self) -> HeldOutPredictions | None:
+    def held_out_(self) -> HeldOut | None:
         """Predictions of labels that were held out, and their scores; None where none were."""
         return self._fitted().held_out
 
@@ -423,7 +434,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_executor(self.executor)
         return method_of(self.method, self.calibrate, self.folds)
 
-    def _fit(self, given: LabelledNodes) -> Self:
+    def _fit(self, given: Problem) -> Self:
         method, task = self._check_arguments(), given.task()
         method = with_class_prior(method, self.class_prior, given.classes)
         with (
@@ -443,7 +454,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.result_
 
     def _numbers(self, nodes: Any) -> NDArray[np.int64]:
-        return self._fitted().given.names.numbers(nodes)
+        return self._fitted().given.numbers(nodes)
 
 
 def _seed(random_state: Any) -> int:

@@ -1,4 +1,4 @@
-"""The method that the arguments of a classifier describe, and where it is fitted."""
+"""The method that the arguments of a classifier describe: fitted, and applied to another graph."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
+import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy import presets
@@ -17,15 +19,21 @@ from nodecopy.classifiers import (
     fit_one,
 )
 from nodecopy.core.errors import ModelError, shown, unknown_name
-from nodecopy.core.executors import Executor
+from nodecopy.core.executors import Executor, opened
+from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import Progress
-from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.encoding import spans
+from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph
+from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
+from nodecopy.read.objects import read_problem
+from nodecopy.result import Result
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import FittedStack, StackedClassifier
 
 MethodName = Literal["best", "fast", "paper"]
+Numbers = NDArray[np.int64]
 _ACCEPTED = "'best', 'fast', 'paper', or a node classifier such as BayesianGCN() or presets.best()"
 
 
@@ -37,7 +45,17 @@ def method_of(method: Any, calibrate: Any, folds: Any) -> NodeClassifier:
         method = getattr(presets, method)()
     else:
         check_classifier("method", method, _ACCEPTED)
-    return _calibrated(method, calibrate, folds)
+    if calibrate not in (True, False, None):
+        raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
+    calibrated = isinstance(method, StackedClassifier) if calibrate is None else calibrate
+    if not calibrated:
+        if folds is not None:
+            raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
+        return replace(method, folds=0) if isinstance(method, StackedClassifier) else method
+    if not isinstance(method, StackedClassifier):
+        # As it is given: on the whole graph, with weights in their unit.
+        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
+    return method if folds is None else replace(method, folds=folds)
 
 
 def fitted_by(
@@ -53,13 +71,42 @@ def fitted_by(
     return whole
 
 
-def predicted_by(
-    fitted: Fitted, graph: Graph, features: FeatureMatrix, executor: Executor
+def predict_another(
+    result: Result, graph: Any, X: Any, numbers: Numbers | None = None, executor: object = None
 ) -> Posterior:
-    """Apply a fit to another graph: a stack part by part, any other here."""
-    if isinstance(fitted, FittedStack):
-        return fitted.predict(graph, features, executor=executor)
-    return fitted.predict(graph, features)
+    """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`.
+
+    Nodes of the fit keep their numbers, new ones come after them: most methods remember something
+    of the nodes they were fitted to.
+    """
+    fitted, model = result.given, result.model
+    given = read_problem(graph, X, labelled=False, fitted=fitted)
+    numbers = _matched(given, fitted) if numbers is None else np.array(numbers, np.int64)
+    features = given.features
+    if features is None:
+        features = _structural(fitted, given.graph, numbers)
+    if features.shape[1] != fitted.num_features:
+        raise ModelError(
+            f"X has {features.shape[1]} features, but NodeCopyClassifier is expecting "
+            f"{fitted.num_features} features as input"
+        )
+    moved, features = given.graph, fitted.scaling.apply(given.graph, features)
+    if numbers is not None:
+        new = np.flatnonzero(numbers < 0)
+        size = fitted.num_nodes + len(new)
+        numbers[new] = np.arange(fitted.num_nodes, size)
+        # Nodes of the fit that are not there any more have no edge, and features of zero.
+        rows = np.ones(len(numbers), np.float32), (numbers, np.arange(len(numbers)))
+        product = sp.csr_array(rows, shape=(size, len(numbers))) @ features
+        features = product if isinstance(features, np.ndarray) else sp.csr_array(product)
+        moved = _renumbered(given.graph, numbers, size)
+    with torch_defaults(), opened(executor) as opened_executor:
+        if isinstance(model, FittedStack):
+            posterior = model.predict(moved, features, executor=opened_executor)
+        else:
+            posterior = model.predict(moved, features)
+    posterior = posterior if numbers is None else posterior.take(numbers)
+    return posterior.take(slice(given.num_classified))
 
 
 def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) -> NodeClassifier:
@@ -87,16 +134,49 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
     return replace(method, class_prior=prior)
 
 
-def _calibrated(method: NodeClassifier, calibrate: Any, folds: Any) -> NodeClassifier:
-    """Return a method with its probabilities calibrated, or not, or as it has them."""
-    if calibrate not in (True, False, None):
-        raise ModelError(f"calibrate must be True, False or None; got {shown(calibrate)}")
-    calibrated = isinstance(method, StackedClassifier) if calibrate is None else calibrate
-    if not calibrated:
-        if folds is not None:
-            raise ModelError("folds is for a calibrated model: leave it out, or set calibrate=True")
-        return replace(method, folds=0) if isinstance(method, StackedClassifier) else method
-    if not isinstance(method, StackedClassifier):
-        # As it is given: on the whole graph, with weights in their unit.
-        method = StackedClassifier((Component(method),), scale_weights=False, most_nodes=None)
-    return method if folds is None else replace(method, folds=folds)
+def _matched(given: Problem, fitted: Problem) -> Numbers | None:
+    """Return the number in the fit of each node, -1 for new ones; None where they are the same.
+
+    Nodes with names are matched by name, those of several types by their place among their type.
+
+    Raises:
+        ModelError: the names of the fit are not known, and these are not its numbers.
+    """
+    if given.names is not None:
+        if fitted.names is None:
+            raise ModelError(
+                "the nodes of this graph have names, and those of the fit are not known: give a "
+                "matrix or edge_index with the nodes in the order of the fit, new ones after them"
+            )
+        return fitted.places(given.names.tolist())
+    if not given.node_types:
+        return None
+    numbers = np.full(given.num_nodes, -1, np.int64)
+    earlier = spans(fitted.node_types)
+    for node_type, here in spans(given.node_types).items():
+        there = earlier.get(node_type, slice(0, 0))
+        shared = min(here.stop - here.start, there.stop - there.start)
+        numbers[here.start : here.start + shared] = np.arange(there.start, there.start + shared)
+    return numbers
+
+
+def _structural(fitted: Problem, graph: Graph, numbers: Numbers | None) -> FeatureMatrix:
+    """Return `structural_features` of another graph, in the columns of the fit [N, D]."""
+    if fitted.hubs is None:
+        raise ModelError("X is missing: the model was fitted to features [N, D]")
+    numbers = np.arange(graph.num_nodes) if numbers is None else numbers
+    node_of = {int(number): node for node, number in enumerate(numbers)}
+    return ties_to(graph, np.array([node_of.get(hub, -1) for hub in fitted.hubs.tolist()]))
+
+
+def _renumbered(graph: Graph, numbers: Numbers, size: int) -> Graph:
+    """Return a graph of ``size`` nodes in which node i has the number ``numbers[i]``."""
+
+    def moved(one: Graph) -> Graph:
+        entries = np.ones(one.indices.shape) if one.weights is None else one.weights
+        ends = numbers[one.row_of_entry()], numbers[one.indices]
+        matrix = sp.csr_array((entries, ends), shape=(size, size))
+        return Graph.from_scipy(matrix, directed=one.directed, weighted=one.weights is not None)
+
+    whole, relations = moved(graph), {name: moved(one) for name, one in graph.relations.items()}
+    return Graph.trusted(whole.indptr, whole.indices, whole.weights, whole.directed, relations)

@@ -88,8 +88,46 @@ class NodeColumns:
         return replace(self, types=types, values=values)
 
     def holding(self, labels: Strings) -> list[str]:
-        """Return the columns that hold the labels; see `columns_with_labels`."""
-        return columns_with_labels(self.values, labels)
+        """Return the columns that hold the label of every node whose label is known.
+
+        In such a column each class has one value, and no other class has it; a missing cell is a
+        value, too. The names do not matter: yes may stand for 1. As a column of two values may
+        agree with few labels by chance, one of these must be true as well:
+
+        - the column is one of strings, and they are the labels;
+        - it has the labels, or repeated values that stand for them, and is missing at all other
+          nodes;
+        - chance is unlikely: a random permutation of its cells would agree with the labels with a
+          probability of at most 0.05, divided by the number of columns that have as many values as
+          there are classes. The cells are those of the labelled nodes, or of all nodes where the
+          others have the same value throughout, as a mark of known cases has.
+
+        Args:
+            labels: of each node, None where it is unknown [N].
+        """
+        known = ~missing_in(labels)
+        given = list(map(_written, labels[known].tolist()))
+        classes = _codes(np.array(given, object))
+        k = len({*given})
+        if k < 2:
+            return []
+        codes = {name: _codes(values[known]) for name, values in self.values.items()}
+        possible = {name: own for name, own in codes.items() if len(np.unique(own)) == k}
+        agreeing = [
+            name for name, own in possible.items() if len(np.unique(own * k + classes)) == k
+        ]
+
+        def holds(column: NDArray[Any]) -> bool:
+            same = list(map(_written, column[known].tolist())) == given
+            if same and column.dtype.kind == "O":
+                return True
+            if not known.all() and np.array_equal(known_labels(column), known):
+                return same or len(given) > k
+            constant = len(np.unique(_codes(column[~known]))) == 1
+            chance = _chance_to_agree(_codes(column if constant else column[known]))
+            return chance * len(possible) <= _FALSE_ALARMS
+
+        return [name for name in agreeing if holds(self.values[name])]
 
     def detected(self, settled: Mapping[str, ColumnType]) -> NodeColumns:
         """Return the columns with a type for each of strings, as settled or by its values.
@@ -112,47 +150,6 @@ class NodeColumns:
             types[name] = "name"
             reasons.pop(name, None)
         return replace(self, types=types, reasons=reasons)
-
-
-def columns_with_labels(columns: Mapping[str, NDArray[Any]], labels: Strings) -> list[str]:
-    """Return the columns that hold the label of every node whose label is known.
-
-    In such a column each class has one value, and no other class has it; a missing cell is a value,
-    too. The names do not matter: yes may stand for 1. As a column of two values may agree with few
-    labels by chance, one of these must be true as well:
-
-    - the column is one of strings, and they are the labels;
-    - it has the labels, or repeated values that stand for them, and is missing at all other nodes;
-    - chance is unlikely: a random permutation of its cells would agree with the labels with a
-      probability of at most 0.05, divided by the number of columns that have as many values as
-      there are classes. The cells are those of the labelled nodes, or of all nodes where the others
-      have the same value throughout, as a mark of known cases has.
-
-    Args:
-        columns: their values, by name [N] each.
-        labels: of each node, None where it is unknown [N].
-    """
-    known = ~missing_in(labels)
-    given = list(map(_written, labels[known].tolist()))
-    classes = _codes(np.array(given, object))
-    k = len({*given})
-    if k < 2:
-        return []
-    codes = {name: _codes(values[known]) for name, values in columns.items()}
-    possible = {name: own for name, own in codes.items() if len(np.unique(own)) == k}
-    agreeing = [name for name, own in possible.items() if len(np.unique(own * k + classes)) == k]
-
-    def holds(column: NDArray[Any]) -> bool:
-        same = list(map(_written, column[known].tolist())) == given
-        if same and column.dtype.kind == "O":
-            return True
-        if not known.all() and np.array_equal(known_labels(column), known):
-            return same or len(given) > k
-        constant = len(np.unique(_codes(column[~known]))) == 1
-        chance = _chance_to_agree(_codes(column if constant else column[known]))
-        return chance * len(possible) <= _FALSE_ALARMS
-
-    return [name for name in agreeing if holds(columns[name])]
 
 
 def _codes(values: NDArray[Any]) -> NDArray[np.int64]:

@@ -16,25 +16,31 @@ Numbers, categories, words and listed features are one block of columns each. A 
 it is. Of several, each has rows of unit length, divided by the root of their number, so that a
 thousand words do not outweigh three numbers; numbers are seen through a Gaussian kernel before
 (`nodecopy.features.kernel_map`).
+
+Of several node types, such as customers and shops, each has its own columns. Nodes are numbered
+type after type. Classes belong to the first type, so that its nodes have the same numbers in the
+graph as among themselves, and predictions are the first rows of the model's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, counted, listed
+from nodecopy.core.errors import DatasetError, ModelError, counted, listed
 from nodecopy.core.saving import savable
 from nodecopy.features.columns import MOST_VALUES, ColumnType, NodeColumns, Strings, missing_in
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
-from nodecopy.features.matrix import Features, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, stored_by_density
 
+# How many nodes each type has, in the order of the nodes; empty where there is one type.
+NodeTypes = dict[str, int]
 MISSING = " (missing)"
 NO_ROW = "row" + MISSING
 OTHER = "(other)"
@@ -108,7 +114,7 @@ class ColumnEncoder:
             encoder = replace(encoder, kernel=_KERNEL.fit(encoder._numbers(columns)))
         return replace(encoder, made=encoder._made(columns))
 
-    def apply(self, columns: NodeColumns) -> Features:
+    def apply(self, columns: NodeColumns) -> FeatureMatrix:
         """Return the features of every node [N, D]."""
         used = [name for name, text in self.made.items() if not text.startswith("left out")]
         absent = [c for c in used if c in self.types and c not in columns.values]
@@ -217,6 +223,162 @@ class ColumnEncoder:
         if self.listed:
             made["id, feature, value"] = f"listed, {counted(len(self.listed), 'feature')}"
         return made
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class NodeTypeEncoder:
+    """How the columns of each node type become features, which are zero for other nodes.
+
+    Attributes:
+        encoders: by type, in the order of the nodes; None for a type without columns.
+    """
+
+    encoders: dict[str, ColumnEncoder | None]
+
+    @classmethod
+    def fit(cls, columns: Mapping[str, NodeColumns | None]) -> NodeTypeEncoder | None:
+        """Return how to encode the columns of each type; None where there are none at all."""
+        encoders: dict[str, ColumnEncoder | None] = {}
+        for node_type, own in columns.items():
+            try:
+                encoders[node_type] = None if own is None else ColumnEncoder.fit(own, alone=False)
+            except DatasetError:  # nothing in them can be used
+                encoders[node_type] = None
+        return cls(encoders) if any(encoders.values()) else None
+
+    def apply(
+        self, columns: Mapping[str, NodeColumns | None], node_types: NodeTypes
+    ) -> FeatureMatrix:
+        """Return the features of every node [N, D]; those of its type have rows of unit length."""
+        from sklearn.preprocessing import normalize
+
+        widths = [0 if own is None else sum(own.widths) for own in self.encoders.values()]
+        begin = dict(zip(self.encoders, np.cumsum([0, *widths]).tolist(), strict=False))
+        rows: list[Any] = []
+        for node_type, count in node_types.items():
+            encoder, own = self.encoders.get(node_type), columns.get(node_type)
+            if encoder is None:  # without columns, or unknown to the model
+                rows.append(sp.csr_array((count, sum(widths)), dtype=np.float32))
+                continue
+            if own is None:
+                raise DatasetError(
+                    f"the columns of {node_type!r} are missing: the model needs them"
+                )
+            features = sp.csr_array(encoder.apply(own))
+            features = normalize(features) if len(encoder.widths) == 1 else features
+            parts = features.data, features.indices + begin[node_type], features.indptr
+            rows.append(sp.csr_array(parts, shape=(count, sum(widths))))
+        return sp.csr_array(sp.vstack(rows), dtype=np.float32)
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """Types of all columns, by name."""
+        return {
+            name: one for own in self.encoders.values() if own for name, one in own.types.items()
+        }
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """How many columns each block of each type has."""
+        return tuple(() if own is None else own.widths for own in self.encoders.values())
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns of X [D]."""
+        return tuple(
+            f"{node_type}: {name}"
+            for node_type, own in self.encoders.items()
+            for name in (own.feature_names if own else ())
+        )
+
+    @property
+    def made(self) -> dict[str, str]:
+        """What was made of each column, in a few words."""
+        return {
+            f"{node_type}: {name}": what
+            for node_type, own in self.encoders.items()
+            for name, what in (own.made if own else {}).items()
+        }
+
+
+Encoder = ColumnEncoder | NodeTypeEncoder
+
+
+def spans(node_types: Mapping[str, int]) -> dict[str, slice]:
+    """Return which nodes are of each type.
+
+    >>> spans({"customers": 3, "shops": 2})
+    {'customers': slice(0, 3, None), 'shops': slice(3, 5, None)}
+    """
+    ends = np.cumsum(list(node_types.values())).tolist()
+    return {
+        name: slice(end - size, end)
+        for (name, size), end in zip(node_types.items(), ends, strict=True)
+    }
+
+
+def without_labels(
+    columns: Mapping[str, NodeColumns | None],
+    node_types: NodeTypes,
+    labels: Strings,
+    kept: Collection[str] = (),
+) -> tuple[dict[str, NodeColumns | None], dict[str, ColumnType]]:
+    """Leave out columns that hold the labels; return the others, and the types of these by name.
+
+    Args:
+        columns: see `encode_columns`.
+        node_types: see `encode_columns`.
+        labels: of each node, None where it is unknown [N].
+        kept: names of columns that stay whatever they hold.
+    """
+    others, spanned = dict(columns), spans(node_types)
+    left_out: dict[str, ColumnType] = {}
+    for node_type, own in columns.items():
+        if own is not None:
+            held = {*own.holding(labels[spanned.get(node_type, slice(None))])} - {*kept}
+            others[node_type] = own.without(held)
+            left_out |= {name: own.types[name] for name in sorted(held)}
+    return others, left_out
+
+
+class Encoding(NamedTuple):
+    """What was made of the columns of nodes; without features where no column can be used."""
+
+    features: FeatureMatrix | None
+    encoder: Encoder | None
+
+
+def encode_columns(
+    columns: Mapping[str, NodeColumns | None], node_types: NodeTypes, encoder: Encoder | None = None
+) -> Encoding:
+    """Return the features of all nodes, and how their columns became features.
+
+    Args:
+        columns: of each node type that has columns; of the only one where there are no types.
+        node_types: how many nodes each type has, in the order of the nodes; empty where there is
+            one type.
+        encoder: of a model; None fits one.
+    """
+    if node_types:
+        ordered = {node_type: columns.get(node_type) for node_type in node_types}
+        if encoder is None:
+            encoder = NodeTypeEncoder.fit(ordered)
+        if not isinstance(encoder, NodeTypeEncoder):
+            return Encoding(None, None)
+        return Encoding(encoder.apply(ordered, node_types), encoder)
+    (own,) = columns.values()
+    assert own is not None
+    if encoder is None:
+        try:
+            encoder = ColumnEncoder.fit(own)
+        except DatasetError:  # nothing in them can be used
+            return Encoding(None, None)
+    if isinstance(encoder, NodeTypeEncoder):
+        raise ModelError(
+            "the model has several node types: X by type, {'customers': …, 'shops': …}"
+        )
+    return Encoding(encoder.apply(own), encoder)
 
 
 def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, ...]]:

@@ -23,7 +23,7 @@ from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Limits, NonNegative, Settings
-from nodecopy.features.matrix import DENSE_SHARE, FeatureMatrix, few_rows
+from nodecopy.features.matrix import DENSE_SHARE, FeatureMatrix, few_rows, row_blocks
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -161,7 +161,7 @@ class MappedRows:
         part = self.features[place]
         values = part if isinstance(part, np.ndarray) else part.toarray()
         mapped = np.empty((len(values), self.shape[1]), np.float32)
-        for block in _blocks(len(values)):
+        for block in row_blocks(len(values), _BLOCK):
             rows = self.mapping.comparable(values[block].astype(np.float64))
             mapped[block] = _kernel(rows, self.mapping.landmarks) @ self.mapping.whitening
         return mapped
@@ -173,7 +173,7 @@ class MappedRows:
         """
         through = (self.mapping.whitening @ w).astype(np.float32)  # Λ^(-1/2) Uᵀ goes to W's side
         product = np.empty((self.shape[0], through.shape[1]), np.float32)
-        for block in _blocks(self.shape[0]):
+        for block in row_blocks(self.shape[0], _BLOCK):
             product[block] = self._kernel(block) @ through
             product[block] /= self._lengths[block]
         return product
@@ -183,7 +183,7 @@ class MappedRows:
         """‖φ‖ of every row, one where it is zero [N, 1]."""
         whitening = self.mapping.whitening.astype(np.float32)
         lengths = np.empty((self.shape[0], 1), np.float32)
-        for block in _blocks(self.shape[0]):
+        for block in row_blocks(self.shape[0], _BLOCK):
             mapped = self._kernel(block) @ whitening
             lengths[block, 0] = np.sqrt(np.einsum("ij,ij->i", mapped, mapped))
         lengths[lengths == 0] = 1.0
@@ -224,7 +224,3 @@ def _kernel(x: NDArray[Real], z: NDArray[Real]) -> NDArray[Real]:
     squares = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * x @ z.T
     result: NDArray[Real] = np.exp(-np.maximum(squares, 0.0) / (2 * max(x.shape[1], 1)))
     return result
-
-
-def _blocks(rows: int) -> list[slice]:
-    return [slice(start, start + _BLOCK) for start in range(0, rows, _BLOCK)]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError
+from nodecopy.features.matrix import to_matrix
 
 UNKNOWN_LABELS = "-1, None, NaN or '' where unknown"
 _ACCEPTED = f"strings, integers or booleans, with {UNKNOWN_LABELS}"
@@ -73,6 +74,27 @@ def encode_labels(labels: Any, classes: NDArray[Any] | None = None) -> EncodedLa
         )
     held.flags.writeable = False
     return EncodedLabels(numbers, held)
+
+
+def training_labels(data: Any, num_nodes: int) -> NDArray[Any]:
+    """Return the labels of a PyTorch Geometric Data, hidden outside its training mask [N]."""
+    labels, mask = (getattr(data, name, None) for name in ("y", "train_mask"))
+    if labels is None:
+        raise ModelError(f"y is missing: one label per node, {UNKNOWN_LABELS}")
+    if mask is None:
+        raise ModelError(
+            "the Data has labels but no train_mask, so which of them may be learned from is not "
+            "known: set data.train_mask, True where they may, or pass y with -1 elsewhere "
+            "(y=data.y learns from all)"
+        )
+    labels, mask = one_per_node(to_matrix(labels)), to_matrix(mask)
+    if not labels.shape == mask.shape == (num_nodes,):
+        raise ModelError(
+            f"y and train_mask must have one entry per node, [{num_nodes}]; got "
+            f"{list(labels.shape)} and {list(mask.shape)}: of several splits choose one, "
+            "data.train_mask[:, 0]"
+        )
+    return np.where(mask.astype(bool), labels, -1)
 
 
 def check_classes(classes: NDArray[Any]) -> None:

@@ -1,25 +1,50 @@
-"""The feature matrix of all nodes, sparse or dense: stored, checked and scaled by rows."""
+"""The feature matrix of all nodes, sparse or dense: stored, checked, scaled by rows.
+
+A graph without features has structural ones: the well-connected nodes among its neighbours.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError
+from nodecopy.graph import Graph
 
-Features: TypeAlias = "sp.csr_array[np.float32] | NDArray[np.float32]"
 FeatureMatrix = sp.csr_array | NDArray[np.float32]
-# Features with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
+# FeatureMatrix with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
 DENSE_SHARE = 0.25
 Scalar = TypeVar("Scalar", bound=np.generic)
 # Larger features have squares that overflow in single precision.
 _SQUARABLE = 1e15
+MAX_HUBS = 4096
+NO_FEATURES = "no features given: a node is described by which well-connected nodes it is tied to"
 
 
-def stored_by_density(features: Features) -> Features:
+def to_matrix(values: Any) -> Any:
+    """Return a SciPy matrix of anything sparse, and a NumPy array of anything else.
+
+    Masked entries of a masked array are NaN, as missing numbers are.
+    """
+    if sp.issparse(values):
+        return values
+    if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
+        values = values.float()  # which NumPy does not have
+    if hasattr(values, "layout") and "sparse" in str(values.layout):
+        coo = values.detach().cpu().to_sparse_coo().coalesce()
+        entries = coo.values().numpy(), tuple(coo.indices().numpy())
+        return sp.csr_array(entries, shape=tuple(coo.shape))
+    if np.ma.is_masked(values):
+        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values)
+
+
+def stored_by_density(features: FeatureMatrix) -> FeatureMatrix:
     """Return features as CSR if less than a quarter of them is not zero, else dense.
 
     Predictions are the same up to rounding; the cost depends on the entries that are stored.
@@ -35,7 +60,7 @@ def few_rows(count: int) -> int:
     return -(-count // 100) if count >= 20 else 0
 
 
-def checked_features(values: Any, num_nodes: int) -> Features:
+def checked_features(values: Any, num_nodes: int) -> FeatureMatrix:
     """Return the features as read-only float32, sparse or dense as given."""
     sparse = sp.issparse(values)
     array = values if sparse else np.asarray(values)
@@ -81,7 +106,7 @@ def _not_finite(row: int, column: int, value: float) -> DatasetError:
     )
 
 
-def row_normalised(features: Features) -> Features:
+def row_normalised(features: FeatureMatrix) -> FeatureMatrix:
     """Divide each row by the sum of its absolute values [N, D]; zero rows stay zero.
 
     Its plain sum may be zero or negative, and signs are kept. Sparse features stay sparse.
@@ -130,6 +155,49 @@ def unit_rows(features: FeatureMatrix) -> FeatureMatrix:
         return sp.csr_array(parts, shape=features.shape)
     lengths = np.linalg.norm(features, axis=1, keepdims=True)
     return (features / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def structural_features(
+    graph: Graph, max_hubs: int = MAX_HUBS
+) -> tuple[FeatureMatrix, NDArray[np.int64]]:
+    """Return the rows of A + I, in the columns of the nodes with most neighbours, and these nodes.
+
+    Feature h of node j is one if h is j or a neighbour of j. Nodes with common neighbours have
+    common features, as papers have common words; it takes O(E) time and memory, draws nothing, and
+    a column keeps its meaning when the graph grows. What else was tried:
+    docs/decisions/0015-no-features.md.
+
+    >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
+    >>> values, hubs = structural_features(star, max_hubs=2)
+    >>> hubs.tolist(), values.astype(int).tolist()
+    ([0, 1], [[1, 1], [1, 1], [1, 0], [1, 0]])
+    """
+    # A stable order, so that the smaller index wins among nodes of equal degree.
+    hubs = np.sort(np.argsort(-graph.degrees, kind="stable")[:max_hubs])
+    return ties_to(graph, hubs), hubs
+
+
+def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> FeatureMatrix:
+    """Return the rows of A + I in the columns of the hubs [N, D]; a hub of -1 has no ties.
+
+    >>> ties_to(Graph.from_edges(2, [(0, 1)]), np.array([1, -1])).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+    column = np.full(graph.num_nodes, -1, np.int32)
+    here = np.flatnonzero(hubs >= 0)
+    column[hubs[here]] = here
+    places = column[graph.indices]
+    tied = places >= 0
+    rows = np.concatenate([graph.row_of_entry()[tied], hubs[here]])
+    columns = np.concatenate([places[tied], here])
+    ones = np.ones(len(rows), np.float32)
+    ties = sp.csr_array((ones, (rows, columns)), shape=(graph.num_nodes, len(hubs)))
+    return stored_by_density(ties)
+
+
+def row_blocks(count: int, size: int) -> list[slice]:
+    """Return slices of at most so many rows, one at least: work on some at a time saves memory."""
+    return [slice(start, start + size) for start in range(0, max(count, 1), size)]
 
 
 def frozen(array: NDArray[Scalar]) -> NDArray[Scalar]:

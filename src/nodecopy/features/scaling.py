@@ -13,7 +13,7 @@ from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.features.kernel_map import has_units
-from nodecopy.features.matrix import FeatureMatrix, few_rows, row_normalised, unit_rows
+from nodecopy.features.matrix import FeatureMatrix, few_rows, row_blocks, row_normalised, unit_rows
 from nodecopy.graph import Graph
 
 Normalise = Literal["auto", "rows", "columns", "none"]
@@ -34,11 +34,13 @@ class Scaling:
         rows: whether each row is divided by the sum of its absolute values.
         shift: what is taken from each column [D], or None.
         scale: what each column is then divided by [D], or None; alone, it weights blocks.
+        num_features: D.
     """
 
     rows: bool = False
     shift: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
+    num_features: int = 0
 
     @property
     def blocks(self) -> bool:
@@ -56,7 +58,7 @@ class Scaling:
             return sp.csr_array(sp.csr_array(features) @ weights)
         values = features if isinstance(features, np.ndarray) else features.toarray()
         scaled = np.empty(values.shape, np.float32)
-        for block in _blocks(values):
+        for block in row_blocks(len(values), _BLOCK):
             scaled[block] = (values[block].astype(np.float64) - self.shift) / self.scale
         return scaled
 
@@ -80,13 +82,17 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     if normalise == "columns" or (normalise == "auto" and has_units(features)):
         values = features if isinstance(features, np.ndarray) else features.toarray()
         mean = values.mean(0, dtype=np.float64)
-        squares = sum(((values[block] - mean) ** 2).sum(0) for block in _blocks(values))
+        squares = sum(
+            ((values[block] - mean) ** 2).sum(0) for block in row_blocks(len(values), _BLOCK)
+        )
         deviation = np.sqrt(squares / max(len(values), 1))
-        return Scaling(shift=mean, scale=np.where(deviation > 0, deviation, 1.0))
+        scale = np.where(deviation > 0, deviation, 1.0)
+        return Scaling(shift=mean, scale=scale, num_features=len(scale))
+    rows = normalise == "rows"
     if normalise == "auto":
         negative = np.unique((features < 0).nonzero()[0])
-        return Scaling(rows=len(negative) <= few_rows(features.shape[0]))
-    return Scaling(rows=normalise == "rows")
+        rows = len(negative) <= few_rows(features.shape[0])
+    return Scaling(rows=rows, num_features=features.shape[1])
 
 
 def weighted_blocks(
@@ -123,7 +129,7 @@ def weighted_blocks(
         scale.append(np.repeat(np.sqrt(np.sum(shares) / np.array(shares)), widths))
         if len(scale) == 1 and len(blocks) > 1:
             seen = unit_rows(sp.csr_array(graph.to_scipy()[known] @ features))
-    return Scaling(scale=np.concatenate(scale))
+    return Scaling(scale=np.concatenate(scale), num_features=features.shape[1])
 
 
 def _z_score(
@@ -144,8 +150,3 @@ def _z_score(
     if deviation == 0:
         return 0.0
     return (statistic(np.arange(len(labels))) - float(np.mean(null))) / float(deviation)
-
-
-def _blocks(values: NDArray[np.floating]) -> list[slice]:
-    """Return blocks of rows: no second array of all of them is made in double precision."""
-    return [slice(start, start + _BLOCK) for start in range(0, max(len(values), 1), _BLOCK)]

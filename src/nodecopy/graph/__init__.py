@@ -2,7 +2,7 @@
 
 from nodecopy.graph.arrays import FloatArray, IntArray, RowGraph, Rows, sorted_distinct
 from nodecopy.graph.graph import Graph
-from nodecopy.graph.reach import reach
+from nodecopy.graph.neighbourhood import reach
 from nodecopy.graph.relations import ONE_RELATION, align_relations, join_relations
 
 __all__ = [

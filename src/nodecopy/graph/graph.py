@@ -129,18 +129,10 @@ class Graph:
         if loops.any():
             source, target = source[~loops], target[~loops]
             values = None if values is None else values[~loops]
-        if not directed and values is None and duplicates == "merge":
-            return cls._either_way(num_nodes, source, target)
         if duplicates == "sum" and values is None:
             values = np.ones(len(source))
         merge = np.add if duplicates == "sum" else np.maximum
         return cls._merged(num_nodes, source, target, values, merge, directed=directed)
-
-    @classmethod
-    def _either_way(cls, num_nodes: int, source: IntArray, target: IntArray) -> Graph:
-        """Build an undirected graph without weights: a single sort and the least memory."""
-        keys = keys_both_ways(source, target)
-        return cls.trusted(*unpacked(keys[is_first(keys)], num_nodes))
 
     @classmethod
     def _merged(
@@ -149,21 +141,21 @@ class Graph:
         source: IntArray,
         target: IntArray,
         values: FloatArray | None,
-        merge: np.ufunc,
+        merge: np.ufunc = np.maximum,
         *,
-        directed: bool,
+        directed: bool = False,
     ) -> Graph:
         """Build from ends that were checked, equal pairs made one."""
+        if values is None and not directed:  # a single sort and the least memory
+            keys = keys_both_ways(source, target)
+            return cls.trusted(*unpacked(keys[is_first(keys)], num_nodes))
         source, target = source.astype(np.int64), target.astype(np.int64)
         if not directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
         keys, values = distinct(source << 32 | target, values, merge)
-        if not directed:
-            low, high = keys >> 32, keys & 0xFFFFFFFF
-            mirrored = low != high
-            keys = np.concatenate([keys, (high << 32 | low)[mirrored]])
-            values = None if values is None else np.concatenate([values, values[mirrored]])
-            keys, values = distinct(keys, values)  # all are, and are sorted now
+        if not directed and values is not None:  # and back; there are no loops
+            keys = np.concatenate([keys, (keys & 0xFFFFFFFF) << 32 | keys >> 32])
+            keys, values = distinct(keys, np.concatenate([values, values]))
         return cls.trusted(*unpacked(keys, num_nodes), values, directed)
 
     @classmethod
@@ -338,10 +330,8 @@ class Graph:
         indptr, indices, weights = self.take_rows(source)
         receiver = np.repeat(np.arange(self.num_nodes, dtype=np.int32), np.diff(indptr))
         other = receiver != indices
-        ends = receiver[other], indices[other]
-        if weights is None:
-            return Graph._either_way(self.num_nodes, *ends)
-        return Graph._merged(self.num_nodes, *ends, weights[other], np.maximum, directed=False)
+        values = None if weights is None else weights[other]
+        return Graph._merged(self.num_nodes, receiver[other], indices[other], values)
 
     def transpose(self) -> Graph:
         """Reverse every edge; an undirected graph is its own transpose."""
@@ -358,10 +348,8 @@ class Graph:
         """
         if not self.directed:
             return self
-        if self.weights is None:
-            return Graph._either_way(self.num_nodes, self._narrow_rows(), self.indices)
-        ends = self.row_of_entry(), self.indices
-        return Graph._merged(self.num_nodes, *ends, self.weights, np.maximum, directed=False)
+        rows = np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degrees)
+        return Graph._merged(self.num_nodes, rows, self.indices, self.weights)
 
     def induced(self, nodes: ArrayLike) -> Graph:
         """Return the subgraph on distinct ``nodes``; its node i is this graph's ``nodes[i]``."""
@@ -400,10 +388,6 @@ class Graph:
         data: NDArray[Any] = idle if self.weights is None else self.weights
         indptr = self.indptr if wide else self._narrow_indptr
         return sp.csr_array((data, self.indices, indptr), shape=(self.num_nodes,) * 2)
-
-    def _narrow_rows(self) -> NDArray[np.int32]:
-        """Return the row of each stored entry in half the memory; not for products."""
-        return np.repeat(np.arange(self.num_nodes, dtype=np.int32), self.degrees)
 
     @cached_property
     def _narrow_indptr(self) -> IntArray:

@@ -6,10 +6,10 @@ Besides, ``reliability``: how much each observed edge is to count.
 from nodecopy.graph_models.base import (
     GraphModel,
     GraphPosterior,
+    ObservedGraph,
     SampledGraphs,
 )
 from nodecopy.graph_models.copying import CopiedGraph, CopyingPosterior, NodeCopying
-from nodecopy.graph_models.observed import ObservedGraph
 from nodecopy.graph_models.reliability import EdgeReliability, FittedReliability
 
 __all__ = [

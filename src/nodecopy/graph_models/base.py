@@ -1,4 +1,7 @@
-"""What a random graph model is."""
+"""What a random graph model is, and the one that takes the observed graph as certain: the ablation.
+
+With that one, a Bayesian GCN is a deep ensemble (dropout off) or an MC-dropout GCN.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.graph import RowGraph
+from nodecopy.core.saving import savable
+from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
 
 
@@ -61,3 +65,24 @@ class SampledGraphs(Sequence[RowGraph]):
             raise IndexError(f"member {member} of {len(self)}")
         v, i = divmod(member % len(self), self.n_graphs)
         return self.posterior.graph(self.seed, v, i)
+
+
+@savable
+@dataclass(frozen=True)
+class ObservedGraph:
+    """Every sample is G_obs."""
+
+    def fit(self, task: Task, probabilities: NDArray[np.floating], seed: int) -> CertainGraph:
+        """Keep the graph."""
+        return CertainGraph(task.graph)
+
+
+@dataclass(frozen=True, eq=False)
+class CertainGraph:
+    """All probability on one graph."""
+
+    observed: Graph
+
+    def graph(self, seed: int, v: int, i: int) -> Graph:
+        """Return G_obs."""
+        return self.observed

@@ -129,8 +129,7 @@ def similarity_of(
         return lambda pairs: kernel.similarity(x[pairs[:, 0]], x[pairs[:, 1]])
     if rarity is not None and not isinstance(features, np.ndarray):
         x = weighted_columns(features, rarity)
-    squares = _row_products(x, x)
-    products = _dense_products(x) if isinstance(x, np.ndarray) else _sparse_products(x)
+    squares, products = _row_products(x, x), _pair_products(x)
 
     def cosine(pairs: Pairs) -> NDArray[np.float64]:
         a, b = pairs.T
@@ -194,19 +193,18 @@ def _row_products(a: Any, b: Any) -> NDArray[np.float64]:
     return np.asarray(product.sum(1), np.float64).ravel()
 
 
-def _dense_products(x: NDArray[np.float32]) -> Similarity:
-    """Return inner products of rows, for pairs [n, 2] -> [n]."""
-    return lambda pairs: _in_parts(
-        pairs, x.shape[1], lambda part: _row_products(x[part[:, 0]], x[part[:, 1]])
-    )
-
-
-def _sparse_products(x: Any) -> Similarity:
+def _pair_products(x: Any) -> Similarity:
     """Return inner products of rows, for pairs [n, 2] -> [n].
 
-    Of a long row, such as that of a node with 10⁶ neighbours, only what its shorter partner has is
-    looked up: no copy of it is made for each of its edges.
+    Of a long sparse row, such as that of a node with 10⁶ neighbours, only what its shorter partner
+    has is looked up: no copy of it is made for each of its edges.
     """
+
+    def copied(pairs: Pairs) -> NDArray[np.float64]:
+        return _row_products(x[pairs[:, 0]], x[pairs[:, 1]])
+
+    if isinstance(x, np.ndarray):
+        return lambda pairs: _in_parts(pairs, x.shape[1], copied)
     counts = np.diff(x.indptr)
     long_rows = np.flatnonzero(counts > _LONG_ROW)
     begins = np.concatenate([[0], np.cumsum(counts[long_rows])])
@@ -231,10 +229,7 @@ def _sparse_products(x: Any) -> Similarity:
     def products(pairs: Pairs) -> NDArray[np.float64]:
         is_long = counts[pairs].max(1, initial=0) > _LONG_ROW
         result = np.empty(len(pairs))
-        for chosen, product in (
-            (~is_long, lambda part: _row_products(x[part[:, 0]], x[part[:, 1]])),
-            (is_long, looked_up),
-        ):
+        for chosen, product in ((~is_long, copied), (is_long, looked_up)):
             some = pairs[chosen]
             result[chosen] = _in_parts(some, int(counts[some].min(1).max(initial=0)), product)
         return result

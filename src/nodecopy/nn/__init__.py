@@ -1,9 +1,9 @@
 """Networks as values: M of them in one batch, trained on only the rows that the labels can see.
 
-Reading order: ``propagation`` (Â and the sparse product), ``batch`` (which rows a loss
-needs, M members side by side), ``dropout`` (counter-based masks), ``network`` (what an
-architecture is), ``layered`` with ``gcn``; ``features`` and ``diffusion``, a linear network;
-``torch_module``, any PyTorch module.
+Reading order: ``products`` (of Â and of X), ``batch`` (which rows a loss needs, M members side by
+side, and their dropout masks), ``network`` (what an architecture is), ``gcn`` and what other
+layered networks share with it; ``diffusion``, a linear network; ``torch_module``, any PyTorch
+module.
 """
 
 from nodecopy.nn.diffusion import Diffusion

@@ -28,9 +28,8 @@ from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
 from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
-from nodecopy.nn.features import Features, Identity, kept_features
-from nodecopy.nn.network import FEW_COORDINATES, Computing, Reading, Weights, chunks_within
-from nodecopy.nn.propagation import SparseOperator
+from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading, Weights, chunks_within
+from nodecopy.nn.products import Features, Identity, SparseOperator, kept_features
 
 # Walks from few nodes at a time keep their columns in the processor's cache: number of entries of
 # these columns, and a multiple of its vector width.
@@ -39,7 +38,7 @@ _ENTRIES, _WIDTH = 2**18, 16
 
 @savable
 @dataclass(frozen=True)
-class Diffusion(Settings):
+class Diffusion(Settings, Network):
     """Z = softmax(Π X W), Π a personalised PageRank of the graph.
 
     Args:
@@ -85,14 +84,6 @@ class Diffusion(Settings):
     ) -> Weights:
         """Return W = 0 [D, K]: where a convex fit begins does not matter."""
         return {"w": torch.zeros(num_features, num_classes, dtype=torch.float32)}
-
-    def trained(self, name: str) -> bool:
-        """All weights are."""
-        return True
-
-    def decayed(self, name: str) -> bool:
-        """The penalty falls on W."""
-        return True
 
     def lay_out(
         self,

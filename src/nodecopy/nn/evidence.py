@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ from torch import Tensor
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
-from nodecopy.nn.features import Features, kept_features
+from nodecopy.nn.products import Features, kept_features
 
 if TYPE_CHECKING:
     from nodecopy.nn.diffusion import Diffusion
@@ -49,7 +50,7 @@ _RIDGE = 1e-6
 # Labels, and labels times nodes, beyond which it is not computed what each label adds.
 _MOST_LABELS, _MOST_ENTRIES = 1_000, 5e7
 # Neighbours that are named, and the number of the term of all others.
-_MOST_EDGES, OTHERS = 10_000, -1
+_MOST_EDGES, OTHERS = 1_000, -1
 # By source, and number of the column or node; 0 where a source has no numbers.
 Terms = dict[tuple[Source, int], float]
 
@@ -75,6 +76,15 @@ class Neighbourhood:
         self.graph, self.features, self.nodes = graph, features, nodes
         self.labels = np.asarray(labels, np.int64)
         self.labelled: dict[Diffusion, tuple[Tensor, Tensor]] = {}  # Z, and (Z Zᵀ)⁻¹
+
+    @cached_property
+    def fitted(self) -> Neighbourhood:
+        """The part that the fits were fitted to, in the order of their nodes."""
+        if self.nodes is None:
+            return self
+        within = np.searchsorted(self.nodes, self.labels)
+        graph, features = self.graph.built.induced(self.nodes), self.features[self.nodes]
+        return Neighbourhood(graph, features, labels=within)
 
     @cached_property
     def adjacency(self) -> sp.csr_array[np.float32]:
@@ -121,27 +131,31 @@ class Contrast(NamedTuple):
 def label_terms(network: Diffusion, w: Tensor, near: Neighbourhood, of: Contrast) -> list[Terms]:
     """Return what each label adds to the logit of a minus that of b at each node.
 
-    The coefficients of the labels follow from their logits, W = Zᵀ (Z Zᵀ)⁻¹ Z W: exactly, if W is
-    the maximum of a posterior on this graph, and else what comes nearest at these nodes. Similarity
-    to a label counts as far as it is above the mean; the rest is common to all labels, and left.
+    The coefficients of the labels follow from their logits on the graph of the fit,
+    W = Zᵀ (Z Zᵀ)⁻¹ Z W: exactly, if W is the maximum of a posterior there, and else what comes
+    nearest at these nodes. Similarity to a label counts as far as it is above the mean; the rest is
+    common to all labels, and left.
 
     Args:
         network: linear in W.
-        w: W [D, K].
+        w: W [D, K] of the fit; where X = I, of its nodes.
         near: graph and features.
         of: what to explain.
     """
     labels = near.labels
-    if not 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / near.graph.num_nodes):
+    if not 0 < len(labels) <= min(_MOST_LABELS, _MOST_ENTRIES / near.fitted.graph.num_nodes):
         return [{} for _ in of.nodes]
     if network not in near.labelled:
-        rows = network.rows(near, labels).double()  # Z [L, D]
+        rows = network.rows(near.fitted, near.fitted.labels).double()  # Z [L, D]
         gram = rows @ rows.T
         gram.diagonal().add_(_RIDGE * gram.diagonal().mean())
         near.labelled[network] = rows, torch.linalg.pinv(gram, hermitian=True)
     rows, inverse = near.labelled[network]
     delta = (w[:, of.a] - w[:, of.b]).double()
-    similar = network.rows(near, of.nodes).double() @ rows.T  # [n, L]
+    at = network.rows(near, of.nodes).double()
+    if near.nodes is not None and not network.features:
+        at = at[:, torch.as_tensor(near.nodes)]
+    similar = at @ rows.T  # [n, L]
     similar -= similar.mean(1, keepdim=True)
     values, nodes = (similar * (inverse @ (rows @ delta))).tolist(), labels.tolist()
     return [
@@ -165,27 +179,28 @@ def first_edges(
         nodes: j.
     """
     hops = len(coefficients) - 1
-    rows = adjacency[nodes] if hops else sp.csr_array((len(nodes), len(scores)))
-    around, place = np.unique(rows.indices, return_inverse=True)
-    walked = np.empty((hops, len(around)))  # (Âᵗ s)_i
+    rows = adjacency[nodes]
+    counts = np.diff(rows.indptr)
+    away = rows.indices != np.repeat(nodes, counts)
+    kept = [rows.data[s:e] @ ~away[s:e] for s, e in pairwise(rows.indptr.tolist())]  # Â_jj
+    stays = np.array(kept, np.float64)[:, None] ** np.arange(hops + 1)
+    terms = np.zeros(len(away))
     for t in range(hops):
-        scores = np.asarray(adjacency @ scores) if t else scores
-        walked[t] = scores[around]
-    for at, node in enumerate(nodes.tolist()):
+        scores = np.asarray(adjacency @ scores) if t else scores  # Âᵗ s
+        weights = stays[:, : hops - t] @ coefficients[t + 1 :]
+        terms += np.repeat(weights, counts) * scores[rows.indices]
+    terms *= rows.data
+    for at, own in enumerate((stays @ coefficients).tolist()):
         entries = slice(rows.indptr[at], rows.indptr[at + 1])
-        others, values = rows.indices[entries], rows.data[entries].astype(np.float64)
-        stays = values[others == node].sum() ** np.arange(hops + 1)  # Â_jjʳ
-        weights = np.array([stays[: hops - t] @ coefficients[t + 1 :] for t in range(hops)])
-        terms = values * (weights @ walked[:, place[entries]]) if hops else values
-        away = others != node
-        yield float(coefficients @ stays), terms_of_edges(others[away], terms[away])
+        others = away[entries] & (hops > 0)
+        yield own, terms_of_edges(rows.indices[entries][others], terms[entries][others])
 
 
 def terms_of_edges(others: NDArray[np.integer], terms: NDArray[np.float64]) -> Terms:
     """Return what comes over each edge; of very many, over the smallest ones together."""
     rest: Terms = {}
     if len(terms) > _MOST_EDGES:
-        order = np.argsort(-np.abs(terms), kind="stable")
+        order = np.argpartition(-np.abs(terms), _MOST_EDGES)
         rest["neighbour", OTHERS] = float(terms[order[_MOST_EDGES:]].sum())
         others, terms = others[order[:_MOST_EDGES]], terms[order[:_MOST_EDGES]]
     pairs = zip(others.tolist(), terms.tolist(), strict=True)

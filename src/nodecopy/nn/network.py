@@ -1,6 +1,6 @@
 """What a network is: how it reads a graph, the shapes of its weights, and a forward pass.
 
-A new architecture is one file: subclass `nodecopy.nn.layered.Layered` where a layer is a product
+A new architecture is one file: subclass `nodecopy.nn.gcn.Layered` where a layer is a product
 with one sparse operator of the graph, or implement `Network`.
 """
 
@@ -65,13 +65,14 @@ class Network(Protocol):
     """An architecture: a frozen value that holds settings, never weights.
 
     Weights live outside, stacked over M members: ``weights[name]`` is [M, …]. A forward pass
-    computes all members at once and never mixes them.
+    computes all members at once and never mixes them. A class that derives from this one writes
+    `initial_weights`, `lay_out` and `forward`, and what differs from most networks.
     """
 
     @property
     def readout(self) -> tuple[str, ...]:
         """Names of the last layer's weights, in which the logits are linear; () if unknown."""
-        ...
+        return ()
 
     def initial_weights(
         self, num_features: int, num_classes: int, rng: np.random.Generator
@@ -81,11 +82,11 @@ class Network(Protocol):
 
     def trained(self, name: str) -> bool:
         """Tell whether the weights of this name are learnt (running statistics are not)."""
-        ...
+        return True
 
     def decayed(self, name: str) -> bool:
         """Tell whether the L2 penalty applies to the weights of this name."""
-        ...
+        return True
 
     def lay_out(
         self,
@@ -113,7 +114,7 @@ class Network(Protocol):
 
         They are the same, unless some belong to nodes.
         """
-        ...
+        return weights
 
 
 def chunks_within(

@@ -27,7 +27,7 @@ from nodecopy.core.rng import key64
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.nn.batch import padded, receptive_field
-from nodecopy.nn.network import Computing, Reading, Weights, chunks_within, member_bytes
+from nodecopy.nn.network import Computing, Network, Reading, Weights, chunks_within, member_bytes
 
 # Tensors of a module that are not learnt: buffers, such as running statistics, and parameters
 # that are frozen. The number of classes goes with them, to build the module again.
@@ -36,7 +36,7 @@ _CLASSES = "fixed:num_classes"
 
 
 @dataclass(frozen=True)
-class TorchNetwork:
+class TorchNetwork(Network):
     """A `torch.nn.Module` whose ``forward`` takes (x, edge_index), or edge_weight too.
 
     ``forward`` gets all nodes' features x [N, D], float32, and the edges [2, E], from source to
@@ -96,10 +96,6 @@ class TorchNetwork:
         """Parameters are, unless frozen; buffers are not."""
         return not name.startswith(_FIXED)
 
-    def decayed(self, name: str) -> bool:
-        """The penalty falls on all parameters, as in torch.optim."""
-        return True
-
     def lay_out(
         self,
         readings: Iterable[Reading],
@@ -124,10 +120,6 @@ class TorchNetwork:
         _set_modes(inputs.module, dropout=key is not None, statistics=training)
         logits = (inputs.logits(weights, m, key, training=training) for m in range(inputs.size))
         return torch.stack(list(logits))
-
-    def placed(self, weights: Weights, nodes: NDArray[np.int64], num_nodes: int) -> Weights:
-        """Return the same weights: none belongs to a node."""
-        return weights
 
     def _built(self, num_features: int, num_classes: int, seed: int) -> Module:
         with _seeded(seed):

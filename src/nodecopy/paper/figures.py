@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nodecopy.core.errors import InputError, missing_extra
+from nodecopy.paper.store import CellKey
 from nodecopy.paper.study import (
     DATASET_TITLES,
     LABELS,
@@ -27,7 +28,6 @@ from nodecopy.paper.study import (
     dataset_title,
     method_title,
 )
-from nodecopy.paper.trial import CellKey
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

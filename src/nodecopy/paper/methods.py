@@ -27,9 +27,8 @@ from nodecopy.classifiers import (
 )
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.graph_models import ObservedGraph
-from nodecopy.paper.geometric import SGC, appnp
 from nodecopy.paper.mmsbm import MMSBM
-from nodecopy.paper.networks import GAT, ChebNet
+from nodecopy.paper.networks import GAT, SGC, ChebNet, appnp
 from nodecopy.paper.online import OnlineBayesianGCN, usual_epochs
 from nodecopy.posterior import BayesianGCN
 from nodecopy.presets import best

@@ -14,8 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted, NodeClassifier
-from nodecopy.classifiers.base import base_seeds
+from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed
@@ -26,8 +25,7 @@ from nodecopy.graph_models import GraphModel, GraphPosterior, NodeCopying, Sampl
 from nodecopy.nn.gcn import GCN
 from nodecopy.nn.network import Network, Weights
 from nodecopy.paper.mmsbm import MMSBMPosterior
-from nodecopy.posterior.averaging import average
-from nodecopy.posterior.bgcn import FittedBayesianGCN, PredictOn
+from nodecopy.posterior import FittedBayesianGCN, PredictOn, average
 from nodecopy.problem.task import Task
 from nodecopy.weights import TrainConfig, WeightSamples
 from nodecopy.weights.descent import Members, Supervision, Trainer, joined, supervised
@@ -45,7 +43,6 @@ class OnlineBayesianGCN(Settings):
     It satisfies `NodeClassifier`.
 
     Args:
-        base: gives the first ĉ; None is the pretrained network.
         graph_model: where the graphs are drawn from.
         network: the architecture.
         training: how a gradient step is taken; its epochs are ignored.
@@ -61,7 +58,6 @@ class OnlineBayesianGCN(Settings):
             each collected epoch.
     """
 
-    base: NodeClassifier | None = None
     graph_model: GraphModel = field(default_factory=NodeCopying)
     network: Network = field(default_factory=GCN)
     training: TrainConfig = field(default_factory=TrainConfig)
@@ -89,8 +85,6 @@ class OnlineBayesianGCN(Settings):
     ) -> list[FittedBayesianGCN]:
         """Train a network on each task, and average its last iterates (eq. 7)."""
         bases: Sequence[Fitted | None] = start or [None] * len(tasks)
-        if start is None and self.base is not None:
-            bases = self.base.fit(tasks, base_seeds(seeds))
         fits, computing, reports = [], self.training.computing, stages(progress, [1] * len(tasks))
         for task, seed, base, report in zip(tasks, seeds, bases, reports, strict=True):
             first, graphs, samples = _Trajectory(self, task, seed, report).run(base)
@@ -138,7 +132,7 @@ class _Trajectory:
         self._epochs = method.epochs_for(task)
 
     def run(self, base: Fitted | None) -> tuple[NDArray[np.floating], SampledGraphs, WeightSamples]:
-        """Train; ``base`` gives the first ĉ, or the pretrained network where it is None.
+        """Train; ``base`` gives the first ĉ, the pretrained network where it is None.
 
         Returns:
             The first class probabilities [N, K], the collected graphs, and the networks.

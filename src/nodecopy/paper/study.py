@@ -28,7 +28,7 @@ from scipy.stats import ttest_ind_from_stats
 
 from nodecopy.core.errors import InputError
 from nodecopy.paper.methods import METHODS
-from nodecopy.paper.trial import CellKey, Row
+from nodecopy.paper.store import CellKey, Row
 
 SPLITS = ("random", "fixed")
 LABELS = (5, 10, 20)

@@ -17,6 +17,7 @@ import numpy as np
 from nodecopy.core.errors import InputError
 from nodecopy.core.files import write_whole
 from nodecopy.paper.figures import figure_1, overview_figure
+from nodecopy.paper.store import CellKey, Row
 from nodecopy.paper.study import (
     ALPHA,
     DATASET_TITLES,
@@ -32,7 +33,6 @@ from nodecopy.paper.study import (
     method_title,
     summary,
 )
-from nodecopy.paper.trial import CellKey, Row
 
 SYMBOLS = {
     Verdict.AGREES: "✓",

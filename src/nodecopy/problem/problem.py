@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import DatasetError, shown
-from nodecopy.features.matrix import Features, checked_features, frozen
-from nodecopy.features.node_types import Encoder, NodeTypes, num_classified
+from nodecopy.core.errors import DatasetError, ModelError, shown
+from nodecopy.core.saving import NOT_SAVED, savable
+from nodecopy.features.encoding import Encoder, NodeTypes
+from nodecopy.features.label_values import EncodedLabels, encode_labels, is_known
+from nodecopy.features.matrix import (
+    FeatureMatrix,
+    checked_features,
+    frozen,
+    structural_features,
+    to_matrix,
+)
+from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
 from nodecopy.graph import Graph
-from nodecopy.problem.splits import Split
+from nodecopy.problem.task import Split, Task
+
+# The graph of a problem from a model file.
+_NO_GRAPH = Graph.from_edges(0, [])
+# Names that an unknown one is compared with, at most.
+_COMPARED = 100_000
 
 
+def _no_nodes() -> NDArray[np.int64]:
+    return np.zeros(0, np.int64)
+
+
+def _no_features() -> NDArray[np.float32]:
+    return np.zeros((0, 0), np.float32)
+
+
+@savable
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A graph of N nodes, with features, labels and names; every array is read-only.
 
+    A model file keeps the labels and names, and how columns became features, without the graph, the
+    features and other fields that it can do without.
+
     Args:
         name: what to call it.
-        graph: N nodes.
+        graph: N nodes; without any in a problem from a model file.
         features: [N, D], any integer or floating type; kept as float32, sparse (CSR, canonical,
             without stored zeros) if it came sparse, else dense. None where nodes have no columns:
-            a fit then describes them by `structural_features`.
-        labels: class of each node, int64 [N]; -1 where it is unknown.
+            `scaled_by` then describes them by `structural_features`.
+        labels: class of each node, int64 [N]; -1 where it is unknown; empty where all are.
         classes: K different values; label k stands for ``classes[k]``.
         public_split: the split everybody compares on, if there is one.
-        names: the id of each node as files have it [N]; None where nodes have numbers only.
+        names: the id of each node as files have it [N]; None where nodes have numbers only, as
+            numbers in their order are no names.
         titles: what people call each node, empty where unknown [N]; None where nothing says it.
         node_types: how many nodes each type has, in the order of the nodes; classes belong to the
             first. Empty where there is one type.
@@ -39,6 +68,10 @@ class Problem:
         validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
         notes: what was changed or assumed in reading, in sentences.
+        scaling: how features are scaled for models; see `scaled_by`.
+        scaled: X as models see it [N, D]; without rows before `scaled_by`.
+        hubs: the node of each column of `structural_features` [D]; None where features were given.
+        name_arrays: the names as a model file holds them; empty elsewhere.
 
     >>> square = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     >>> data = Problem("square", square, np.eye(4), [0, 0, 1, -1], ("left", "right"))
@@ -47,43 +80,62 @@ class Problem:
     """
 
     name: str
-    graph: Graph
-    features: Features | None
-    labels: NDArray[np.int64]
-    classes: NDArray[Any]
-    public_split: Split | None = None
-    names: NDArray[Any] | None = None
-    titles: NDArray[np.object_] | None = None
+    graph: Graph = field(default=_NO_GRAPH, metadata=NOT_SAVED)
+    features: FeatureMatrix | None = field(default=None, metadata=NOT_SAVED)
+    labels: NDArray[np.int64] = field(default_factory=_no_nodes)
+    classes: NDArray[Any] = field(default_factory=_no_nodes)
+    public_split: Split | None = field(default=None, metadata=NOT_SAVED)
+    names: NDArray[Any] | None = field(default=None, metadata=NOT_SAVED)
+    titles: NDArray[np.object_] | None = field(default=None, metadata=NOT_SAVED)
     node_types: NodeTypes = field(default_factory=dict)
     encoder: Encoder | None = None
     columns: tuple[str, ...] = ()
-    validation: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    notes: tuple[str, ...] = ()
+    validation: NDArray[np.int64] = field(default_factory=_no_nodes)
+    suggested: NDArray[np.int64] = field(default_factory=_no_nodes)
+    notes: tuple[str, ...] = field(default=(), metadata=NOT_SAVED)
+    scaling: Scaling = field(default_factory=Scaling)
+    scaled: FeatureMatrix = field(default_factory=_no_features, metadata=NOT_SAVED)
+    hubs: NDArray[np.int64] | None = None
+    name_arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    # Of `nodecopy.trust.next_labels`, by seed: problems that differ in their labels share them.
+    embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict, metadata=NOT_SAVED)
 
     def __post_init__(self) -> None:
         """Check that the parts fit together, then freeze them."""
+        n = self.graph.num_nodes or len(self.labels)
+        labels = self.labels if len(self.labels) else np.full(n, -1, np.int64)
+        checked: dict[str, Any] = {"classes": _classes(self.classes)}
+        checked["labels"] = _labels(labels, n, len(checked["classes"]))
         if self.features is not None:
-            features = checked_features(self.features, self.graph.num_nodes)
-            object.__setattr__(self, "features", features)
-        object.__setattr__(self, "classes", _classes(self.classes))
-        labels = _labels(self.labels, self.graph.num_nodes, len(self.classes))
-        object.__setattr__(self, "labels", labels)
-        for name in ("names", "titles", "suggested", "validation"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+            checked["features"] = checked_features(self.features, n)
+        checked["names"] = _names(self.names, n)
+        if self.names is None and self.name_arrays:
+            checked["names"] = _restored_names(self.name_arrays)
+        checked["titles"] = self.titles
+        for name in ("names", "titles"):
+            if checked[name] is not None and len(checked[name]) != n:
+                raise DatasetError(f"{name} must have {n} entries; got {len(checked[name])}")
+        for name in ("validation", "suggested"):
+            checked[name] = frozen(np.asarray(getattr(self, name)))
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         if self.public_split is not None:
-            self.public_split.check_range(self.num_nodes)
+            self.public_split.check_range(n)
 
     @property
     def num_nodes(self) -> int:
         """N."""
-        return self.graph.num_nodes
+        return len(self.labels)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether there is a graph, which a problem from a model file does not have."""
+        return self.graph.num_nodes == self.num_nodes
 
     @property
     def num_features(self) -> int:
         """D; none without features."""
-        return 0 if self.features is None else int(self.features.shape[1])
+        return self.scaling.num_features if self.features is None else int(self.features.shape[1])
 
     @property
     def num_classes(self) -> int:
@@ -98,7 +150,12 @@ class Problem:
     @property
     def num_classified(self) -> int:
         """How many nodes classes belong to; they come first."""
-        return num_classified(self.node_types, self.num_nodes)
+        return next(iter(self.node_types.values()), self.num_nodes)
+
+    @property
+    def label_values(self) -> NDArray[np.object_]:
+        """The label of each node, None where it is not known [N]."""
+        return EncodedLabels(self.labels, self.classes).values()
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -108,6 +165,102 @@ class Problem:
     def title(self, node: int) -> str:
         """Return what people call a node, or its id where it has no such name."""
         return str((self.titles is not None and self.titles[node]) or self.ids[node])
+
+    def numbers(self, nodes: Any, what: str = "nodes") -> NDArray[np.int64]:
+        """Return the numbers of nodes given by name, by number unless names are, or as a mask.
+
+        Only nodes that classes belong to are accepted.
+
+        >>> two = Problem("two", Graph.from_edges(2, [(0, 1)]), names=["a", "b"])
+        >>> two.numbers(["b"]).tolist(), two.numbers([True, False]).tolist()
+        ([1], [0])
+        """
+        attributes = ("edge_index", "edge_types", "is_directed")
+        if isinstance(nodes, (Graph, Problem)) or any(hasattr(nodes, one) for one in attributes):
+            raise ModelError(
+                f"{what} must be names or numbers of nodes of the fitted graph; got a "
+                f"{type(nodes).__name__}: predict_on(graph, X) predicts another graph"
+            )
+        nodes = [nodes] if isinstance(nodes, str) else nodes
+        picked, count = to_matrix(nodes), self.num_classified
+        if picked.dtype.kind == "b" and picked.shape == (count,):
+            return np.flatnonzero(picked)
+        if self.names is not None and picked.dtype.kind != "b" and picked.size and picked.ndim:
+            values = picked.tolist() if hasattr(nodes, "dtype") else list(nodes)
+            places = self.places(values)
+            if not (-1 in places and _integers(values) and not _integers(self._number)):
+                for name, place in zip(values, places, strict=True):
+                    if not 0 <= place < count:
+                        raise ModelError(self._unknown(name, place))
+                return places
+        picked = picked.astype(np.int64) if picked.size == 0 else picked
+        if picked.dtype.kind not in "iu" or picked.ndim != 1:
+            raise ModelError(
+                f"{what} must be a list of node numbers, from 0 in the order of the graph's nodes, "
+                "of names, where nodes have names, or a mask with one entry per node, "
+                f"[{count}]; got {picked.dtype} of shape {list(picked.shape)}"
+            )
+        if picked.shape == (count,) and count > 2 and picked.max() <= 1:
+            raise ModelError(f"{what} has a 0 or 1 for every node: give a mask as booleans")
+        if picked.size and not 0 <= picked.min() <= picked.max() < count:
+            wrong = picked.min() if picked.min() < 0 else picked.max()
+            raise ModelError(f"{what} must be numbers from 0 to {count - 1}; got {wrong}")
+        return picked.astype(np.int64)
+
+    def places(self, names: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Return the numbers of names, -1 where they are new [n]."""
+        return np.array([self._number.get(name, -1) for name in names], np.int64)
+
+    @cached_property
+    def _number(self) -> dict[Hashable, int]:
+        return {name: number for number, name in enumerate(self.ids.tolist())}
+
+    def _unknown(self, name: Hashable, place: int) -> str:
+        if place >= 0:
+            return f"{name!r} is a node of another type than the one that has classes"
+        some = map(str, islice(self._number, _COMPARED))
+        near = difflib.get_close_matches(str(name), some, n=1)
+        nodes = f"nodes are {shown(self.ids[:3].tolist())}"
+        return f"no node is called {name!r}; {f'did you mean {near[0]!r}?' if near else nodes}"
+
+    def scaled_by(self, normalise: Normalise) -> Problem:
+        """Return the problem with scaled features, `structural_features` where it has none.
+
+        Of several blocks of columns, "auto" weights each by its information about the labels.
+        """
+        features, hubs = self.features, None
+        if features is None:
+            features, hubs = structural_features(self.graph)
+        scaling = scaling_of(features, normalise)
+        scaled = scaling.apply(self.graph, features)
+        problem = replace(
+            self,
+            features=features,
+            scaling=scaling,
+            scaled=scaled,
+            hubs=hubs,
+            embeddings={},  # they are of these features
+        )
+        weighted = normalise == "auto" and len(self.classes) > 0
+        return problem._with_block_weights() if weighted else problem
+
+    @property
+    def compared(self) -> FeatureMatrix:
+        """X as nodes are compared to suggest labels: as given, unless columns were shifted."""
+        assert self.features is not None  # of a problem that was scaled
+        return self.features if self.scaling.shift is None else self.scaled
+
+    @property
+    def given_features(self) -> FeatureMatrix | None:
+        """The features that nodes are compared by; None where they were made from the graph."""
+        return self.compared if self.hubs is None else None
+
+    def task(self) -> Task:
+        """Return what a method learns from, of a problem that was scaled."""
+        held, k = self.validation, len(self.classes)
+        train = np.setdiff1d(np.flatnonzero(self.labels >= 0), held)
+        task = Task.of(self.graph, self.scaled, self.labels, train, held, num_classes=k)
+        return replace(task, node_types=tuple(self.node_types.values()))
 
     def with_labels(
         self,
@@ -126,11 +279,87 @@ class Problem:
             notes=(*self.notes, *notes),
         )
 
+    def relabelled(self, more: Mapping[Any, Any], suggested: ArrayLike = ()) -> Problem:
+        """Return the same nodes with these labels by node; an unknown one removes a label."""
+        if not isinstance(more, Mapping):
+            raise ModelError(f"labels must be a mapping {{node: label}}; got {shown(more)}")
+        values = self.label_values
+        for node, label in zip(self.numbers(list(more)).tolist(), more.values(), strict=True):
+            values[node] = label if is_known(label) else None
+        labels, classes = encode_labels(values)
+        chosen = np.union1d(self.suggested, self.numbers(suggested, "suggested"))
+        relabelled = replace(self, labels=labels, classes=classes, suggested=chosen)
+        return relabelled._with_block_weights() if self.scaling.blocks else relabelled
+
+    def _with_block_weights(self) -> Problem:
+        """Return the problem with blocks of columns weighted by their information about labels."""
+        blocks = () if self.encoder is None else self.encoder.blocks
+        if not blocks:
+            return self
+        scaling = weighted_blocks(self.graph, self.compared, blocks, self.labels)
+        return replace(self, scaling=scaling, scaled=scaling.apply(self.graph, self.compared))
+
+    def for_file(self) -> Problem:
+        """Return what a model file keeps: names, if all are strings or all integers of 64 bits."""
+        types = set() if self.names is None else {type(name) for name in self.names.tolist()}
+        arrays: dict[str, NDArray[Any]] = {}
+        if self.names is not None and types in ({str}, {int}):
+            arrays = _stored_names(self.names)
+        return replace(
+            self,
+            graph=_NO_GRAPH,
+            features=None,
+            scaled=_no_features(),
+            names=None,
+            name_arrays=arrays,
+        )
+
     def __repr__(self) -> str:
         """Show the name and the counts."""
         counts = f"nodes={self.num_nodes}, edges={self.graph.num_edges}"
         counts += f", features={self.num_features}, classes={self.num_classes}"
         return f"Problem({self.name!r}, {counts})"
+
+
+def _names(given: Any, num_nodes: int) -> NDArray[Any] | None:
+    """Return names as an array; None where they are the numbers of the nodes."""
+    if given is None or isinstance(given, np.ndarray):
+        names = given
+    else:
+        names = np.empty(len(given), object)
+        names[:] = list(given)  # which may be pairs
+    if names is None or (_integers(names[:1]) and np.array_equal(names, np.arange(num_nodes))):
+        return None
+    return frozen(names)
+
+
+def _stored_names(names: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return names as arrays without objects: none where an integer has more than 64 bits.
+
+    They are ``ids`` if they are integers, else ``id_text``, all strings in UTF-8, and
+    ``id_offsets``, where each of them begins, and the end [N + 1].
+
+    >>> _restored_names(_stored_names(np.array(["ann", "Zoë", ""], object))).tolist()
+    ['ann', 'Zoë', '']
+    """
+    if not isinstance(names[0], str):
+        try:
+            return {"ids": names.astype(np.int64)}
+        except OverflowError:
+            return {}
+    encoded = [str(one).encode() for one in names]
+    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    return {"id_text": np.frombuffer(b"".join(encoded), np.uint8), "id_offsets": offsets}
+
+
+def _restored_names(arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    """Undo `_stored_names`."""
+    if "ids" in arrays:
+        return arrays["ids"]
+    text, offsets = arrays["id_text"].tobytes(), arrays["id_offsets"].tolist()
+    strings = np.empty(len(offsets) - 1, object)
+    strings[:] = [text[begin:end].decode(errors="replace") for begin, end in pairwise(offsets)]
+    return strings
 
 
 def _labels(values: ArrayLike, num_nodes: int, num_classes: int) -> NDArray[np.int64]:
@@ -155,3 +384,7 @@ def _classes(values: ArrayLike) -> NDArray[Any]:
     if classes.ndim != 1 or len(set(classes.tolist())) < len(classes):
         raise DatasetError(f"classes must be a list of different values, [K]; got {shown(values)}")
     return frozen(classes)
+
+
+def _integers(values: Iterable[Any]) -> bool:
+    return any(isinstance(value, (int, np.integer)) for value in values)

@@ -1,4 +1,4 @@
-"""Task: what a classifier may see, and nothing more.
+"""Split and Task: which labels a classifier may see, and nothing more.
 
 Labels outside the training and validation nodes are hidden before anything is fitted, so that no
 method can read a test label, by mistake or otherwise.
@@ -7,18 +7,68 @@ method can read a test label, by mistake or otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import ModelError
+from nodecopy.core.errors import ModelError, SplitError, shown
 from nodecopy.features.label_values import one_per_node
-from nodecopy.features.matrix import FeatureMatrix, row_normalised, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, frozen, row_normalised, stored_by_density
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import integers
-from nodecopy.graph.positions import Positions, role_columns
-from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split
+from nodecopy.graph.neighbourhood import Positions, role_columns
+
+if TYPE_CHECKING:
+    from nodecopy.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """Disjoint training, validation and test nodes; every array is read-only.
+
+    Args:
+        train: nodes whose labels the model sees, int64 [n_train].
+        val: nodes for choices made while training, int64 [n_val].
+        test: nodes for the final score only, int64 [n_test].
+        name: shown in messages and names of folders.
+
+    >>> Split([0, 1], [2], [3, 4], "small")
+    Split('small', train=2, val=1, test=2)
+    """
+
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Check each set by itself and every pair of sets, then freeze the arrays."""
+        sets = {name: _indices(name, getattr(self, name)) for name in ("train", "val", "test")}
+        for (a, left), (b, right) in combinations(sets.items(), 2):
+            common = np.intersect1d(left, right, assume_unique=True)
+            if len(common):
+                raise SplitError(
+                    f"{a} and {b} must be disjoint; they share {len(common)} nodes, "
+                    f"the first of them {common[0]}"
+                )
+        for name, indices in sets.items():
+            object.__setattr__(self, name, indices)
+
+    def check_range(self, num_nodes: int) -> None:
+        """Raise SplitError unless every node is one of 0 … num_nodes - 1."""
+        for name in ("train", "val", "test"):
+            indices = getattr(self, name)
+            if len(indices) and indices.max() >= num_nodes:
+                raise SplitError(
+                    f"{name} holds node {indices.max()}; the graph has nodes 0 to {num_nodes - 1}"
+                )
+
+    def __repr__(self) -> str:
+        """Show the name and the sizes."""
+        sizes = f"train={len(self.train)}, val={len(self.val)}, test={len(self.test)}"
+        return f"Split({self.name!r}, {sizes})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +190,14 @@ class Task:
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k
         )
+
+
+def _indices(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """Return node indices as a read-only int64 array."""
+    array = np.asarray(values)
+    numbers = array.size == 0 or array.dtype.kind in "iu"
+    if array.ndim != 1 or not numbers or np.any(array < 0) or len(np.unique(array)) < len(array):
+        raise SplitError(
+            f"{name} must hold node indices [n], integers from 0, each once; got {shown(values)}"
+        )
+    return frozen(array.astype(np.int64))

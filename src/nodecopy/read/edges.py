@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,8 @@ from nodecopy.read.columns import (
     read_number,
     read_string,
 )
-from nodecopy.read.database import Database
+from nodecopy.read.database import IN_EDGES, Database, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
-from nodecopy.read.ids import IN_EDGES, number_values
 from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
 # Most relations: a column of more is taken for something else.
@@ -38,10 +37,20 @@ MOST_RELATIONS = 256
 class EdgeRows(NamedTuple):
     """Pairs of node indices [R, 2], weights [R] if any, and the number of its relation [R]."""
 
-    pairs: NDArray[np.int32]
+    pairs: NDArray[np.integer]
     weights: NDArray[np.float64] | None
-    relation: NDArray[np.uint16] | None = None
+    relation: NDArray[np.integer] | None = None
     relations: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, pairs: NDArray[Any], weights: NDArray[Any] | None, relation: Sequence[str] | None
+    ) -> EdgeRows:
+        """Return rows with the name of the relation of each, if they have any."""
+        if not relation:
+            return cls(pairs, weights)
+        names, numbers = np.unique(np.array(relation), return_inverse=True)
+        return cls(pairs, weights, numbers, tuple(names.tolist()))
 
 
 def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
@@ -54,19 +63,14 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
     names = [f"edges{number}" for number in range(len(paths))] if several else ["edges"]
     loaded = [_load(db, name, path) for name, path in zip(names, paths, strict=True)]
     if several:
-        weighted, of_relations = (
-            "weight" in set().union(*loaded),
-            db.options.relation != NO_RELATION,
-        )
+        of_relations = db.options.relation != NO_RELATION
         parts = []
         for name, path, place in zip(names, paths, loaded, strict=True):
-            weight = ["weight" if "weight" in place else "1.0 AS weight"] if weighted else []
-            stem = f"{quoted(path.name.split('.')[0])} AS relation"
-            relation = ["relation" if "relation" in place else stem] if of_relations else []
-            parts.append(
-                f"SELECT {', '.join(['source', 'target', *weight, *relation])} FROM {name}"
-            )
-        db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL '.join(parts)}")
+            added = "" if "weight" in place else ", 1.0 AS weight"
+            if of_relations and "relation" not in place:
+                added += f", {quoted(path.name.split('.')[0])} AS relation"
+            parts.append(f"SELECT *{added} FROM {name}")
+        db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL BY NAME '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
     db.known_ids = " UNION ALL ".join(filter(None, [db.known_ids, IN_EDGES]))
     for name, place in zip(names, loaded, strict=True):
@@ -128,10 +132,8 @@ def fetch_edges(db: Database) -> EdgeRows:
     of_relation, joined = "", ""
     if "relation" in db.types("edges"):
         relations = tuple(map(str, number_values(db, "relations", "relation", "number", "edges")))
-        of_relation, joined = (
-            ", CAST(relations.number AS USMALLINT) AS number",
-            " JOIN relations USING (relation)",
-        )
+        of_relation = ", CAST(relations.number AS USMALLINT) AS number"
+        joined = " JOIN relations USING (relation)"
     weight = ", edges.weight" if "weight" in db.types("edges") else ""
     rows = db.arrays(
         f"SELECT s.i AS s, t.i AS t{weight}{of_relation} FROM edges JOIN nodes AS s "
@@ -150,31 +152,26 @@ def build_graph(
     repeated: RepeatedEdges = "largest",
     *,
     directed: bool = False,
-) -> tuple[Graph, list[str]]:
-    """Return the simple graph of the rows, and notes on what was dropped or added up.
+) -> tuple[Graph, EdgeChanges]:
+    """Return the simple graph of the rows, and what was dropped or added up.
 
     It is undirected. If edges have relations, or are directed, it keeps the edges of each relation.
     """
-    relations = rows.relations or (ONE_RELATION,)
     parts = [(rows.pairs, rows.weights)]
     if rows.relation is not None:
-        order = np.argsort(rows.relation, kind="stable")
-        ends = np.cumsum(np.bincount(rows.relation, minlength=len(relations)))[:-1]
-        split: Sequence[NDArray[np.float64] | None] = [None] * len(relations)
-        if rows.weights is not None:
-            split = np.split(rows.weights[order], ends)
-        parts = list(zip(np.split(rows.pairs[order], ends), split, strict=True))
+        places = [np.flatnonzero(rows.relation == k) for k in range(len(rows.relations))]
+        w = rows.weights
+        parts = [(rows.pairs[at], None if w is None else w[at]) for at in places]
     built = [_of_relation(num_nodes, *part, repeated, directed=directed) for part in parts]
-    changes = _Changes(*map(sum, zip(*(changes for _, changes in built), strict=True)))
-    notes = changes.notes(repeated)
+    graphs = [graph for graph, _ in built]
+    changes = EdgeChanges(*map(sum, zip(*(changes for _, changes in built), strict=True)))
     if directed or rows.relation is not None:
-        return join_relations(
-            dict(zip(relations, (graph for graph, _ in built), strict=True))
-        ), notes
-    return built[0][0], notes
+        relations = rows.relations or (ONE_RELATION,)
+        return join_relations(dict(zip(relations, graphs, strict=True))), changes
+    return graphs[0], changes
 
 
-class _Changes(NamedTuple):
+class EdgeChanges(NamedTuple):
     """How many edges there are, and what became of their rows."""
 
     edges: int
@@ -183,6 +180,7 @@ class _Changes(NamedTuple):
     loops: int
 
     def notes(self, repeated: RepeatedEdges) -> list[str]:
+        """Say what was dropped or added up."""
         done = "added up" if repeated == "sum" else "dropped"
         hint = "" if repeated == "sum" else "; `repeated_edges` sum adds them up"
         notes = {
@@ -196,12 +194,12 @@ class _Changes(NamedTuple):
 
 def _of_relation(
     num_nodes: int,
-    pairs: NDArray[np.int32],
+    pairs: NDArray[np.integer],
     weights: NDArray[np.float64] | None,
     repeated: RepeatedEdges,
     *,
     directed: bool,
-) -> tuple[Graph, _Changes]:
+) -> tuple[Graph, EdgeChanges]:
     """Return the simple graph of the rows of a relation, and what was dropped or added up.
 
     Of the two directions of an edge the larger weight counts.
@@ -213,4 +211,4 @@ def _of_relation(
     loops, arcs = int(np.count_nonzero(pairs[:, 0] == pairs[:, 1])), graph.num_edges
     graph = graph if directed else graph.symmetrise()
     one_way = 0 if directed else 2 * graph.num_edges - arcs
-    return graph, _Changes(graph.num_edges, one_way, len(pairs) - loops - arcs, loops)
+    return graph, EdgeChanges(graph.num_edges, one_way, len(pairs) - loops - arcs, loops)

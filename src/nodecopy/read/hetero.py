@@ -1,13 +1,13 @@
 """Graphs of several node types in Python: mappings by type, and PyTorch Geometric HeteroData.
 
 All types become one undirected graph, whose nodes are numbered type after type, that with labels
-first (`nodecopy.features.node_types`).
+first (`nodecopy.features.encoding`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,18 +15,27 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, GraphError, ModelError
 from nodecopy.features.columns import NodeColumns, columns_of_frame, columns_of_matrix
-from nodecopy.features.label_values import encode_labels
-from nodecopy.features.node_types import NodeTypeEncoder, NodeTypes, graph_of_edge_types, spans
+from nodecopy.features.encoding import Encoder, NodeTypes, spans
+from nodecopy.features.label_values import training_labels
+from nodecopy.features.matrix import to_matrix
 from nodecopy.graph import Graph
-from nodecopy.read.objects import (
-    GraphInput,
-    aligned_labels,
-    to_matrix,
-    training_labels,
-    warn_of_labels,
-)
+from nodecopy.problem.problem import Problem
+from nodecopy.read.graphs import graph_of_edge_types
 
 _EDGES = "{('customers', 'shops'): edge_index}"
+
+
+class ReadNodes(NamedTuple):
+    """Nodes as they were read, before columns become features.
+
+    ``columns`` are those of each node type, "" where there is one; ``kept`` are those of an array,
+    which are taken as they are.
+    """
+
+    problem: Problem
+    columns: Mapping[str, NodeColumns | None]
+    labels: Any = None
+    kept: Collection[str] = ()
 
 
 def has_node_types(graph: Any, X: Any) -> bool:
@@ -35,24 +44,17 @@ def has_node_types(graph: Any, X: Any) -> bool:
     return by_type or _has_typed_edges(graph) or hasattr(graph, "edge_types")
 
 
-def _has_typed_edges(graph: Any) -> bool:
-    """Tell whether edges are given by the types of their ends."""
-    return (
-        isinstance(graph, Mapping)
-        and not sp.issparse(graph)
-        and any(isinstance(key, tuple) for key in graph)
-    )
+def type_to_label(graph: Any, X: Any) -> str | None:
+    """Return the node type that is to get labels: that with ``y``, or the first one of X."""
+    typed = list(getattr(graph, "node_types", ()))  # of a HeteroData
+    having = [node_type for node_type in typed if hasattr(graph[node_type], "y")]
+    return next(iter([*having, *(X or typed)]), None)
 
 
-def read_node_types(
-    graph: Any,
-    X: Mapping[str, Any] | None,
-    y: Any = None,
-    *,
-    first: str | None = None,
-    encoder: NodeTypeEncoder | None = None,
-) -> tuple[GraphInput, Any]:
-    """Return one graph with the features of all types, and the labels of its first nodes.
+def read_typed_nodes(
+    graph: Any, X: Any, y: Any, first: str | None, encoder: Encoder | None
+) -> ReadNodes:
+    """Return one graph with the columns of all types, and the labels of its first nodes.
 
     Args:
         graph: a HeteroData, or a mapping {(type, type): edge_index [2, E]}, perhaps with the name
@@ -60,8 +62,8 @@ def read_node_types(
         X: features of each type, an array or a DataFrame. None, or a number of nodes, for a type
             without features. From a HeteroData if X is None.
         y: labels {type: labels}. From a HeteroData if None, hidden outside its ``train_mask``.
-        first: the type that classes belong to, of a model; None is the one with labels.
-        encoder: of a model; None fits one.
+        first: the type that classes belong to; None is the one with labels.
+        encoder: of a model.
     """
     data = graph if hasattr(graph, "edge_types") else None
     if data is not None:
@@ -70,35 +72,36 @@ def read_node_types(
         }
         X = {node_type: data[node_type].num_nodes for node_type in data.node_types} | dict(X)
         graph = data.edge_index_dict
-    if not isinstance(X, Mapping):
+    if not isinstance(X, Mapping) or not _has_typed_edges(graph):
         raise GraphError(
-            "X is missing: features by node type, {node_type: X}; None where it has none"
+            f"several node types need edges {_EDGES} and X {{type: features}}, None where it has "
+            f"none; got {type(graph).__name__} and {type(X).__name__}"
         )
-    if not _has_typed_edges(graph):
-        raise GraphError(f"edges between node types are {_EDGES}; got {type(graph).__name__}")
-    columns = {node_type: _columns(node_type, x, encoder) for node_type, x in X.items()}
-    sizes = _sizes(graph, X, columns)
+    encoders = getattr(encoder, "encoders", {})
+    columns = {node_type: _columns(node_type, x, encoders) for node_type, x in X.items()}
+    sizes, labels = _sizes(graph, X, columns), None
     if first is None:
-        first, y = _labelled(data, sizes, y)
-        if hasattr(X.get(first), "columns"):
-            columns[first] = _without_labels(columns[first], y)
-    order = [first, *(node_type for node_type in sizes if node_type != first)]
-    sizes = {node_type: sizes[node_type] for node_type in order}
-    ordered = {node_type: columns.get(node_type) for node_type in order}
-    encoder = encoder or NodeTypeEncoder.fit(ordered)
-    features = None if encoder is None else encoder.apply(ordered, sizes)
-    given = GraphInput(
-        _joined(graph, sizes), features, encoder=encoder, node_types=sizes, checked=True
+        first, labels = _labelled(data, sizes, y)
+    sizes = {first: sizes[first]} | sizes
+    own = None if hasattr(X.get(first), "columns") else columns.get(first)
+    problem = Problem("input", _joined(graph, sizes), node_types=sizes)
+    return ReadNodes(
+        problem, columns if any(columns.values()) else {}, labels, own.values if own else ()
     )
-    return given, y
 
 
-def _columns(node_type: str, x: Any, encoder: NodeTypeEncoder | None) -> NodeColumns | None:
+def _has_typed_edges(graph: Any) -> bool:
+    """Tell whether edges are given by the types of their ends."""
+    by_type = isinstance(graph, Mapping) and not sp.issparse(graph)
+    return by_type and any(isinstance(key, tuple) for key in graph)
+
+
+def _columns(node_type: str, x: Any, encoders: Mapping[str, Any]) -> NodeColumns | None:
     """Return the features of a type as columns; None where there are none."""
     if x is None or isinstance(x, (int, np.integer)):
         return None
     if hasattr(x, "columns"):
-        own = None if encoder is None else encoder.encoders.get(node_type)
+        own = encoders.get(node_type)
         return columns_of_frame(x, None if own is None else own.types)
     matrix = to_matrix(x)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
@@ -107,17 +110,6 @@ def _columns(node_type: str, x: Any, encoder: NodeTypeEncoder | None) -> NodeCol
             f"{list(matrix.shape)}"
         )
     return columns_of_matrix(matrix)
-
-
-def _without_labels(columns: NodeColumns | None, y: Any) -> NodeColumns | None:
-    """Leave out the columns of a DataFrame that hold the labels."""
-    if columns is None:
-        return None
-    labels = encode_labels(aligned_labels(y, len(columns.absent), None)).values()
-    held = columns.holding(labels) if len(labels) == len(columns.absent) else []
-    if held:
-        warn_of_labels(held)
-    return columns.without(held)
 
 
 def _sizes(
@@ -174,8 +166,4 @@ def _labelled(data: Any, sizes: NodeTypes, y: Any) -> tuple[str, Any]:
         raise ModelError(
             f"y must name the node type with classes: {{type: labels}}; types are {node_types}"
         )
-    store = data[having[0]]
-    labels, mask = to_matrix(store.y), getattr(store, "train_mask", None)
-    mask = None if mask is None else to_matrix(mask)
-    empty = Graph.from_edges(sizes[having[0]], [])
-    return having[0], training_labels(GraphInput(empty, None, labels, mask))
+    return having[0], training_labels(data[having[0]], sizes[having[0]])

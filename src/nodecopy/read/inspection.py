@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
-from nodecopy.features.node_types import Encoder
+from nodecopy.features.encoding import Encoder
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 
@@ -41,17 +41,11 @@ def inspect_dataset(problem: Problem) -> Inspection:
     >>> len(cora.components), int(cora.components[0]), cora.warnings
     (78, 2485, ())
     """
-    return inspect_graph(problem.graph, problem.labels, problem.class_names)
-
-
-def inspect_graph(
-    graph: Graph, labels: NDArray[np.int64], class_names: Sequence[str]
-) -> Inspection:
-    """Return `inspect_dataset` of a graph, its labels, -1 where unknown [N], and classes [K]."""
+    graph, labels = problem.graph, problem.labels
     component = connected_components(graph.to_scipy(), directed=False)[1]
-    counts = np.bincount(labels[labels >= 0], minlength=len(class_names))
+    counts = np.bincount(labels[labels >= 0], minlength=problem.num_classes)
     sizes = np.sort(np.bincount(component))[::-1]
-    warnings = _warnings(graph, component[labels >= 0], component, counts, class_names)
+    warnings = _warnings(graph, component[labels >= 0], component, counts, problem.class_names)
     return Inspection(sizes, counts, tuple(warnings))
 
 

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted
 from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label
-from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
-from nodecopy.read.ids import FOLDED, Ids, number_values, set_nodes
 from nodecopy.read.options import TableOptions
 
 NO_CLASSES = ("unknown",)

@@ -10,13 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from nodecopy.core.errors import DatasetError, counted, unknown_name
-from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.node_types import NodeTypes
-from nodecopy.read.database import SHOWN, Database
-from nodecopy.read.ids import IN_EDGES
+from nodecopy.features.encoding import NodeTypes
+from nodecopy.read.database import IN_EDGES, SHOWN, Database
 from nodecopy.read.nodes import NodeTable
 
 NO_TABLE = "nodes of no table"
@@ -40,7 +37,6 @@ def assign_node_types(
     tables, notes = _grouped(db, tables) if fitted is None else (list(tables), [])
     names = list(dict.fromkeys(table.node_type for table in tables))
     if not names or (fitted is not None and not fitted):
-        _refuse_node_type(db, fitted)
         return {}, tables, []
     rows = " UNION ALL ".join(
         f"SELECT id, {names.index(table.node_type)} AS g FROM {table.name}" for table in tables
@@ -52,7 +48,6 @@ def assign_node_types(
     tabular = not all(table.triples for table in tables)
     apart = count and (len(names) > 1 or (tabular and _has_own_column(db)))
     if len(names) == 1 and not apart and not fitted:
-        _refuse_node_type(db, fitted)
         return {}, tables, notes
     if apart:
         names.append(NO_TABLE)
@@ -70,29 +65,6 @@ def assign_node_types(
     db.run(f"CREATE TEMP TABLE node_groups AS SELECT id, ([{places}])[g + 1] AS g FROM found")
     sizes = dict(db.rows("SELECT g, count(*) FROM node_groups GROUP BY g"))
     return {name: sizes.get(g, 0) for g, name in enumerate(order)}, tables, notes
-
-
-def _refuse_node_type(db: Database, fitted: Sequence[str] | None) -> None:
-    if db.options.label_type is not None and fitted is None:
-        raise DatasetError(
-            f"`label_type` {db.options.label_type}: there is one node type; `nodes` FILE for "
-            "each, with different ids"
-        )
-
-
-def with_node_type(table: NodeTable, node_types: Sequence[str], encoder: Any) -> NodeTable:
-    """Return a table as one of the type of a model whose columns it has most of, or whose name."""
-    encoders: dict[str, ColumnEncoder | None] = getattr(encoder, "encoders", {})
-
-    def score(node_type: str) -> tuple[float, bool]:
-        own = encoders.get(node_type)
-        theirs = set() if own is None else {*own.types, *(own.listed[:1] and ("feature",))}
-        titles = {"feature"} if table.triples else table.titles
-        return len(titles & theirs) / max(len(titles | theirs), 1), node_type == _stem(table)
-
-    node_type = max(node_types, key=score)
-    own = encoders.get(node_type)
-    return replace(table, node_type=node_type, types={**(own.types if own else {}), "*": "skip"})
 
 
 def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable], list[str]]:
@@ -117,11 +89,8 @@ def _grouped(db: Database, tables: Sequence[NodeTable]) -> tuple[list[NodeTable]
                     f"{counted(shared, 'id')}, so they describe one node type; if an id means "
                     "another node in each file, make ids differ: customer-7, shop-7"
                 )
-        grouped.append(
-            replace(
-                table, node_type=node_type or _free(_stem(table), [t.node_type for t in grouped])
-            )
-        )
+        node_type = node_type or _free(table.stem, [other.node_type for other in grouped])
+        grouped.append(replace(table, node_type=node_type))
     return grouped, notes
 
 
@@ -168,20 +137,13 @@ def _labelled(db: Database, names: Sequence[str]) -> tuple[str, list[str]]:
             f"DELETE FROM {name} "
             f"WHERE id IN (SELECT id FROM found WHERE g <> {names.index(node_type)})"
         )
-    notes = (
-        [f"{counted(others, 'label')} of other node types than {node_type}: left out"]
-        if others
-        else []
-    )
+    if others:
+        what = f"{counted(others, 'label')} of other node types than {node_type}"
+        return node_type, [f"{what}: left out"]
     if not counts and asked is None:
-        notes.append(
-            f"classes belong to {node_type}, the first file; `label_type` NAME for another"
-        )
-    return node_type, notes
-
-
-def _stem(table: NodeTable) -> str:
-    return table.table.path.name.split(".")[0] or table.table.path.name
+        hint = "the first file; `label_type` NAME for another"
+        return node_type, [f"classes belong to {node_type}, {hint}"]
+    return node_type, []
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

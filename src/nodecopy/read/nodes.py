@@ -7,7 +7,7 @@ cell is one; of strings see `NodeColumns.detected`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed, unknown_name
 from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, placed
+from nodecopy.features.encoding import ColumnEncoder, Encoder
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
-from nodecopy.read.database import Database
+from nodecopy.read.database import Database, Ids, isolated_nodes, number_values
 from nodecopy.read.formats import PathLike, Table, open_table, paths_of
-from nodecopy.read.ids import Ids, isolated_nodes, number_values
 from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
 # Columns that are converted at a time: SQL takes memory for each of them.
@@ -69,6 +69,26 @@ class NodeTable:
     def asked(self, column: Column) -> str | None:
         """Return the type that was settled for a column."""
         return self.types.get(self.title(column), self.types.get("*"))
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without its ending."""
+        return self.table.path.name.split(".")[0] or self.table.path.name
+
+    def of_model(self, node_types: Sequence[str], encoder: Any) -> NodeTable:
+        """Return the table as one of the type of a model whose columns it has, or whose name."""
+        encoders: dict[str, ColumnEncoder | None] = getattr(encoder, "encoders", {})
+
+        def score(node_type: str) -> tuple[float, bool]:
+            own = encoders.get(node_type)
+            theirs = set() if own is None else {*own.types, *(own.listed[:1] and ("feature",))}
+            titles = {"feature"} if self.triples else self.titles
+            return len(titles & theirs) / max(len(titles | theirs), 1), node_type == self.stem
+
+        node_type = max(node_types, key=score)
+        own = encoders.get(node_type)
+        types = {**(own.types if own else {}), "*": "skip"}
+        return replace(self, node_type=node_type, types=types)
 
     def load(self, db: Database) -> None:
         """Read the file into the database, check ids, and drop repeated rows."""
@@ -144,21 +164,21 @@ class NodeTable:
 
 def open_nodes(
     db: Database,
-    nodes: PathLike | Sequence[PathLike],
-    types: Mapping[str, str],
-    of_model: Callable[[NodeTable], NodeTable] | None = None,
-    *,
-    fitted: bool = False,
+    nodes: PathLike | Sequence[PathLike] | None,
+    encoder: Encoder | None,
+    node_types: Sequence[str],
 ) -> list[NodeTable]:
     """Open and load tables of nodes, and tell which of their columns are what.
 
     Args:
         db: loads the files.
-        nodes: a file, or several.
-        types: of columns, by name, where they are settled; ``"*"`` stands for all others.
-        of_model: returns a table as one of a node type of a model.
-        fitted: whether the types of columns are those of a model.
+        nodes: a file, or several, or none.
+        encoder: of a model, which settles the types of columns.
+        node_types: of a model.
     """
+    types: dict[str, Any] = dict(db.options.settled_types)
+    if encoder is not None:
+        types |= encoder.types | {"*": "skip"}
     tables, titles = [], set()
     for number, path in enumerate(paths_of(nodes)):
         table = open_table(db, path, NODES, list(types))
@@ -168,14 +188,15 @@ def open_nodes(
         if triples:
             keys, places = [*keys, Column("feature", places[0])], places[1:]
         cells = [Column(f"x{n}", place, None) for n, place in enumerate(places)]
+        fitted = encoder is not None
         source = NodeTable(f"described{number}", table, keys, cells, types, fitted=fitted)
-        source = source if of_model is None else of_model(source)
+        source = source.of_model(node_types, encoder) if node_types else source
         if not triples:
             cells = [column for column in cells if source.asked(column) != "skip"]
         tables.append(replace(source, cells=cells))
         tables[-1].load(db)
     unknown = [name for name in db.options.settled_types if name not in titles and name != "*"]
-    if unknown and not fitted:  # a model says itself which column it needs
+    if unknown and encoder is None:  # a model says itself which column it needs
         raise DatasetError(f"`column_types`: {unknown_name('column', unknown[0], titles)}")
     db.known_ids = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in tables)
     return tables

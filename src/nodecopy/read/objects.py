@@ -1,236 +1,190 @@
-"""Python objects in: graphs, features and labels of other libraries, in the order of the nodes.
+"""Python objects in: `read_problem` reads graph, features and labels of other libraries.
 
-Datasets, tables, SciPy and NumPy matrices, NetworkX, PyTorch and PyTorch Geometric, pandas. None of
-these optional libraries is imported before an object of it is read: an object is recognised by its
-attributes.
+See `nodecopy.read.graphs` for graphs, and `nodecopy.read.hetero` for several node types. Rows of
+pandas objects go by their index.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Sequence, Set
-from numbers import Real
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nodecopy.core.errors import DatasetError, GraphError, ModelError, shown
+from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.features.columns import (
     NodeColumns,
     columns_of_attributes,
     columns_of_frame,
+    columns_of_numbers,
     is_plain_frame,
 )
-from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.label_values import UNKNOWN_LABELS, one_per_node
-from nodecopy.features.matrix import checked_features, stored_by_density
-from nodecopy.features.node_types import (
-    RELATION,
-    SOURCE,
-    TARGET,
-    WEIGHT,
-    Encoder,
-    NodeTypeEncoder,
-    graph_of_edge_types,
-    graph_of_frame,
-    graph_of_networkx,
-    warn_of_unused,
+from nodecopy.features.encoding import Encoder, encode_columns, without_labels
+from nodecopy.features.label_values import (
+    UNKNOWN_LABELS,
+    EncodedLabels,
+    check_classes,
+    encode_labels,
+    training_labels,
 )
-from nodecopy.graph import ONE_RELATION, Graph, join_relations
-from nodecopy.graph.graph import Duplicates
+from nodecopy.features.matrix import NO_FEATURES, stored_by_density, to_matrix
 from nodecopy.problem.problem import Problem
+from nodecopy.read.graphs import is_edge_list, is_networkx, read_graph
+from nodecopy.read.hetero import ReadNodes, has_node_types, read_typed_nodes, type_to_label
 
-ACCEPTED = (
-    "a nodecopy Graph, a Problem as load_dataset and read_tables give it, an adjacency matrix "
-    "[N, N], an edge_index [2, E], a DataFrame with columns source and target, a networkx.Graph "
-    "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of relations "
-    "to these"
-)
 _SHOWN = 3
-_OF_PYG = ("edge_weight", "edge_type")
-_EXAMPLE = "{'customers': …, 'shops': …}"
 
 
-class GraphInput(NamedTuple):
-    """A graph, with the features, labels and training mask that came inside it, if any.
-
-    ``names`` are those of the nodes, in order, where they have others than their numbers [N];
-    ``checked`` says that the features were checked against the graph already; ``classes`` are what
-    the labels stand for, where they are numbers of classes [K]; ``encoder`` is how features were
-    made of columns, and ``columns`` are those of a DataFrame; ``node_types`` are how many nodes
-    each type has, in their order, where there are several. ``sorted_names`` says that the names
-    come from an edge list alone, so that no array has a row for each node in an order that both
-    know.
-    """
-
-    graph: Graph
-    features: Any | None = None
-    labels: NDArray[Any] | None = None
-    train_mask: NDArray[np.bool_] | None = None
-    names: Sequence[Hashable] | None = None
-    checked: bool = False
-    classes: NDArray[Any] | None = None
-    encoder: Encoder | None = None
-    node_types: Mapping[str, int] = MappingProxyType({})
-    columns: NodeColumns | None = None
-    sorted_names: bool = False
-
-
-def read_graph(
-    source: Any, num_nodes: int | None = None, names: Sequence[Hashable] = ()
-) -> GraphInput:
-    """Return any accepted graph as a `Graph`.
-
-    - Problem, as `load_dataset` and `read_tables` give it: with its features, names and labels, of
-      which those of the training nodes of its public split are learned from, or all where there is
-      none.
-    - Adjacency matrix [N, N], a SciPy sparse matrix, a dense array or a (sparse) torch tensor: must
-      be symmetric; entries other than one become weights.
-    - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
-    - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and relation. An edge counts once, with its largest weight, in whichever direction it is
-      listed, as in a table. Other ids than numbers below N name the nodes; these have the order of
-      the index of X, which adds nodes without an edge, or are sorted.
-    - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
-      an edge counts, and those of parallel edges are added up; "relation" is its relation.
-    - PyTorch Geometric Data: with its ``x``, ``y`` and ``train_mask``, and its ``edge_weight``,
-      which must be the same in both directions of an edge; weights of parallel edges are added up.
-      ``edge_type`` are relations.
-    - A mapping of relations, ``{"pays": graph, "calls": graph}``, to any of these, over the
-      same nodes.
-
-    Self-loops are dropped, except from a `Graph`. The direction of edges counts where a `Graph` or
-    networkx graph is directed. A directed matrix or ``edge_index`` is an error: whether an edge
-    counts both ways is for its owner to say.
+def read_problem(
+    graph: Any,
+    X: Any = None,
+    y: Any = None,
+    validation: ArrayLike = (),
+    suggested: ArrayLike = (),
+    *,
+    labelled: bool = True,
+    fitted: Problem | None = None,
+) -> Problem:
+    """Read the arguments of `NodeCopyClassifier.fit`.
 
     Args:
-        source: the graph.
-        num_nodes: N, needed for an ``edge_index`` whose last nodes have no edge.
-        names: of nodes of an edge list, those without an edge among them.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        raise GraphError(
-            f"the graph is the name of a file, {str(source)!r}: read files with "
-            "nodecopy.read_tables(edges, labels, nodes)"
-        )
-    if isinstance(source, Graph):
-        return GraphInput(join_relations({ONE_RELATION: source}) if source.directed else source)
-    if isinstance(source, Mapping) and source:
-        return _from_relations(source, num_nodes, names)
-    if hasattr(source, "edge_types"):
-        raise GraphError(
-            "a HeteroData has several node types: nodecopy.read.hetero.read_node_types"
-        )
-    if hasattr(source, "edge_index"):
-        held = [name for name in (*_OF_PYG, "edge_attr") if getattr(source, name, None) is not None]
-        warn_of_unused(held, _OF_PYG)
-        return _from_pyg(source)
-    if isinstance(source, Problem):
-        return _from_problem(source)
-    if hasattr(source, "nodes") and hasattr(source, "is_directed"):
-        warn_of_unused(name for *_, attributes in source.edges(data=True) for name in attributes)
-        return GraphInput(_from_networkx(source), names=list(source))
-    if {SOURCE, TARGET} <= set(getattr(source, "columns", ())):
-        warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
-        graph, own = graph_of_frame(source, num_nodes, names)
-        return GraphInput(graph, names=own, sorted_names=own is not None and not names)
-    return GraphInput(_from_array(source, num_nodes))
-
-
-def networkx_columns(source: Any, encoder: Encoder | None = None) -> NodeColumns | None:
-    """Return the attributes of the nodes of a networkx graph; None where they have none."""
-    if not (hasattr(source, "nodes") and hasattr(source, "is_directed")):
-        return None
-    attributes = [source.nodes[node] for node in source]
-    return columns_of_attributes(attributes, None if encoder is None else encoder.types)
-
-
-def is_graph(value: Any) -> bool:
-    """Tell whether a value is a graph object, and not an array that may be one."""
-    attributes = ("edge_index", "edge_types", "is_directed")
-    return isinstance(value, (Graph, Problem)) or any(hasattr(value, name) for name in attributes)
-
-
-def read_features(
-    graph: Any, X: Any, num_nodes: int | None = None, encoder: Encoder | None = None
-) -> GraphInput:
-    """Return a graph with the features given beside it, or inside it, or None.
-
-    Args:
-        graph: see `read_graph`.
+        graph: see `nodecopy.read.graphs.read_graph`, or `nodecopy.read.hetero` for node types.
         X: features [N, D]: an array, a SciPy matrix, a tensor, or a pandas or polars DataFrame,
-            whose columns may be of any type (`nodecopy.features.columns`). Rows of pandas are
-            matched by its index.
+            whose columns may be of any type (`nodecopy.features.columns`). None takes those inside
+            the graph.
+        y: labels; None takes those inside the graph: of a Problem with a public split, those of its
+            training nodes.
+        validation: labelled nodes to hold out for early stopping.
+        suggested: labelled nodes that were suggested, beside those that a Problem names.
+        labelled: whether labels are needed; else none are read.
+        fitted: what a model was fitted to, if this is another graph for it: columns become features
+            as they did there.
+    """
+    y, encoder = _checked_labels(y), None if fitted is None else fitted.encoder
+    if has_node_types(graph, X):
+        first = type_to_label(graph, X) if not labelled else None
+        first = first if fitted is None else next(iter(fitted.node_types), None)
+        nodes = read_typed_nodes(graph, X, y, first, encoder)
+        y = nodes.labels
+    else:
+        rows = None if y is None or _names_rows(y) else len(y)
+        nodes = _read_nodes(graph, X, rows, encoder, attributes=fitted is None or encoder)
+    problem, columns = nodes.problem, nodes.columns
+    labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
+    if labelled:
+        labels = _labels(graph, problem, y)
+    features, made = problem.features, problem.encoder
+    if columns:
+        columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
+        if held or features is None:
+            features, made = encode_columns(columns, problem.node_types, encoder)
+        if fitted is None:
+            _warn_of_columns(columns, held)
+    if features is None and fitted is None and not isinstance(graph, Problem):  # its notes say it
+        warnings.warn(NO_FEATURES, stacklevel=3)
+    # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
+    if features is not None and (made is None or not made.blocks):
+        features = stored_by_density(features)
+    known = problem.suggested if y is None and labelled else ()
+    return replace(
+        problem,
+        features=features,
+        encoder=made,
+        columns=problem.columns if made is None else (),
+        labels=labels.numbers,
+        classes=labels.classes,
+        public_split=None,
+        validation=problem.numbers(validation, "validation"),
+        suggested=np.union1d(known, problem.numbers(suggested, "suggested")).astype(np.int64),
+    )
+
+
+def _read_nodes(
+    graph: Any, X: Any, num_nodes: int | None, encoder: Encoder | None, *, attributes: Any
+) -> ReadNodes:
+    """Return the nodes of a graph with the features given beside it, or inside it.
+
+    Args:
+        graph: see `read_problem`.
+        X: see `read_problem`.
         num_nodes: N, where neither graph nor features say it.
-        encoder: of the columns of a DataFrame; None fits one, unless all are finite numbers.
+        encoder: of a model.
+        attributes: whether attributes of networkx nodes are features.
     """
     X = None if isinstance(graph, (str, os.PathLike)) else X  # refused by its name below
     if X is not None and not hasattr(X, "columns"):
         X = _rows_of_numbers(X)
-    named = list(X.index) if _has_index(X) and not _are_positions(X.index) else []
-    given = read_graph(graph, num_nodes if X is None else X.shape[0], named)
-    if given.sorted_names and not hasattr(X, "columns") and (X is not None or num_nodes):
+    named = list(X.index) if _has_index(X) and _names_rows(X) else []
+    problem = read_graph(graph, num_nodes if X is None else X.shape[0], named)
+    n, names = problem.num_nodes, problem.names
+    sorted_names = is_edge_list(graph) and names is not None and not named
+    if sorted_names and not hasattr(X, "columns") and (X is not None or num_nodes):
         what = "y" if X is None else "X"
         raise DatasetError(
-            f"the nodes of the edge list are {_listed(given.names or ())}, and {what} is an array: "
+            f"the nodes of the edge list are {_listed(problem.ids)}, and {what} is an array: "
             f"which row is whose? Give {what} as a pandas object whose index has these names"
         )
-    if X is not None:
-        given = given._replace(features=X, checked=False, encoder=None)
-        if given.names is None and _names_nodes(X) and len(X) == given.graph.num_nodes:
-            given = given._replace(names=list(X.index))
-    if (features := given.features) is None:
-        return given
-    if not given.checked:
-        order = _row_order(features, given.graph.num_nodes, given.names)
-        if hasattr(features, "columns") and (encoder or not is_plain_frame(features)):
-            if isinstance(encoder, NodeTypeEncoder):
-                raise ModelError(f"the model has several node types: X by node type, {_EXAMPLE}")
-            frame, order = features if order is None else features.iloc[order], None
-            columns = columns_of_frame(frame, None if encoder is None else encoder.types)
-            encoder = encoder or ColumnEncoder.fit(columns)
-            given = given._replace(encoder=encoder, columns=columns)
-            features = encoder.apply(columns)
-        matrix = to_matrix(features)
-        rows = matrix if order is None else matrix[order]
-        features = checked_features(rows, given.graph.num_nodes)
-    blocks = encoder or given.encoder
-    # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
-    if blocks is None or not blocks.blocks:
-        features = stored_by_density(features)
-    return given._replace(features=features)
+    if X is None and is_networkx(graph) and attributes:
+        types = None if encoder is None else encoder.types
+        columns = columns_of_attributes([graph.nodes[node] for node in graph], types)
+        return ReadNodes(problem, {} if columns is None else {"": columns})
+    if X is None and hasattr(graph, "edge_index"):
+        X = getattr(graph, "x", None)
+    if X is None:
+        return ReadNodes(problem, {})
+    if names is None and _has_index(X) and len(X) == n:
+        names = X.index if all(isinstance(name, str) for name in X.index) else None
+    problem = replace(problem, features=None, encoder=None, names=names)
+    if not hasattr(X, "columns"):
+        return ReadNodes(replace(problem, features=to_matrix(X)), {})
+    order = _row_order(X, problem)
+    frame = X if order is None else X.iloc[order]
+    if encoder is not None or not is_plain_frame(frame):
+        types = None if encoder is None else encoder.types
+        return ReadNodes(problem, {"": columns_of_frame(frame, types)})
+    matrix, titles = frame.to_numpy(), tuple(map(str, X.columns))
+    problem = replace(problem, features=matrix, columns=titles)
+    return ReadNodes(problem, {"": columns_of_numbers(problem.features, titles)})
 
 
-def training_labels(given: GraphInput) -> NDArray[Any]:
-    """Return the labels that came with a graph, hidden outside its training mask [N]."""
-    if given.labels is None:
-        raise ModelError(f"y is missing: one label per node, {UNKNOWN_LABELS}")
-    if given.train_mask is None:
-        raise ModelError(
-            "the Data has labels but no train_mask, so which of them may be learned from is not "
-            "known: set data.train_mask, True where they may, or pass y with -1 elsewhere "
-            "(y=data.y learns from all)"
-        )
-    labels, mask, n = one_per_node(given.labels), given.train_mask, given.graph.num_nodes
-    if not labels.shape == mask.shape == (n,):
-        raise ModelError(
-            f"y and train_mask must have one entry per node, [{n}]; got {list(labels.shape)} and "
-            f"{list(mask.shape)}: of several splits choose one, data.train_mask[:, 0]"
-        )
-    return np.where(mask.astype(bool), labels, -1)
+def _labels(graph: Any, problem: Problem, y: Any) -> EncodedLabels:
+    """Return the labels beside a graph or inside it as numbers of classes [N]."""
+    n, first, classes = problem.num_nodes, problem.num_classified, None
+    if y is None and isinstance(graph, Problem):
+        known, classes = graph.labels >= 0, graph.classes
+        if graph.public_split is not None:
+            known &= np.isin(np.arange(n), graph.public_split.train)
+        y = np.where(known, graph.labels, -1)
+    elif y is None:
+        y = training_labels(graph, n)
+    labels = _aligned_labels(y, problem)
+    if len(labels) not in (first, n):
+        raise ModelError(f"the graph has {first} nodes but there are {len(labels)} labels")
+    encoded = encode_labels(labels, classes)
+    if classes is None:
+        check_classes(encoded.classes)
+    if np.any(encoded.numbers[first:] >= 0):
+        raise ModelError(f"labels must be of {next(iter(problem.node_types))!r}, others are not")
+    numbers = np.full(n, -1, np.int64)
+    numbers[: len(labels)] = encoded.numbers
+    return encoded._replace(numbers=numbers)
 
 
-def warn_of_labels(columns: Sequence[str]) -> None:
-    """Warn that columns of a DataFrame or attributes of nodes were left out."""
-    text = f"columns of the nodes that hold the labels are left out: {', '.join(columns)}"
-    warnings.warn(f"{text}; an array X is taken as it is", stacklevel=5)
+def _warn_of_columns(columns: Mapping[str, NodeColumns | None], held: Collection[str]) -> None:
+    if held:
+        text = f"columns of the nodes that hold the labels are left out: {', '.join(held)}"
+        warnings.warn(f"{text}; an array X is taken as it is", stacklevel=4)
+    own = columns.get("")
+    for name, why in own.reasons.items() if own is not None else ():
+        warnings.warn(f"column {name!r} of the nodes is left out: {why}", stacklevel=4)
 
 
-def checked_labels(y: Any) -> Any:
+def _checked_labels(y: Any) -> Any:
     """Return labels that have a length, or refuse what is no list of one label per node."""
     if hasattr(y, "detach") or (hasattr(y, "__array__") and not hasattr(y, "__len__")):
         y = to_matrix(y)
@@ -258,189 +212,44 @@ def _rows_of_numbers(X: Any) -> Any:
     return matrix
 
 
-def to_matrix(values: Any) -> Any:
-    """Return a SciPy matrix of anything sparse, and a NumPy array of anything else.
-
-    Masked entries of a masked array are NaN, as missing numbers are.
-    """
-    if sp.issparse(values):
-        return values
-    if "bfloat16" in str(getattr(values, "dtype", "")) and hasattr(values, "float"):
-        values = values.float()  # which NumPy does not have
-    if hasattr(values, "layout") and "sparse" in str(values.layout):
-        coo = values.detach().cpu().to_sparse_coo().coalesce()
-        entries = coo.values().numpy(), tuple(coo.indices().numpy())
-        return sp.csr_array(entries, shape=tuple(coo.shape))
-    if np.ma.is_masked(values):
-        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
-    if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
-    return np.asarray(values)
-
-
-def names_rows(values: Any) -> bool:
+def _names_rows(values: Any) -> bool:
     """Tell whether labels or features go by the names of nodes: a mapping, or a pandas index."""
     return isinstance(values, Mapping) or (_has_index(values) and not _are_positions(values.index))
 
 
-def aligned_labels(labels: Any, num_nodes: int, names: Sequence[Hashable] | None) -> Any:
+def _aligned_labels(labels: Any, problem: Problem) -> Any:
     """Return labels in the order of the nodes; those that an index does not name are unknown.
 
     Args:
         labels: any; a mapping goes by its keys, and a pandas object by its index.
-        num_nodes: N.
-        names: of the nodes, where they have others than their numbers [N].
+        problem: has the nodes.
     """
     if isinstance(labels, Mapping):
-        rows: NDArray[np.int64] | None = node_places("y", list(labels), num_nodes, names)
+        rows: NDArray[np.int64] | None = _node_places("y", list(labels), problem)
         values = np.fromiter(labels.values(), object, len(labels))
     elif _has_index(labels):
-        values, rows = labels.to_numpy(), _rows_by_index("y", labels.index, num_nodes, names)
+        values, rows = labels.to_numpy(), _rows_by_index("y", labels.index, problem)
     else:
         return labels
     if rows is None:
         return values
-    aligned = np.full((num_nodes, *values.shape[1:]), None, object)
+    aligned = np.full((problem.num_nodes, *values.shape[1:]), None, object)
     aligned[rows] = values
     return aligned
 
 
-def node_places(
-    what: str, given: Sequence[Hashable], num_nodes: int, names: Sequence[Hashable] | None
-) -> NDArray[np.int64]:
+def _node_places(what: str, given: Sequence[Hashable], problem: Problem) -> NDArray[np.int64]:
     """Return the number of each named node."""
-    nodes = range(num_nodes) if names is None else names
-    number = {name: node for node, name in enumerate(nodes)}
-    unknown = [name for name in given if name not in number]
+    places = problem.places(given)
+    unknown = [name for name, place in zip(given, places, strict=True) if place < 0]
     if unknown:
-        known = f"0 to {num_nodes - 1}" if names is None else _listed(names)
+        known = _listed(problem.ids)
+        known = f"0 to {problem.num_nodes - 1}" if problem.names is None else known
         raise DatasetError(
             f"{what} has {len(unknown)} of {len(given)} names that no node of the graph has: "
             f"{_listed(unknown)}; the nodes are {known}; leave these out, or add them to the graph"
         )
-    return np.array([number[name] for name in given], np.int64)
-
-
-def _from_problem(problem: Problem) -> GraphInput:
-    names: Any = problem.names
-    mask = problem.labels >= 0
-    if problem.public_split is not None:
-        mask &= np.isin(np.arange(problem.num_nodes), problem.public_split.train)
-    return GraphInput(
-        problem.graph,
-        problem.features,
-        problem.labels,
-        mask,
-        names,
-        checked=True,
-        classes=problem.classes,
-        encoder=problem.encoder,
-        node_types=problem.node_types,
-    )
-
-
-def _from_matrix(matrix: Any, what: str) -> Graph:
-    csr = sp.csr_array(matrix)
-    weighted = bool(np.any(csr.data != 1))
-    return _undirected(Graph.from_scipy(csr, directed=True, weighted=weighted), what)
-
-
-def _from_edge_index(
-    index: NDArray[np.integer], num_nodes: int | None, weights: NDArray[Any] | None
-) -> Graph:
-    if num_nodes is None:
-        num_nodes = int(index.max()) + 1 if index.size else 0
-    duplicates: Duplicates = "merge" if weights is None else "sum"
-    directed = Graph.from_edges(
-        num_nodes, index.T, one_per_node(weights), directed=True, duplicates=duplicates
-    )
-    return _undirected(directed, "the edge_index")
-
-
-def _undirected(directed: Graph, what: str) -> Graph:
-    """Return a graph that has both directions of every edge, with one weight but for rounding."""
-    there, back = directed.to_scipy(), directed.transpose().to_scipy()
-    # Weights that were computed twice in 32 bits may differ in their last digits.
-    differs = sp.coo_array(abs(there - back) > 1e-6 * back)
-    if differs.nnz:
-        u, v = (int(ends[0]) for ends in differs.coords)
-        raise GraphError(
-            f"{what} is directed: the entries ({u}, {v}) and ({v}, {u}) are {there[u, v]:g} and "
-            f"{back[u, v]:g}; Graph.from_edges(num_nodes, edge_index.T) or A.maximum(A.T) counts "
-            "edges both ways, with directed=True their direction counts"
-        )
-    return directed.symmetrise()
-
-
-def _from_array(source: Any, num_nodes: int | None) -> Graph:
-    matrix = to_matrix(source)
-    if sp.issparse(matrix):
-        return _from_matrix(matrix, "the sparse matrix")
-    if matrix.ndim == 2 and matrix.shape[0] == 2 and matrix.dtype.kind in "iu":
-        return _from_edge_index(matrix, num_nodes, None)
-    if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and matrix.dtype.kind in "biuf":
-        return _from_matrix(matrix, "the adjacency matrix")
-    raise GraphError(
-        f"cannot read a graph from {type(source).__name__} of shape {list(matrix.shape)}; "
-        f"accepted: {ACCEPTED}"
-    )
-
-
-def _from_relations(
-    source: Mapping[Any, Any], num_nodes: int | None, names: Sequence[Hashable]
-) -> GraphInput:
-    """Return the graph of several relations over the same nodes."""
-    given = {str(relation): read_graph(one, num_nodes, names) for relation, one in source.items()}
-    most = max(one.graph.num_nodes for one in given.values())
-    if num_nodes is None and any(one.graph.num_nodes < most for one in given.values()):
-        # An edge_index does not say how many nodes there are.
-        return _from_relations(source, most, names)
-    first, *others = given.values()
-    if any(one.names != first.names for one in others):
-        raise GraphError("all relations need the same nodes, in the same order")
-    relations = {}
-    for name, one in given.items():
-        if len(one.graph.relations) > 1:
-            raise GraphError(f"the edges of relation {name!r} have relations themselves")
-        (relations[name],) = one.graph.relations.values() or (one.graph,)
-    return first._replace(graph=join_relations(relations))
-
-
-def _from_networkx(source: Any) -> Graph:
-    import networkx
-
-    if source.number_of_nodes() == 0:
-        return Graph.from_edges(0, [])
-    for u, v, weight in source.edges(data=WEIGHT, default=1):
-        if not isinstance(weight, Real):
-            raise GraphError(
-                f"the weight of the edge ({u!r}, {v!r}) of the networkx graph must be a number; "
-                f"got {shown(weight)}"
-            )
-    if any(relation is not None for _, _, relation in source.edges(data=RELATION)):
-        return graph_of_networkx(source)
-    matrix = networkx.to_scipy_sparse_array(source)
-    if not source.is_directed():
-        return _from_matrix(matrix, "the networkx graph")
-    weighted = bool(np.any(matrix.data != 1))
-    return join_relations(
-        {ONE_RELATION: Graph.from_scipy(matrix, directed=True, weighted=weighted)}
-    )
-
-
-def _from_pyg(data: Any) -> GraphInput:
-    names = ("edge_weight", "edge_type", "x", "y", "train_mask")
-    parts = (getattr(data, name, None) for name in names)
-    weights, types, x, y, mask = (None if part is None else to_matrix(part) for part in parts)
-    index, num_nodes = to_matrix(data.edge_index), int(data.num_nodes)
-    if types is None:
-        return GraphInput(_from_edge_index(index, num_nodes, weights), x, y, mask)
-    edges = {str(relation): index[:, types == relation] for relation in np.unique(types)}
-    given = one_per_node(weights)
-    of_relation = (
-        None if given is None else {relation: given[types == int(relation)] for relation in edges}
-    )
-    return GraphInput(graph_of_edge_types(edges, num_nodes, of_relation), x, y, mask)
+    return places
 
 
 def _has_index(values: Any) -> bool:
@@ -448,47 +257,34 @@ def _has_index(values: Any) -> bool:
     return hasattr(values, "index") and hasattr(values, "iloc")
 
 
-def _row_order(
-    rows: Any, num_nodes: int, names: Sequence[Hashable] | None
-) -> NDArray[np.int64] | None:
-    """Return which row belongs to each node; None where rows are in their order.
-
-    A DataFrame goes by its index, which must name every node.
-    """
-    if not (_has_index(rows) or hasattr(rows, "columns")):
-        return None
-    index = rows.index if _has_index(rows) else np.arange(len(rows))  # polars has none
-    places = _rows_by_index("X", index, num_nodes, names)
+def _row_order(frame: Any, problem: Problem) -> NDArray[np.int64] | None:
+    """Return which row of a DataFrame belongs to each node; None where rows are in their order."""
+    index = frame.index if _has_index(frame) else np.arange(len(frame))  # polars has none
+    places = _rows_by_index("X", index, problem)
     if places is None:
         return None
-    if len(places) < num_nodes:
-        missing = np.setdiff1d(np.arange(num_nodes), places)
-        which = _listed([node if names is None else names[node] for node in missing])
-        raise DatasetError(f"X has no row for {len(missing)} of {num_nodes} nodes: {which}")
+    if len(places) < problem.num_nodes:
+        missing = problem.ids[np.setdiff1d(np.arange(problem.num_nodes), places)]
+        raise DatasetError(
+            f"X has no row for {len(missing)} of {problem.num_nodes} nodes: {_listed(missing)}"
+        )
     return np.argsort(places)
 
 
-def _rows_by_index(
-    what: str, index: Any, num_nodes: int, names: Sequence[Hashable] | None
-) -> NDArray[np.int64] | None:
+def _rows_by_index(what: str, index: Any, problem: Problem) -> NDArray[np.int64] | None:
     """Return the node of each row, by its name; None where rows are in the order of the nodes."""
     if _are_positions(index):
-        if names is not None and list(names) != list(index):
+        if problem.names is not None:
             raise DatasetError(
                 f"{what} has the default index 0 to {len(index) - 1}, the nodes of the graph are "
-                f"{_listed(names)}: which row is whose? Set the pandas index of {what} to the "
-                f"names of the nodes, or give {what}.to_numpy() with rows in the order of the nodes"
+                f"{_listed(problem.ids)}: which row is whose? Set the pandas index of {what} to "
+                f"their names, or give {what}.to_numpy() with rows in the order of the nodes"
             )
         return None
     if not index.is_unique:
         twice = _listed(list(index[index.duplicated()])[:1])
         raise DatasetError(f"the index of {what} has {twice} more than once")
-    return node_places(what, list(index), num_nodes, names)
-
-
-def _names_nodes(X: Any) -> bool:
-    """Tell whether the index of rows has strings: they name nodes that have no other names."""
-    return _has_index(X) and all(isinstance(name, str) for name in X.index)
+    return _node_places(what, list(index), problem)
 
 
 def _are_positions(index: Any) -> bool:
@@ -497,6 +293,6 @@ def _are_positions(index: Any) -> bool:
     return whole and np.array_equal(np.asarray(index), np.arange(len(index)))
 
 
-def _listed(names: Sequence[Any]) -> str:
+def _listed(names: Sequence[Any] | NDArray[Any]) -> str:
     text = ", ".join(repr(getattr(name, "item", lambda n=name: n)()) for name in names[:_SHOWN])
     return text + (", …" if len(names) > _SHOWN else "")

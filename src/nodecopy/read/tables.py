@@ -10,19 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted, listed
-from nodecopy.features.columns import NodeColumns
-from nodecopy.features.encoding import ColumnEncoder
-from nodecopy.features.matrix import Features
-from nodecopy.features.node_types import Encoder, NodeTypeEncoder, NodeTypes, spans
-from nodecopy.features.structural import NO_FEATURES
+from nodecopy.features.columns import ColumnType, NodeColumns
+from nodecopy.features.encoding import Encoder, NodeTypes, encode_columns, spans, without_labels
+from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
-from nodecopy.read.database import SHOWN, Database
+from nodecopy.read.database import SHOWN, Database, Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
 from nodecopy.read.formats import PathLike, paths_of
-from nodecopy.read.ids import Ids, isolated_nodes, number_nodes, same_but_case
-from nodecopy.read.labels import Labelling, load_labels, number_labels
-from nodecopy.read.node_types import assign_node_types, with_node_type
+from nodecopy.read.labels import load_labels, number_labels
+from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
 from nodecopy.read.options import NA_WORDS, TableOptions
 
@@ -80,36 +77,42 @@ def read_tables(
         raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
     if settings.column_types is not None and not nodes:
         raise DatasetError("`column_types` is given, but no file of nodes (`nodes`)")
-    fitted = encoder is not None
     if encoder is not None and node_types is None:
         node_types = tuple(getattr(encoder, "encoders", ()))
 
     with Database(settings, threads=threads) as db:
-        sources = [] if nodes is None else _load_nodes(db, nodes, encoder, node_types or ())
+        sources = open_nodes(db, nodes, encoder, node_types or ())
         load_edges(db, edges)
         load_labels(db, labels)
-        sizes, sources, type_notes = assign_node_types(db, sources, node_types)
+        sizes, sources, of_types = assign_node_types(db, sources, node_types)
+        if settings.label_type is not None and node_types is None and not sizes:
+            raise DatasetError(
+                f"`label_type` {settings.label_type}: there is one node type; `nodes` FILE for "
+                "each, with different ids"
+            )
         ids = number_nodes(db, [source.name for source in sources], by_type=bool(sizes))
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
-        notes: list[str] = []
-        if encoder is None:
-            columns, notes = _without_labels(columns, known, sizes, settings)
-        if sources and encoder is None:
-            encoder, unused = _fitted(columns, sizes)
-            notes += unused
         rows = fetch_edges(db)
         tables = {table.path: table for table, _ in db.loaded.values()}
-        notes += [note for table in tables.values() for note in table.notes]
-        notes += [*type_notes, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+        of_files = [note for table in tables.values() for note in table.notes]
+        of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
+    notes: list[str] = []
+    model = encoder
+    if model is None:
+        labels_of = np.array([*known.class_names, None], object)[known.labels]
+        columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
+        notes = [_left_out(name, column_type) for name, column_type in held.items()]
+    features, encoder = encode_columns(columns, sizes, model) if columns else (None, None)
     directed = bool(settings.directed)
-    graph, of_edges = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
+    graph, changes = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
-    of_edges = [f"{', '.join(files)}: {note}" for note in of_edges]
-    features, of_nodes = None, [NO_FEATURES]
-    if columns and encoder is not None:
-        features = _encoded(encoder, columns, sizes)
-        of_nodes = _column_notes(sources, columns, encoder, fitted=fitted)
+    of_edges = [f"{', '.join(files)}: {one}" for one in changes.notes(settings.repeated_edges)]
+    of_nodes = [NO_FEATURES]
+    if encoder is not None:
+        of_nodes = _column_notes(sources, columns, encoder, fitted=model is not None)
+    elif columns:
+        notes.append(_no_columns(columns))
     name = files[0].split(".")[0] or files[0]
     return Problem(
         name,
@@ -120,31 +123,27 @@ def read_tables(
         names=ids,
         titles=_titles(columns, sizes),
         node_types=sizes,
-        encoder=encoder if columns else None,
+        encoder=encoder,
         suggested=known.suggested,
-        notes=(*of_edges, *notes, *known.notes, *of_nodes),
+        notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),
     )
 
 
-def _load_nodes(
-    db: Database,
-    nodes: PathLike | Sequence[PathLike],
-    encoder: Encoder | None,
-    node_types: Sequence[str],
-) -> list[NodeTable]:
-    """Load tables of nodes, of the types and with the columns of a model, if there is one."""
-    of_columns: dict[str, Any] = dict(db.options.settled_types)
-    if encoder is not None:
-        of_columns |= encoder.types | {"*": "skip"}
-    of_model = (lambda one: with_node_type(one, node_types, encoder)) if node_types else None
-    return open_nodes(db, nodes, of_columns, of_model, fitted=encoder is not None)
+def places_in(ids: Ids, among: Ids) -> NDArray[np.int64]:
+    """Return the place of each id among others, -1 where it is not there [n].
+
+    >>> places_in(np.array(["b", "7", "a"], object), np.array([6, 7])).tolist()
+    [-1, 1, -1]
+    """
+    place = {str(id): at for at, id in enumerate(among.tolist())}
+    return np.array([place.get(str(id), -1) for id in ids.tolist()], np.int64)
 
 
 def _read_columns(
     db: Database, sources: Sequence[NodeTable], sizes: NodeTypes, ids: Ids
-) -> dict[str, NodeColumns]:
+) -> dict[str, NodeColumns | None]:
     """Return the columns of each node type that has a table."""
-    columns = {}
+    columns: dict[str, NodeColumns | None] = {}
     for node_type, own in spans(sizes or {sources[0].node_type: len(ids)}).items():
         own_tables = [source for source in sources if source.node_type == node_type]
         if own_tables:
@@ -152,48 +151,24 @@ def _read_columns(
     return columns
 
 
-def _without_labels(
-    columns: Mapping[str, NodeColumns],
-    known: Labelling,
-    sizes: NodeTypes,
-    settings: TableOptions,
-) -> tuple[dict[str, NodeColumns], list[str]]:
-    """Leave out columns that hold the labels, unless the user names them; return also notes."""
-    labels = np.array([*known.class_names, None], object)[known.labels]
-    others, notes, spanned = {}, [], spans(sizes)
-    for node_type, own in columns.items():
-        own_labels = labels[spanned.get(node_type, slice(None))]
-        held = {*own.holding(own_labels)} - {*settings.settled_types}
-        others[node_type] = own.without(held)
-        for name in sorted(held):
-            keep = f"`column_types` {shlex.quote(f'{name}={own.types[name]}')} keeps it"
-            notes.append(f"column {name!r} of the nodes: left out, as it holds the labels; {keep}")
-    return others, notes
+def _left_out(name: str, column_type: ColumnType) -> str:
+    """Say that a column holds the labels, and how to keep it."""
+    keep = f"`column_types` {shlex.quote(f'{name}={column_type}')} keeps it"
+    return f"column {name!r} of the nodes: left out, as it holds the labels; {keep}"
 
 
-def _fitted(
-    columns: Mapping[str, NodeColumns], sizes: NodeTypes
-) -> tuple[Encoder | None, list[str]]:
-    """Return an encoder of columns, and notes; None where no column can be used."""
-    if sizes:
-        return NodeTypeEncoder.fit({node_type: columns.get(node_type) for node_type in sizes}), []
-    (own,) = columns.values()
-    try:
-        return ColumnEncoder.fit(own), []
-    except DatasetError as error:
-        return None, [f"file of nodes: {error}"]
+def _no_columns(columns: Mapping[str, NodeColumns | None]) -> str:
+    """Say that no column of nodes can be used, and why."""
+    every = [reason for own in columns.values() if own for reason in own.reasons.items()]
+    reasons = "; ".join(f"{name!r}: {why}" for name, why in every)
+    return f"file of nodes: no column can be used{': ' * bool(reasons)}{reasons}"
 
 
-def _encoded(encoder: Encoder, columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> Features:
-    if isinstance(encoder, NodeTypeEncoder):
-        return encoder.apply(columns, sizes)
-    (own,) = columns.values()
-    return encoder.apply(own)
-
-
-def _titles(columns: Mapping[str, NodeColumns], sizes: NodeTypes) -> NDArray[np.object_] | None:
+def _titles(
+    columns: Mapping[str, NodeColumns | None], sizes: NodeTypes
+) -> NDArray[np.object_] | None:
     """Return what people call each node, empty where nothing says it; None if it never does."""
-    known = {node_type: own.names for node_type, own in columns.items() if own.names is not None}
+    known = {t: own.names for t, own in columns.items() if own and own.names is not None}
     if not known:
         return None
     none = {node_type: np.full(size, "", object) for node_type, size in sizes.items()}
@@ -227,7 +202,7 @@ def _node_notes(
 
 def _column_notes(
     sources: Sequence[NodeTable],
-    columns: Mapping[str, NodeColumns],
+    columns: Mapping[str, NodeColumns | None],
     encoder: Encoder,
     *,
     fitted: bool,
@@ -237,7 +212,7 @@ def _column_notes(
     notes = []
     for node_type, own in columns.items():
         own_tables, made = [s for s in sources if s.node_type == node_type], encoders[node_type]
-        if made is None:
+        if made is None or own is None:
             continue
         titles = set(own.listed_names).union(*(source.titles for source in own_tables))
         what, names = "as the model has not seen them", titles - {*made.types, *made.listed}

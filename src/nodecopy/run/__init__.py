@@ -1,7 +1,7 @@
 """A run: from tables to labels, how far to trust them, and what to label next; and its folder.
 
 Reading order: ``settings`` (what is asked for), ``fit`` (read and fit), ``folder`` (the files of a
-run), ``predictions`` and ``model_folder`` (what is in them).
+run), ``predict`` (a model applied to other tables).
 """
 
 from nodecopy.run.fit import Run, label_tables

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from nodecopy.core.errors import SpecError
 from nodecopy.core.executors import opened
-from nodecopy.problem.dataset import load_dataset
+from nodecopy.problem.dataset import chosen_split, load_dataset
 from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split, chosen_split
+from nodecopy.problem.task import Split
 from nodecopy.read.labels import read_label_table
 from nodecopy.read.options import with_flags
 from nodecopy.read.tables import read_tables
@@ -55,7 +56,7 @@ def label_table(
 ) -> Run:
     """Fit to what was read, see `label_tables`."""
     classifier = settings.classifier(progress, executor)
-    result = classifier.fit(table, suggested=table.ids[table.suggested]).result_
+    result = classifier.fit(table).result_
     # Whether a bar was shown belongs to this fit, not to the model, which may be saved.
     arguments = result.arguments | {"progress": None}
     coverage, novelty = settings.coverage, settings.max_novelty
@@ -73,6 +74,7 @@ def read_source(settings: FitSettings) -> Problem:
     return replace(table, notes=tuple(map(with_flags, table.notes)))
 
 
+@lru_cache(maxsize=1)
 def built_in(settings: FitSettings) -> tuple[Problem, Split]:
     """Return the built-in dataset that the settings name, and its split."""
     assert settings.dataset is not None

@@ -3,43 +3,95 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import RunError
+from nodecopy.core.errors import InputError, RunError, shown
 from nodecopy.core.files import (
     MANIFEST,
-    check_target,
-    unlike_manifest,
+    STAGE,
+    guarded_sql,
+    incomplete,
     write_whole,
     writing_folder,
 )
-from nodecopy.graph.shared import shared_neighbours
+from nodecopy.core.machine import usable_memory
+from nodecopy.core.saving import savable, save
+from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.read.labels import CHOSEN, SUGGESTED
-from nodecopy.result import CONFIDENCE, ID, KNOWN, NAME, PREDICTED, Columns, Result
+from nodecopy.result import (
+    CONFIDENCE,
+    ID,
+    KNOWN,
+    MODEL_FILE,
+    NAME,
+    PREDICTED,
+    PREDICTIONS,
+    Columns,
+    Predictions,
+    Result,
+)
 from nodecopy.run.fit import Run
-from nodecopy.run.model_folder import ModelFolder
-from nodecopy.run.predictions import blocks_of, write_table
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 
-CONFIG, REPORT, MODEL = "config.toml", "report.html", "model"
-PREDICTIONS, PARQUET = "predictions.csv", "predictions.parquet"
+CONFIG, REPORT, MODEL, PARQUET = "config.toml", "report.html", "model", "predictions.parquet"
 NEXT_LABELS = "next_labels.csv"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
-WRITTEN = {
-    *(CONFIG, REPORT, MODEL, PREDICTIONS, PARQUET),
-    *(NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS, MANIFEST),
-}
+_LISTS = {REPORT, NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS}
+WRITTEN = {CONFIG, MODEL, PREDICTIONS, PARQUET, MANIFEST, *_LISTS}
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
+TABLES_FILE = "tables.safetensors"
+BLOCK_ROWS = 1 << 16
+_DECIMALS = 6
+# Bytes that DuckDB may use before it writes rows to temporary files.
+_MEMORY = 2**30
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedTables:
+    """How the tables of a fit were read: what other tables need to be read alike.
+
+    Attributes:
+        reading: options of `read_tables` that were given.
+    """
+
+    reading: dict[str, Any]
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
-    """Return a folder that may be written: a new one, an empty one, or that of an earlier fit."""
-    return check_target(path, (CONFIG, SETTINGS_MARK), "nodecopy fit", (LABELS, ANSWERS))
+    """Return a folder that may be written: a new one, an empty one, or that of an earlier fit.
+
+    It may also hold hidden files, and answers.
+    """
+    folder = Path(path)
+    try:
+        with suppress(FileNotFoundError):
+            if folder.stat() and not folder.is_dir():
+                raise InputError(f"{folder} is a file; --out needs the name of a folder")
+        places = folder.absolute(), *folder.absolute().parents
+        present = next(place for place in places if place.exists())
+        tempfile.TemporaryDirectory(dir=present, prefix=STAGE).cleanup()
+    except OSError as error:  # a loop of symbolic links, a long name, a folder of somebody else
+        raise InputError(f"{shown(str(folder))} cannot be written: {error.strerror}") from error
+    held = folder.iterdir() if folder.exists() else ()
+    names = {file.name for file in held if not file.name.startswith(".")} - {LABELS, ANSWERS}
+    config = folder / CONFIG
+    if names and not (config.is_file() and SETTINGS_MARK.encode() in config.read_bytes()[:4096]):
+        raise InputError(
+            f"the folder {folder} holds other files, {min(names)!r} for one, and is left alone; "
+            "name a new or empty folder, or one that nodecopy fit wrote"
+        )
+    return folder
 
 
 def begin_folder(folder: Path, settings: FitSettings) -> None:
@@ -53,7 +105,8 @@ def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]
     """Write everything into a folder: file by file, each whole, the manifest last.
 
     Predictions and model are in the folder before the lists and the page are computed, so that
-    these cannot lose them.
+    these cannot lose them. Earlier lists and page are gone by then: a page is never beside
+    predictions of another fit.
 
     Args:
         run: what to write.
@@ -62,35 +115,103 @@ def write_folder(run: Run, path: str | os.PathLike[str], page: Callable[[], str]
     """
     folder = check_folder(path)
     try:
-        with writing_folder(folder, CONFIG, ()) as new:
+        with writing_folder(folder, _LISTS) as (new, place):
             write_table(blocks_of(run.result.predictions), new / PREDICTIONS, new / PARQUET)
-            _write_text(new / CONFIG, write_settings(run.settings, folder))
-            (new / MODEL).mkdir()
-            ModelFolder.of(run).save(new / MODEL)
-            first = [file.relative_to(new).as_posix() for file in new.rglob("*") if file.is_file()]
-        with writing_folder(folder, REPORT, WRITTEN - {MODEL}, first) as new:
+            (new / CONFIG).write_bytes(write_settings(run.settings, folder).encode())
+            save_model(run, new / MODEL)
+            place()
             for name, columns in _tables(run.result).items():
                 write_table([columns], new / name)
-            _write_text(new / REPORT, page())
+            (new / REPORT).write_bytes(page().encode())
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error}") from error
 
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="")
+def save_model(run: Run, folder: Path) -> None:
+    """Write the model, and how its tables were read, into a new folder."""
+    folder.mkdir()
+    run.result.save(folder / MODEL_FILE)
+    save(folder / TABLES_FILE, FittedTables(run.settings.given_reading))
 
 
-def incomplete(folder: Path, names: Sequence[str] = (CONFIG, PREDICTIONS, REPORT)) -> str:
-    """Say in one line what in a folder with results is not of one fit; "" if all is.
+def incomplete_run(folder: Path) -> str:
+    """Say in one line what in a folder with results is not of one fit; "" if all is."""
+    return incomplete(folder, PREDICTIONS, (CONFIG, PREDICTIONS, REPORT))
+
+
+def blocks_of(predictions: Predictions) -> Iterator[Columns]:
+    """Yield the columns of the table of predictions, some rows at a time."""
+    for start in range(0, len(predictions.ids), BLOCK_ROWS):
+        yield predictions.columns(slice(start, start + BLOCK_ROWS))
+
+
+def write_table(blocks: Iterable[Columns], *files: Path) -> None:
+    """Write columns by name to files, as CSV or Parquet according to their suffix.
+
+    Real numbers are rounded to six decimals, and NaN is an empty cell. An empty string is missing
+    in Parquet. In CSV, a string that a spreadsheet would take for a formula has a ' in front.
 
     Args:
-        folder: that of a run, or any other.
-        names: the files that matter.
+        blocks: one or more, all with the same columns of integers, floats or strings.
+        files: what to write.
     """
-    if not (folder / PREDICTIONS).exists() or not (changed := unlike_manifest(folder, names)):
-        return ""
-    what = f"{', '.join(changed)} {'is' if len(changed) == 1 else 'are'} missing or changed"
-    return f"{folder}: {what} since the last fit that was written to its end"
+    import duckdb
+
+    limit = max(min(_MEMORY, usable_memory() // 4) // 2**20, 1)
+    with (
+        tempfile.TemporaryDirectory(prefix="nodecopy-") as folder,
+        duckdb.connect(config={"memory_limit": f"{limit}MiB", "temp_directory": folder}) as rows,
+    ):
+        types: dict[str, str] = {}
+        for block in blocks:
+            # Class names may be anything, so columns are called c0, c1, … here.
+            columns = {f"c{i}": column for i, column in enumerate(block.values())}
+            values = ", ".join(f"{_value(c, column)} AS {c}" for c, column in columns.items())
+            into = "INSERT INTO rows" if types else "CREATE TEMP TABLE rows AS"
+            rows.register("block", columns)
+            rows.execute(f"{into} SELECT {values} FROM block")
+            rows.unregister("block")
+            types = {name: column.dtype.kind for name, column in block.items()}
+        for file in files:
+            written = {"f": _text, "O": guarded_sql} if is_csv(file) else {}
+            cells = [
+                f"{written.get(type_, str)(f'c{i}')} AS {_quoted(name)}"
+                for i, (name, type_) in enumerate(types.items())
+            ]
+            target = "'" + str(file).replace("'", "''") + "'"
+            form = "csv, HEADER" if is_csv(file) else "parquet"
+            try:
+                rows.execute(
+                    f"COPY (SELECT {', '.join(cells)} FROM rows) TO {target} (FORMAT {form})"
+                )
+            except duckdb.IOException as error:
+                reason = re.search(r'": ([A-Z][\w ,-]+)', str(error))
+                raise OSError(f"{file.name}: {reason[1] if reason else error}") from error
+
+
+def is_csv(file: Path) -> bool:
+    """Tell by its name whether a file is CSV, else it is Parquet."""
+    return file.suffix.casefold() == ".csv"
+
+
+def _value(name: str, column: NDArray[Any]) -> str:
+    if column.dtype.kind == "O":
+        return f"nullif(CAST({name} AS VARCHAR), '')"
+    return (
+        f"round(nullif(CAST({name} AS DOUBLE), 'nan'), {_DECIMALS})"
+        if column.dtype.kind == "f"
+        else name
+    )
+
+
+def _text(name: str) -> str:
+    """Return a float as text; decimals print ten times faster, but hold no more than 18 digits."""
+    decimal = f"CAST(TRY_CAST({name} AS DECIMAL(18,{_DECIMALS})) AS VARCHAR)"
+    return f"coalesce({decimal}, format('{{:.{_DECIMALS}f}}', {name}))"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _tables(result: Result) -> dict[str, Columns]:

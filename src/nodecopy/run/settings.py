@@ -23,8 +23,8 @@ from nodecopy.core.typed import Count, Limits, Probability
 from nodecopy.estimator import NodeCopyClassifier
 from nodecopy.estimator.method import MethodName, method_of
 from nodecopy.features.scaling import Normalise
-from nodecopy.problem.dataset import dataset_names
-from nodecopy.problem.splits import SplitName
+from nodecopy.problem.dataset import SplitName, dataset_names
+from nodecopy.read.formats import paths_of
 from nodecopy.read.options import TableOptions
 from nodecopy.trust.sets import check_coverage
 
@@ -127,16 +127,22 @@ class FitSettings(TableOptions):
     @property
     def files(self) -> tuple[str, ...]:
         """The names of what is read, the edges first."""
-        several = (
-            files if isinstance(files, tuple) else (files,)
-            for files in (self.edges, self.labels, self.nodes)
-        )
-        return tuple(name for name in chain(*several) if name is not None)
+        several = map(paths_of, (self.edges, self.labels, self.nodes))
+        return tuple(map(str, chain(*several)))
 
     @property
     def reading(self) -> dict[str, Any]:
         """How the files are read, as arguments of `read_tables`."""
         return {key: getattr(self, key) for key in _READING}
+
+    @property
+    def given_reading(self) -> dict[str, Any]:
+        """How edges and nodes are read, where that was given."""
+        return {
+            key: value
+            for key, value in self.reading.items()
+            if value != getattr(TableOptions, key) and key not in ("label_columns", "label_type")
+        }
 
     @property
     def holds_out(self) -> bool:

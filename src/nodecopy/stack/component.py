@@ -23,16 +23,17 @@ from nodecopy.core.rng import child_seed
 from nodecopy.core.saving import savable
 from nodecopy.graph import Graph, RowGraph
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
-from nodecopy.stack.held_out import Folds, HeldOut
+from nodecopy.stack.held_out import Folds
 from nodecopy.stack.pool import NestedPool, Pool, PoolFits
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Tasks, seeds and fits: that of all labels first, then those of each fold.
 _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 # Relations that have separate components: those with the most edges.
 _MOST_RELATIONS = 6
+# Labels times classes beyond which many labels are assumed, however few each class has.
+_MOST_ENTRIES = 2**20
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
 
@@ -72,7 +73,8 @@ class Component:
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
         many_labels: fitted instead of all other classifiers where there are more than
-            ``most_labels`` labels per class, on average; None keeps them.
+            ``most_labels`` labels per class, on average, or a million labels times classes; None
+            keeps them.
         most_labels: see there.
         calibrator: of its probabilities, before they are pooled.
         reliable: whether it sees the graph with edges weighted by their reliability
@@ -188,9 +190,9 @@ class ComponentFits:
                 if progress is not None:
                     progress(len(self.full), len(components))
 
-    def pool(self) -> tuple[HeldOut, NestedPool]:
-        """Return the held-out predictions of the components, and their pool."""
-        return self._pools.held_out, self._pools.pool()
+    def pool(self) -> NestedPool:
+        """Return the pool of the components."""
+        return self._pools.pool()
 
     def _start(self, name: str | None) -> list[Fitted] | None:
         """Return what a component starts from: in the fit to all labels, and in each fold."""
@@ -199,7 +201,7 @@ class ComponentFits:
         if name != POOL:
             at = [component.name for component in self._components].index(name)
             return [self.full[at], *self._in_folds[at]]
-        nested = self._pools.pool()
+        nested = self.pool()
         folds = zip(nested.without, zip(*self._in_folds, strict=True), strict=True)
         return [_pooled(nested.pool, self.full), *(_pooled(pool, fits) for pool, fits in folds)]
 
@@ -231,16 +233,17 @@ def _stages(components: Sequence[Component]) -> Iterator[list[Component]]:
 
 
 def _fit_unit(
-    unit: _Unit, labels: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
+    unit: _Unit, labelled: _Tasks, reliable: Graph, start: Sequence[Fitted] | None
 ) -> Sequence[Fitted]:
-    tasks, seeds = labels.tasks[unit.which], labels.seeds[unit.which]
+    tasks, seeds = labelled.tasks[unit.which], labelled.seeds[unit.which]
     if not tasks:
         return []
     graph = unit.component.view.of((tasks[0].graph, reliable))
     if graph is not tasks[0].graph:
         tasks = tuple(replace(task, graph=graph) for task in tasks)
     classifier, component = unit.classifier, unit.component
-    few = len(tasks[0].train) <= component.most_labels * tasks[0].num_classes
+    labels, classes = len(tasks[0].train), tasks[0].num_classes
+    few = labels <= component.most_labels * classes and labels * classes <= _MOST_ENTRIES
     if component.many_labels is not None and not few:
         classifier = component.many_labels
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]

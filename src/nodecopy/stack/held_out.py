@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import ModelError
+from nodecopy.core.metrics import Scores, score_predictions
 from nodecopy.core.rng import child_seed, stream
 from nodecopy.core.saving import savable
 from nodecopy.problem.task import Task
@@ -23,14 +24,17 @@ from nodecopy.problem.task import Task
 @savable
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Predictions of C classifiers for labelled nodes whose labels were held out.
+    """Predictions for labelled nodes whose labels were held out.
+
+    The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
+    side. The only label of a class is never held out: without it the class could not be predicted.
 
     Attributes:
-        nodes: the nodes whose label was held out once [n].
-        truth: their labels [n].
-        probabilities: of each classifier [C, n, K].
+        nodes: the nodes whose label was held out, each in one fold [n].
+        truth: their known labels [n].
+        probabilities: what was predicted, pooled as the final predictions are [n, K].
         folds: the fold in which each label was held out [n].
-        single: labelled nodes whose label never was, as it is the only one of its class [m].
+        single: labelled nodes that were never held out, each the only one of its class [m].
     """
 
     nodes: NDArray[np.int64]
@@ -43,12 +47,34 @@ class HeldOut:
         """Check the shapes, and that labels are among the classes."""
         n = len(self.nodes)
         aligned = self.truth.shape == self.folds.shape == self.nodes.shape == (n,)
-        if not aligned or self.probabilities.ndim != 3 or self.probabilities.shape[1] != n:
-            raise ModelError(f"held-out predictions must be [C, {n}, K], with {n} labels and folds")
-        if n and not 0 <= self.truth.min() <= self.truth.max() < self.probabilities.shape[2]:
+        if not aligned or self.probabilities.ndim != 2 or len(self.probabilities) != n:
+            raise ModelError(f"held-out predictions must be [{n}, K], with {n} labels and folds")
+        if n and not 0 <= self.truth.min() <= self.truth.max() < self.probabilities.shape[1]:
             raise ModelError("held-out labels must be numbers of classes")
         if n and not 0 <= self.folds.min() <= self.folds.max() < n:
             raise ModelError("folds of held-out labels must be numbered from 0")
+
+    @property
+    def num_folds(self) -> int:
+        """Parts of the labels; each fit learned from all but one of them."""
+        return int(self.folds.max(initial=-1)) + 1
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each held-out label was predicted [n]."""
+        correct: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
+        return correct
+
+    @property
+    def scores(self) -> Scores:
+        """Scores of all predictions."""
+        return score_predictions(self.probabilities, self.truth)
+
+    def unlabelled(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return those of all probabilities that are of other nodes; all, if there are none."""
+        others = np.ones(len(probabilities), bool)
+        others[self.nodes] = others[self.single] = False
+        return probabilities[others] if others.any() else probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +93,11 @@ class Folds:
 
     def predictions(self, fits: Sequence[Fitted]) -> NDArray[np.float64]:
         """Collect what one classifier, fitted to every fold, predicts for held-out nodes [n, K]."""
-        predicted = np.full(self.labels.probabilities.shape[1:], np.nan)
+        predicted = np.full_like(self.labels.probabilities, np.nan)
         for fold, fitted in enumerate(fits):
             held = self.labels.folds == fold
             predicted[held] = np.asarray(fitted.probabilities)[self.labels.nodes[held]]
         return predicted
-
-    def held_out(self, predictions: Sequence[NDArray[np.float64]]) -> HeldOut:
-        """Put the predictions of several classifiers together."""
-        return replace(self.labels, probabilities=np.stack(predictions))
 
 
 def make_folds(task: Task, folds: int, seed: int) -> Folds:
@@ -96,7 +118,7 @@ def make_folds(task: Task, folds: int, seed: int) -> Folds:
         shown.flags.writeable = False
         tasks.append(replace(task, labels=shown, train=task.train[shown[task.train] >= 0]))
     seeds = tuple(child_seed(seed, "fold", fold) for fold in range(len(tasks)))
-    nothing = np.zeros((0, len(nodes), task.num_classes))
+    nothing = np.zeros((len(nodes), task.num_classes))
     held = HeldOut(nodes, task.labels[nodes], nothing, fold_of, task.train[~several])
     return Folds(held, tuple(tasks), seeds)
 

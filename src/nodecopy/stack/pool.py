@@ -29,8 +29,8 @@ from nodecopy.classifiers import Posterior
 from nodecopy.classifiers.posterior import PARTS, entropy
 from nodecopy.core.errors import ModelError
 from nodecopy.core.saving import savable
-from nodecopy.stack.calibrator import Calibrator, FittedCalibrator
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.stack.temperature import Calibrator, FittedCalibrator
 
 _ITERATIONS = 500
 
@@ -104,12 +104,12 @@ class NestedPool(NamedTuple):
     Attributes:
         pool: fitted to all held-out labels.
         without: pools fitted to the labels of all folds but one [folds].
-        held_out: calibrated probabilities of the held-out nodes, pooled without their fold [n, K].
+        held_out: the labels, each with calibrated probabilities that were pooled without its fold.
     """
 
     pool: Pool
     without: tuple[Pool, ...]
-    held_out: NDArray[np.float64]
+    held_out: HeldOut
 
 
 class PoolFits:
@@ -125,16 +125,11 @@ class PoolFits:
 
     def __init__(self, labels: HeldOut, calibrator: Calibrator) -> None:
         self._labels, self._calibrator = labels, calibrator
-        self._predictions, self._counts = list[NDArray[np.float64]](), list[float]()
-        inside = [labels.folds == fold for fold in range(int(labels.folds.max(initial=-1)) + 1)]
+        self._counts = list[float]()
+        inside = [labels.folds == fold for fold in range(labels.num_folds)]
         everything = np.ones(len(labels.truth), bool)
         self._chosen = [_Chosen(labels.truth, ~fold, fold) for fold in inside]
         self._chosen.append(_Chosen(labels.truth, everything, ~everything))
-
-    @property
-    def held_out(self) -> HeldOut:
-        """The predictions of all classifiers so far."""
-        return replace(self._labels, probabilities=np.stack(self._predictions))
 
     def add(self, predictions: NDArray[np.float64], count: float, calibrator: Calibrator) -> None:
         """Add a classifier.
@@ -144,7 +139,6 @@ class PoolFits:
             count: a of the Dirichlet prior: as if so many labels had chosen this classifier.
             calibrator: of its probabilities.
         """
-        self._predictions.append(predictions)
         self._counts.append(count)
         for chosen in self._chosen:
             chosen.add(predictions, calibrator)
@@ -152,14 +146,15 @@ class PoolFits:
     def pool(self) -> NestedPool:
         """Return the pool of all classifiers so far."""
         truth, counts = self._labels.truth, np.array(self._counts)
-        mixture = np.empty((len(truth), *self._predictions[0].shape[1:]))
+        mixture = np.empty_like(self._labels.probabilities)
         *folds, everything = ((one, one.weights(counts)) for one in self._chosen)
         for one, weights in folds:
             mixture[one.others] = _weighted_sum(weights, one.predicted)
         fitted = self._calibrator.fit(mixture, truth)
         pools = [Pool(weights, tuple(one.calibrators), fitted) for one, weights in folds]
         pool = Pool(everything[1], tuple(everything[0].calibrators), fitted)
-        return NestedPool(pool, tuple(pools), fitted.apply(mixture))
+        held_out = replace(self._labels, probabilities=fitted.apply(mixture))
+        return NestedPool(pool, tuple(pools), held_out)
 
 
 class _Chosen:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,13 @@ from nodecopy.core.errors import ModelError
 from nodecopy.core.executors import Executor, Serial
 from nodecopy.core.progress import Progress, stages
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.core.saving import savable
+from nodecopy.core.saving import NOT_SAVED, savable
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix, frozen
 from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
-from nodecopy.stack.calibrator import Calibrator
 from nodecopy.stack.class_prior import class_factors, prior_shares, weighted
 from nodecopy.stack.component import (
     Component,
@@ -43,16 +42,21 @@ from nodecopy.stack.component import (
     check_components,
     expand_relations,
 )
-from nodecopy.stack.held_out import Folds, HeldOut, make_folds
+from nodecopy.stack.held_out import HeldOut, make_folds
 from nodecopy.stack.pool import Pool
-from nodecopy.stack.temperature import TemperatureScaling
+from nodecopy.stack.temperature import Calibrator, TemperatureScaling
 
 # Nodes of a graph beyond which the part that is fitted grows.
 _SUBGRAPH_GROWTH_FROM = 1_000_000
 # Nodes per start of a further walk, where the walks from the labels do not fill the part.
 _NODES_PER_WALK = 10
-# Components of a smaller weight are not applied to a graph that was fitted in part.
+# Components of a smaller weight are left out of a graph that was fitted in part.
 _LEAST_WEIGHT = 0.01
+# Nodes times classes beyond which these are left out of any graph, to save memory.
+_MOST_PROBABILITIES = 2**22
+# Nodes times classes times components up to which a graph that was fitted in part keeps what each
+# component predicts, for explanations.
+_MOST_KEPT = 2**26
 
 
 @savable
@@ -113,38 +117,9 @@ class StackedClassifier:
             executor: where components are fitted, and applied to a large graph; None is here.
         """
         check_no_start(self, start)
-        executor, fits = executor or Serial(), []
         reports = stages(progress, [1] * len(tasks)) if len(tasks) > 1 else [progress]
-        for task, seed, report in zip(tasks, seeds, reports, strict=True):
-            prepared = self._prepared(task, seed)
-            fitting, applying = report, None
-            if prepared.nodes is not None:
-                fitting, applying = stages(report, [1, 1])
-            components = expand_relations(self.components, prepared.graph)
-            parts = prepared.part, seed, prepared.folds, self.calibrator, executor
-            fitted_parts = ComponentFits(*parts, prepared.reliable_part)
-            fitted_parts.fit(components, fitting)
-            held_out, nested = fitted_parts.pool()
-            fitted = FittedStack(
-                tuple(fitted_parts.full),
-                tuple(component.view for component in components),
-                held_out,
-                nested.pool,
-                nested.held_out,
-                relations=tuple(prepared.graph.relations),
-                reliability=prepared.reliability,
-                features=prepared.kernel,
-                weight_unit=prepared.unit,
-            )
-            if prepared.nodes is not None:
-                graphs = prepared.graph, prepared.reliable
-                fitted = fitted.extended(prepared.nodes, graphs, task.features, executor, applying)
-            if prepared.shares is not None:
-                fitted = fitted.with_shares(
-                    prepared.shares, next(iter(task.node_types), task.graph.num_nodes)
-                )
-            fits.append(fitted)
-        return fits
+        each = zip(tasks, seeds, reports, strict=True)
+        return [self._fit(*one, executor or Serial()) for one in each]
 
     def part_size(self, num_nodes: int) -> int | None:
         """Return how many nodes of a graph are fitted to; None for all.
@@ -161,16 +136,19 @@ class StackedClassifier:
             return None
         return int(self.most_nodes * max(1.0, math.sqrt(num_nodes / _SUBGRAPH_GROWTH_FROM)))
 
-    def _prepared(self, task: Task, seed: int) -> _Prepared:
-        """Return what the components are fitted to: all nodes, or a part of a large graph."""
+    def _fit(
+        self, task: Task, seed: int, progress: Progress | None, executor: Executor
+    ) -> FittedStack:
+        """Fit to one task: to all nodes, or to a part of a large graph."""
         counts = np.bincount(task.labels[task.train], minlength=task.num_classes)
         shares = prior_shares(self.class_prior, counts)
         unit = _median_weight(task.graph) if self.scale_weights else 1.0
         task = replace(task, graph=_scaled(task.graph, unit).built)
-        nodes, part = None, task
+        nodes, part, fitting, applying = None, task, progress, None
         if (size := self.part_size(task.graph.num_nodes)) is not None:
             nodes = _part(task, size, child_seed(seed, "part"))
             part = task.part(nodes)
+            fitting, applying = stages(progress, [1, 1])
         kernel = None
         if self.features is not None:
             kernel = self.features.fit(part.features, child_seed(seed, "features"))
@@ -181,25 +159,31 @@ class StackedClassifier:
             reliable = reliability.weighted(task.graph, task.features)
         if kernel is not None:
             part = replace(part, features=frozen(kernel.apply(part.features)))
+        components = expand_relations(self.components, task.graph)
         folds = make_folds(part, self.folds, child_seed(seed, "held out"))
         inside = reliable if nodes is None else reliable.induced(nodes)
-        graphs = task.graph, reliable, inside
-        return _Prepared(part, folds, nodes, *graphs, unit, shares, kernel, reliability)
-
-
-class _Prepared(NamedTuple):
-    """What the components of a stack are fitted to, and how it was made."""
-
-    part: Task
-    folds: Folds
-    nodes: NDArray[np.int64] | None  # of the part; None where it is all of the graph
-    graph: Graph  # all of it, weights in their unit
-    reliable: Graph  # all of it, edges weighted by their reliability
-    reliable_part: Graph
-    unit: float
-    shares: NDArray[np.float64] | None
-    kernel: FittedKernelMap | None
-    reliability: FittedReliability | None
+        fits = ComponentFits(part, seed, folds, self.calibrator, executor, inside)
+        fits.fit(components, fitting)
+        nested = fits.pool()
+        fitted = FittedStack(
+            tuple(fits.full),
+            tuple(component.view for component in components),
+            nested.held_out,
+            nested.pool,
+            relations=tuple(task.graph.relations),
+            reliability=reliability,
+            features=kernel,
+            weight_unit=unit,
+        )
+        if nodes is not None:
+            graphs = task.graph, reliable
+            fitted = fitted.extended(nodes, graphs, task.features, executor, applying)
+        elif task.graph.num_nodes * task.num_classes > _MOST_PROBABILITIES:
+            fitted = fitted.without_negligible()
+        if shares is not None:
+            classified = next(iter(task.node_types), task.graph.num_nodes)
+            fitted = fitted.with_shares(shares, classified)
+        return fitted
 
 
 @savable
@@ -210,25 +194,25 @@ class FittedStack(Fitted):
     Attributes:
         components: fitted to all labels.
         views: which edges each of them sees [C].
-        held_out: their predictions for held-out labels.
-        pool: how their predictions become one.
-        nested: calibrated probabilities of the held-out nodes, by pools that did not see their
-            labels either [n, K].
+        held_out: what pools that did not see held-out labels either predict for them.
+        pool: how the predictions of the components become one.
         relations: names of the relations.
         reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
         weight_unit: edge weights are divided by it.
         part: the nodes that they were fitted to, ascending, if that is a part of the graph: node i
             of the components is ``part[i]`` [n].
-        applied: the posterior of all nodes, where they were fitted to a part.
+        applied: the pooled posterior of all nodes, where components do not hold their own: they
+            were fitted to a part, or are from a file.
         factors: of the classes, where their shares were given [K].
+        each: what components predict for all nodes, where they were fitted to a part [C, N, K];
+            None where that is too large to keep. A file does not hold it.
     """
 
     components: tuple[Fitted, ...]
     views: tuple[View, ...]
     held_out: HeldOut
     pool: Pool
-    nested: NDArray[np.float64]
     relations: tuple[str, ...] = ()
     reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
@@ -236,20 +220,21 @@ class FittedStack(Fitted):
     part: NDArray[np.int64] | None = None
     applied: Posterior | None = None
     factors: NDArray[np.float64] | None = None
+    each: NDArray[np.float32] | None = field(default=None, metadata=NOT_SAVED)
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
-        count, held, k = self.held_out.probabilities.shape
+        count, k = len(self.components), self.held_out.probabilities.shape[1]
         shapes = {np.shape(component.probabilities) for component in self.components}
-        n = min(shapes, default=(0,))[0]
+        n = max(shapes, default=(0,))[0]
         nodes = n if self.applied is None else len(self.applied.probabilities)
         part = np.arange(nodes) if self.part is None else self.part
         labelled = np.concatenate([self.held_out.nodes, self.held_out.single])
+        reduced = self.applied is not None and n == 0
         fitting = {
-            "components": shapes == {(n, k)} and len(self.components) == count,
+            "components": shapes == {(n, k)} and (reduced or n == len(part)),
             "views": len(self.views) == len(self.pool.weights) == count,
-            "nested": self.nested.shape == (held, k),
-            "part": len(part) == n and bool(np.all(np.diff(part, prepend=-1, append=nodes) > 0)),
+            "part": bool(np.all(np.diff(part, prepend=-1, append=nodes) > 0)),
             "applied": self.applied is None or self.applied.probabilities.shape[1] == k,
             "held_out": np.all((labelled >= 0) & (labelled < nodes)),
             "factors": self.factors is None
@@ -265,16 +250,14 @@ class FittedStack(Fitted):
         """Calibrated probabilities of every node [N, K]."""
         return self.posterior.probabilities
 
-    @property
-    def held_out_probabilities(self) -> NDArray[np.float64]:
-        """Calibrated probabilities of the held-out nodes, whose labels they did not see [n, K]."""
-        return self.nested if self.factors is None else weighted(self.nested, self.factors)
-
     @cached_property
     def posterior(self) -> Posterior:
         """Calibrated probabilities of every node, and where their uncertainty comes from."""
-        pooled = self.applied or self.pool.posterior(one.posterior for one in self.components)
-        return self._with_prior(pooled)
+        return self._with_prior(self._pooled)
+
+    @cached_property
+    def _pooled(self) -> Posterior:
+        return self.applied or self.pool.posterior(one.posterior for one in self.components)
 
     def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes, so that predictions add up to shares [K].
@@ -283,11 +266,10 @@ class FittedStack(Fitted):
             shares: of the classes [K].
             count: nodes that have classes, the first ones; None is all of them.
         """
-        p = self.probabilities[:count]
-        others = np.ones(len(p), bool)
-        others[self.held_out.nodes] = others[self.held_out.single] = False
-        p = p[others] if others.any() else p
-        return replace(self, factors=class_factors(p, shares))
+        factors = class_factors(self.held_out.unlabelled(self.probabilities[:count]), shares)
+        predicted = weighted(self.held_out.probabilities, factors)
+        held_out = replace(self.held_out, probabilities=predicted)
+        return replace(self, held_out=held_out, factors=factors)
 
     def _with_prior(self, pooled: Posterior) -> Posterior:
         if self.factors is None:
@@ -311,22 +293,29 @@ class FittedStack(Fitted):
             executor: where components are applied.
             progress: told how many components have been applied.
         """
-        fitted = self._of([w >= _LEAST_WEIGHT for w in self.pool.weights])
+        fitted = self.without_negligible()
         held_out = fitted.held_out
         held_out = replace(held_out, nodes=nodes[held_out.nodes], single=nodes[held_out.single])
-        posterior = fitted._apply(graphs, features, nodes, executor, progress)
-        return replace(fitted, held_out=held_out, part=nodes, applied=posterior)
+        n, k = graphs[0].num_nodes, held_out.probabilities.shape[1]
+        shape = len(fitted.components), n, k
+        each = np.empty(shape, np.float32) if math.prod(shape) <= _MOST_KEPT else None
+        posterior = fitted._apply(graphs, features, nodes, executor, progress, each)
+        return replace(fitted, held_out=held_out, part=nodes, applied=posterior, each=each)
 
-    def _of(self, kept: Sequence[bool]) -> FittedStack:
-        """Return the stack of some components, their weights in the same proportions."""
-        held_out = self.held_out
+    def without_negligible(self) -> FittedStack:
+        """Return the stack of the components with a weight that matters."""
+        kept = [weight >= _LEAST_WEIGHT for weight in self.pool.weights]
         return replace(
             self,
             components=tuple(compress(self.components, kept)),
-            held_out=replace(held_out, probabilities=held_out.probabilities[np.array(kept)]),
             pool=self.pool.of(kept),
             views=tuple(compress(self.views, kept)),
         )
+
+    def reduced(self) -> FittedStack:
+        """Return what predictions need: one posterior of the nodes of the fit, not one for each."""
+        components = tuple(one.reduced() for one in self.components)
+        return replace(self, components=components, applied=self._pooled, each=None)
 
     def predict(
         self,
@@ -355,14 +344,20 @@ class FittedStack(Fitted):
         nodes: NDArray[np.int64] | None,
         executor: Executor,
         progress: Progress | None = None,
+        each: NDArray[np.float32] | None = None,
     ) -> Posterior:
-        """Apply one component after the other; no two of their predictions are held at a time."""
+        """Apply one component after the other, and put what each predicts into an array, if given.
+
+        Otherwise no two of their predictions are held at a time.
+        """
         components = tuple(one.reduced() for one in self.components)
         shared = components, graphs, self.mapped(features), nodes
         results = executor.map(_predicted, list(enumerate(self.views)), *shared)
 
         def reported() -> Iterator[Posterior]:
             for done, posterior in enumerate(results):
+                if each is not None:
+                    each[done] = posterior.probabilities
                 yield posterior
                 if progress is not None:
                     progress(done + 1, len(components))

@@ -1,4 +1,4 @@
-"""Temperature scaling: a calibrator with a single parameter.
+"""What a calibrator is, and temperature scaling, which has a single parameter.
 
 Guo, Pleiss, Sun and Weinberger (2017), "On calibration of modern neural networks":
 
@@ -12,6 +12,7 @@ log T ~ N(μ, σ²) decides without labels. T > 0 keeps the order of the classes
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +25,39 @@ from nodecopy.core.typed import Positive, Settings
 _LEAST_PROBABILITY = 1e-6
 # δ (n + 2).
 _SMOOTHING = 0.5
+# Labels times classes beyond which evenly spaced labels stand for all: they decide on one number.
+_MOST_ENTRIES = 2**20
 # Half the width of the interval around μ in which log T is searched.
 _SEARCH_WIDTH = 5.0
 # Log-probabilities divided by temperatures in this range neither overflow nor vanish.
 _LOWEST, _HIGHEST = 1e-30, 1e30
+
+
+class FittedCalibrator(Protocol):
+    """A fitted map from probabilities to calibrated probabilities, row by row."""
+
+    def apply(self, probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return the calibrated probabilities [n, K] of n nodes, given [n, K]."""
+        ...
+
+
+class Calibrator(Protocol):
+    """A way to calibrate the probabilities of a classifier: a value that holds settings only.
+
+    The rules, which one contract test checks for every implementation:
+
+    - `fit` changes none of its arguments, and the order of the labels plays no part;
+    - without any label it returns what its prior says, a map like any other;
+    - the map is applied to any number of nodes, each row by itself, and rows sum to one again;
+    - a class of probability zero may have been the label: the result is finite;
+    - probabilities that are far too sure have a better likelihood after than before.
+    """
+
+    def fit(
+        self, probabilities: NDArray[np.floating], truth: NDArray[np.int64]
+    ) -> FittedCalibrator:
+        """Fit the map to held-out predictions [n, K] and their labels [n]; n may be zero."""
+        ...
 
 
 @savable
@@ -48,7 +78,8 @@ class TemperatureScaling(Settings):
 
         if len(truth) == 0:
             return Temperature(float(np.exp(self.location)))
-        log_p = _log(probabilities)
+        step = -(-np.size(probabilities) // _MOST_ENTRIES)
+        log_p, truth = _log(probabilities[::step]), truth[::step]
         smoothing = _SMOOTHING / (len(truth) + 2)
 
         def loss(log_temperature: float) -> float:

@@ -32,16 +32,13 @@ normal with the width of its interval, clipped to 0 and 1: an estimate of 100 % 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.classifiers import Fitted
 from nodecopy.core.errors import ModelError, shown
-from nodecopy.core.metrics import Scores, score_predictions
-from nodecopy.stack.held_out import HeldOut
 
 # Standard deviation of the error of mean confidence, before labels are seen, and the standard error
 # that remains however many there are.
@@ -51,59 +48,6 @@ _EXPONENT, _EXPONENT_SD = 0.3, 0.3
 # A class is worth a warning if its share of the labels differs from that of the predictions by
 # this much, and labels drawn at random would seldom show it, see `class_share_warnings`.
 _DIFFERENCE, _CHANCE = 0.2, 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOutPredictions:
-    """What a method predicted for labelled nodes whose labels were held out.
-
-    The fits behind it saw fewer labels than the final one, so accuracy leans to the pessimistic
-    side. The only label of a class is never held out: without it the class could not be predicted.
-
-    Attributes:
-        nodes: the nodes whose label was held out, each in one fold [n].
-        truth: their known labels [n].
-        probabilities: what was predicted, pooled as the final predictions are [n, K].
-        folds: the fold in which each label was held out [n].
-        single: labelled nodes that were never held out, each the only one of its class [m].
-    """
-
-    nodes: NDArray[np.int64]
-    truth: NDArray[np.int64]
-    probabilities: NDArray[np.float64]
-    folds: NDArray[np.int64]
-    single: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @classmethod
-    def of(cls, model: Fitted) -> HeldOutPredictions | None:
-        """Return what a fitted model predicted for labels held out; None where none were."""
-        held: HeldOut | None = getattr(model, "held_out", None)
-        if held is None or not len(held.nodes):
-            return None
-        predicted = model.held_out_probabilities  # type: ignore[attr-defined]
-        return cls(held.nodes, held.truth, predicted, held.folds, held.single)
-
-    @property
-    def num_folds(self) -> int:
-        """Parts of the labels; each fit learned from all but one of them."""
-        return int(self.folds.max()) + 1
-
-    @property
-    def right(self) -> NDArray[np.bool_]:
-        """Whether each held-out label was predicted [n]."""
-        correct: NDArray[np.bool_] = self.probabilities.argmax(1) == self.truth
-        return correct
-
-    @property
-    def scores(self) -> Scores:
-        """Scores of all predictions."""
-        return score_predictions(self.probabilities, self.truth)
-
-    def unlabelled(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return those of all probabilities that are of other nodes; all, if there are none."""
-        others = np.ones(len(probabilities), bool)
-        others[self.nodes] = others[self.single] = False
-        return probabilities[others] if others.any() else probabilities
 
 
 @dataclass(frozen=True)

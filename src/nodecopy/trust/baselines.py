@@ -23,7 +23,7 @@ from nodecopy.graph import Graph
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.presets import FEATURES_PRECISION
 from nodecopy.problem.task import Task
-from nodecopy.trust.accuracy import HeldOutPredictions
+from nodecopy.stack.held_out import HeldOut
 from nodecopy.weights import MaximumPosterior
 
 # Multiplications, a few seconds; beyond them, nothing is compared.
@@ -51,7 +51,7 @@ def baselines_on(
     graph: Graph,
     features: FeatureMatrix | None,
     labels: NDArray[np.int64],
-    held: HeldOutPredictions,
+    held: HeldOut,
 ) -> tuple[Baseline, ...]:
     """Predict the held-out labels by simple methods; by none where that would take long.
 

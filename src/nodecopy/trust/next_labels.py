@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import Graph
-from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.problem.problem import Problem
 
 _DIRECTIONS = 64
 # Beyond these numbers a sample represents all nodes, drawn once.
@@ -50,7 +50,7 @@ class NextLabels:
 
 @one_thread()
 def suggest_nodes(
-    given: LabelledNodes,
+    given: Problem,
     posterior: Posterior | None,
     count: int,
     seed: int,
@@ -85,7 +85,7 @@ def suggest_nodes(
 
 
 def draw_nodes(
-    given: LabelledNodes, count: int, seed: int, excluded: ArrayLike = ()
+    given: Problem, count: int, seed: int, excluded: ArrayLike = ()
 ) -> NDArray[np.int64]:
     """Return `random_nodes` among those without a label."""
     allowed = _allowed(given, excluded)
@@ -93,9 +93,9 @@ def draw_nodes(
     return random_nodes(allowed, int(count), seed)
 
 
-def _allowed(given: LabelledNodes, excluded: ArrayLike) -> NDArray[np.bool_]:
+def _allowed(given: Problem, excluded: ArrayLike) -> NDArray[np.bool_]:
     allowed = np.ones(given.num_classified, bool)
-    allowed[given.names.numbers(excluded, "exclude")] = False
+    allowed[given.numbers(excluded, "exclude")] = False
     return allowed
 
 

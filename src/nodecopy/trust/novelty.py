@@ -21,10 +21,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.classifiers import Posterior
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
-from nodecopy.posterior import Posterior
-from nodecopy.read.labelled import LabelledNodes
+from nodecopy.problem.problem import Problem
 from nodecopy.trust.next_labels import embedding, similarity
 
 # Nodes, and labels, that others are compared with, at most; and nodes compared at a time.
@@ -35,7 +35,7 @@ _PRIOR_COUNT = 4.0
 
 
 @one_thread()
-def novelty_of(given: LabelledNodes, posterior: Posterior) -> NDArray[np.float64]:
+def novelty_of(given: Problem, posterior: Posterior) -> NDArray[np.float64]:
     """Return the `novelty` of the nodes that classes belong to, after a fit [n]."""
     count = len(posterior.probabilities)
     seen = embedding(given.graph, given.compared, 0, np.arange(count), centred=False)

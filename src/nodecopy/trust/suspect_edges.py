@@ -36,7 +36,7 @@ from nodecopy.core.metrics import wilson_interval
 from nodecopy.core.rng import stream
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import Graph
-from nodecopy.graph.shared import shared_neighbours
+from nodecopy.graph.neighbourhood import shared_neighbours
 from nodecopy.graph_models.reliability import entry_ends, log_density_ratio, random_pairs
 
 # Random pairs to compare with, and edges to learn from; all edges are ranked.

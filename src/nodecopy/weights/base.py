@@ -173,10 +173,12 @@ class WeightSamples:
         """
         if not isinstance(self.network, Diffusion):
             return [{} for _ in of.nodes]
-        placed = self.placed(near.nodes, near.graph.num_nodes)
-        mean = {name: w.mean(0).cpu() for name, w in placed.weights.items()}
-        each = self.network.terms(mean, near, of)
-        labels = label_terms(self.network, mean["w"], near, of)
+        mean = {name: w.mean(0, keepdim=True).cpu() for name, w in self.weights.items()}
+        placed = mean
+        if near.nodes is not None:
+            placed = self.network.placed(mean, near.nodes, near.graph.num_nodes)
+        each = self.network.terms({name: w[0] for name, w in placed.items()}, near, of)
+        labels = label_terms(self.network, mean["w"][0], near, of)
         return [terms | learnt for terms, learnt in zip(each, labels, strict=True)]
 
     def _weights(self, members: slice, which: int, device: str) -> Weights:

@@ -4,7 +4,7 @@
 
 Kingma and Ba (2015), "Adam: a method for stochastic optimization". Every architecture and every
 caller trains through `Trainer.step`: `PointEstimate.fit` repeats it on fixed graphs, the online
-schedule of `posterior` on a fresh graph each time.
+schedule of the paper on a fresh graph each time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from nodecopy.core.errors import TrainingError
 from nodecopy.core.progress import Progress
@@ -28,7 +29,39 @@ from nodecopy.graph import RowGraph
 from nodecopy.nn.batch import padded
 from nodecopy.nn.network import Computing, Network, Reading, Weights
 from nodecopy.problem.task import Task
-from nodecopy.weights.objective import PADDING, CrossEntropy, Objective
+
+PADDING = -100
+"""The label of padding rows, where members have fewer labelled nodes than others."""
+
+
+class Objective(Protocol):
+    """The loss of labelled nodes: a value that holds settings only."""
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return -log p(y | z) of each node [M, n] given logits [M, n, K]; 0 where padded."""
+        ...
+
+    def curvature(self, logits: Tensor) -> Tensor:
+        """Return the second derivative of a node's loss in its logits [M, n, K, K]."""
+        ...
+
+
+@savable
+@dataclass(frozen=True)
+class CrossEntropy:
+    """-log softmax(z)_y: the paper's loss. Every label counts alike."""
+
+    def losses(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the cross-entropy of each node [M, n]."""
+        flat = functional.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=PADDING
+        )
+        return flat.view_as(targets)
+
+    def curvature(self, logits: Tensor) -> Tensor:
+        """Return diag(p) - p pᵀ."""
+        p = torch.softmax(logits, -1)
+        return torch.diag_embed(p) - p.unsqueeze(-1) * p.unsqueeze(-2)
 
 
 @savable

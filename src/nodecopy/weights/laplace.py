@@ -86,9 +86,7 @@ def curvature_factors(
     """
     supervision = density.supervision
     logits = density.logits(weights)  # [M, n, K]
-    roots = _roots(
-        supervision.objective.curvature(logits.detach(), supervision.targets)
-    )  # [M, n, K, K]
+    roots = _roots(supervision.objective.curvature(logits.detach()))  # [M, n, K, K]
     roots = roots * (supervision.targets >= 0)[..., None, None] / density.temperature**0.5
     varying = [weights[name] for name in names]
     for i in range(logits.shape[1]):

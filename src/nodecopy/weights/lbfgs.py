@@ -21,7 +21,8 @@ Objective = Callable[[Tensor], tuple[Tensor, Tensor]]
 Inverse = Callable[[Tensor], Tensor]
 """Gradients g [M, P] -> about H g, with H the inverse of the Hessian; symmetric and positive."""
 
-_HISTORY = 10
+# Steps that are remembered, at most and at least, and the number of variables of all of them.
+_HISTORY, _SHORTEST, _MOST_REMEMBERED = 10, 3, 2**27
 _SUFFICIENT = 1e-4
 _HALVINGS = 40
 
@@ -38,7 +39,7 @@ def minimise(
     start: Tensor,
     inverse: Inverse,
     tolerance: float,
-    most: int = 1000,
+    most: int,
 ) -> Minimum:
     """Minimise M convex functions of P variables.
 
@@ -51,10 +52,11 @@ def minimise(
 
     >>> scale = torch.tensor([[1.0, 100.0]])
     >>> bowl = lambda x: ((0.5 * scale * (x - 1) ** 2).sum(1), scale * (x - 1))
-    >>> minimise(bowl, torch.zeros(1, 2), torch.clone, 1e-4).points.round(decimals=3)
+    >>> minimise(bowl, torch.zeros(1, 2), torch.clone, 1e-4, 100).points.round(decimals=3)
     tensor([[1., 1.]])
     """
     x, pairs = start, list[tuple[Tensor, Tensor, Tensor]]()
+    history = min(max(_MOST_REMEMBERED // max(start.numel(), 1), _SHORTEST), _HISTORY)
     value, gradient = objective(x)
     lowest = torch.zeros_like(value, dtype=torch.bool)  # as far as rounding allows
     for _ in range(most):
@@ -68,7 +70,7 @@ def minimise(
         moved = step[:, None] * direction
         x, change = x + moved, new_gradient - gradient
         curvature = (moved * change).sum(1)
-        pairs = [*pairs[1 - _HISTORY :], (moved, change, curvature)]
+        pairs = [*pairs[1 - history :], (moved, change, curvature)]
         value, gradient = new_value, new_gradient
     return Minimum(x, gradient)
 

@@ -16,28 +16,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from nodecopy.core.errors import ModelError
 from nodecopy.core.progress import Progress
-from nodecopy.core.rng import stream
 from nodecopy.core.typed import Positive, Settings
 from nodecopy.graph import RowGraph
 from nodecopy.nn.network import Computing, Network, Weights
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
 from nodecopy.weights.descent import (
+    CrossEntropy,
     Members,
+    Objective,
     Supervision,
     TrainConfig,
     chunk_progress,
     joined,
     supervised,
 )
-from nodecopy.weights.objective import CrossEntropy, Objective
-from nodecopy.weights.point import PointEstimate
+from nodecopy.weights.mc_dropout import PointEstimate
 
 # How torch names what batch norm learns without a gradient.
 _STATISTICS = ("running_mean", "running_var")
@@ -135,26 +134,6 @@ class LogPosterior:
         log_likelihood = -self.supervision.total_losses(self.logits(weights)) / self.temperature
         squares = torch.stack([(w**2).flatten(1).sum(1) for w in weights.values()]).sum(0)
         return log_likelihood - 0.5 * self.prior_precision * squares
-
-
-class MemberNoise:
-    """Standard normal numbers, from a random stream for each member.
-
-    Args:
-        seeds: one for each member.
-        name: of the streams.
-    """
-
-    def __init__(self, seeds: Sequence[int], name: str) -> None:
-        self._streams = [stream(seed, name) for seed in seeds]
-
-    def like(self, weights: Weights) -> Weights:
-        """Return the next numbers, of the shapes of these weights [M, …]."""
-        drawn = {name: np.empty(w.shape, np.float32) for name, w in weights.items()}
-        for m, rng in enumerate(self._streams):
-            for numbers in drawn.values():
-                rng.standard_normal(out=numbers[m], dtype=np.float32)
-        return {name: torch.as_tensor(drawn[name]).to(w.device) for name, w in weights.items()}
 
 
 def in_sequence(draws: Sequence[Weights]) -> Weights:

@@ -38,11 +38,14 @@ from nodecopy.nn.diffusion import Diffused, Diffusion
 from nodecopy.nn.network import FEW_COORDINATES, Computing, Network, Reading
 from nodecopy.problem.task import Task
 from nodecopy.weights.base import WeightSamples
+from nodecopy.weights.descent import PADDING
 from nodecopy.weights.lbfgs import Inverse, Minimum, minimise
-from nodecopy.weights.objective import PADDING, label_weights
 
 # Columns of the sketch of FᵀF, and the number of labels whose gradient has the given tolerance.
 _SKETCH, _TOLERANCE_LABELS = 50, 100
+# Iterations of the search at most; and where labels times classes of all members are more than
+# the last number, which a fit within minutes allows (docs/large.md).
+_ITERATIONS, _FEWEST_ITERATIONS, _MOST_TARGETS = 1000, 8, 2**23
 
 
 @savable
@@ -192,12 +195,30 @@ def softmax_weights(
     start = torch.zeros_like(each(f.transposed_times(onehot.flatten(2))))
     if not f.reduced:
         tolerance *= targets.shape[2] / _TOLERANCE_LABELS
-    solution = minimise(objective, start, lambda g: each(f.inverse(together(g))), tolerance)
-    _check_converged(solution, tolerance)
+    large = onehot.numel() > _MOST_TARGETS
+    most = _FEWEST_ITERATIONS if large else _ITERATIONS
+    solution = minimise(objective, start, lambda g: each(f.inverse(together(g))), tolerance, most)
+    if not large:
+        _check_converged(solution, tolerance)
     w = together(solution.points)
     if f.reduced:
         w = design.transposed_times((residuals(solution.points)[1] / prior_precision).float())
     return w.unflatten(2, (members, -1)).transpose(1, 2).float()
+
+
+def label_weights(onehot: Tensor) -> Tensor:
+    """Return v_i = n / (classes · n_{y_i}) of each label [..., n], zero where a row is padding.
+
+    Args:
+        onehot: the classes of the labels, rows of zeros where padded [..., n, K].
+
+    >>> label_weights(torch.eye(2)[[0, 1, 1, 1, 1]]).tolist()
+    [2.5, 0.625, 0.625, 0.625, 0.625]
+    """
+    counts = onehot.sum(-2, keepdim=True)  # [..., 1, K]
+    classes = (counts > 0).sum(-1, keepdim=True)
+    of_class = counts.sum(-1, keepdim=True) / classes / counts.clamp(min=1)
+    return (onehot * of_class).sum(-1)
 
 
 class _Coordinates(NamedTuple):

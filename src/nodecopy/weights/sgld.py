@@ -18,16 +18,19 @@ draw's variance is too large by the factor 1 / (1 - ε_t P c / 4) along a direct
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nodecopy.core.progress import Progress
+from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Positive, Probability
 from nodecopy.nn.network import Weights
-from nodecopy.weights.log_posterior import LogPosterior, MemberNoise, Sampler, in_sequence
+from nodecopy.weights.log_posterior import LogPosterior, Sampler, in_sequence
 
 
 @savable
@@ -57,14 +60,15 @@ class SGLD(Sampler):
     def draw(self, density: LogPosterior, n_weights: int, report: Progress) -> Weights:
         """Run one chain for each member and return S of its states [M · S, …]."""
         weights = {name: w.clone().requires_grad_() for name, w in density.initial.items()}
-        noise, floor = MemberNoise(density.members.seeds, "sgld"), density.prior_precision**0.5
+        streams = [stream(seed, "sgld") for seed in density.members.seeds]
+        floor = density.prior_precision**0.5
         steps, kept = self.burn_in + self.thinning * n_weights, list[Weights]()
         second, preconditioner = dict[str, Tensor](), dict[str, Tensor]()  # V, P
         for t in range(steps):
             values = density.log_density(weights)
             density.members.check_finite(-values.detach(), t, "step_size")
             gradients = torch.autograd.grad(values.sum(), list(weights.values()))
-            size, xi = self._step_size(t), noise.like(weights)
+            size, xi = self._step_size(t), _noise(streams, weights)
             with torch.no_grad():
                 for (name, w), g in zip(weights.items(), gradients, strict=True):
                     if t < self.burn_in:
@@ -81,3 +85,12 @@ class SGLD(Sampler):
     def _step_size(self, t: int) -> float:
         """Return ε_t."""
         return self.step_size * (1.0 + t / self.burn_in) ** -self.decay
+
+
+def _noise(streams: Sequence[np.random.Generator], weights: Weights) -> Weights:
+    """Return the next standard normal numbers of each member, of the shapes of its weights."""
+    drawn = {name: np.empty(w.shape, np.float32) for name, w in weights.items()}
+    for m, rng in enumerate(streams):
+        for numbers in drawn.values():
+            rng.standard_normal(out=numbers[m], dtype=np.float32)
+    return {name: torch.as_tensor(drawn[name]).to(w.device) for name, w in weights.items()}

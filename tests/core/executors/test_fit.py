@@ -12,11 +12,10 @@ import pytest
 from sklearn.base import clone
 
 from nodecopy import NodeCopyClassifier, cli
+from nodecopy.classifiers import Posterior
 from nodecopy.core.executors import Executor, opened
-from nodecopy.paper.runner import reproduce
-from nodecopy.paper.spec import load_experiment
+from nodecopy.paper.experiment import load_experiment, reproduce
 from nodecopy.paper.store import read_rows
-from nodecopy.posterior import Posterior
 from nodecopy.presets import best, diffusion
 from nodecopy.read.synthetic import planted_partition
 

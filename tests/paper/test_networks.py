@@ -12,8 +12,8 @@ import torch
 
 from nodecopy.classifiers import fit_one
 from nodecopy.core.errors import ModelError
-from nodecopy.paper.geometric import APPNP
 from nodecopy.paper.methods import build_method
+from nodecopy.paper.networks import APPNP
 from tests.problems import make_task, true_labels
 
 

@@ -1,11 +1,13 @@
-"""Run trials: one, and all of an experiment that have no row yet, wherever the executor runs them.
+"""Experiments: what to run, a grid of trials in a TOML file, and running it on an executor.
 
-Killed at any moment, a run loses the trials that were running and nothing else; the same call goes
-on from the rows that are there.
+The built-in experiments are the files in ``specs/`` beside this module. Killed at any moment, a run
+loses the trials that were running and nothing else; the same call goes on from the rows that are
+there.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import sys
@@ -13,10 +15,10 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -24,21 +26,116 @@ from numpy.typing import NDArray
 
 from nodecopy import __version__
 from nodecopy.classifiers import fit_one
+from nodecopy.core.errors import ModelError, SpecError, unknown_name
 from nodecopy.core.executors import Executor, opened
 from nodecopy.core.machine import one_thread
 from nodecopy.core.metrics import reliability_curve, score_predictions
 from nodecopy.core.progress import Progress, progress_bar
 from nodecopy.core.rng import child_seed
-from nodecopy.paper.methods import build_method
-from nodecopy.paper.spec import Experiment
-from nodecopy.paper.store import Store
-from nodecopy.paper.trial import NUMERICS_VERSION, Failure, Row, Trial, TrialResult
-from nodecopy.problem.dataset import load_dataset
-from nodecopy.problem.problem import Problem
-from nodecopy.problem.splits import Split, chosen_split
+from nodecopy.core.typed import Count, Limits, Settings
+from nodecopy.paper.methods import build_method, full_name
+from nodecopy.paper.store import (
+    NUMERICS_VERSION,
+    Failure,
+    Row,
+    SplitName,
+    Store,
+    Trial,
+    TrialResult,
+)
+from nodecopy.problem.dataset import chosen_split, dataset_names, load_dataset
 from nodecopy.problem.task import Task
+from nodecopy.run.settings import read_toml
+
+_SPECS = Path(__file__).parent / "specs"
 
 RunTrial: TypeAlias = Callable[[Trial], TrialResult]
+
+
+@dataclass(frozen=True)
+class Experiment(Settings):
+    """Every combination of datasets, splits, label counts and methods, several trials of each.
+
+    The fields are the keys of the TOML file, except ``name``, which is the file's. Trials run in
+    the order in which the lists are written, so write what is cheap first.
+
+    Args:
+        name: "table1", or the name of the file without its suffix.
+        title: for people.
+        datasets: built-in datasets.
+        splits: "fixed" and "random".
+        labels_per_class: values of L.
+        methods: names in `nodecopy.paper.methods.METHODS`, each perhaps with settings, as in
+            "copying epsilon=0.5 n_zeta=20".
+        trials_per_cell: how many seeds for each combination.
+        first_seed: seeds count up from here.
+        trials_of: at most so many of a method, where fewer are enough: {"appnp": 20}.
+    """
+
+    name: str
+    title: str
+    datasets: tuple[str, ...]
+    splits: tuple[SplitName, ...]
+    labels_per_class: tuple[Count, ...]
+    methods: tuple[str, ...]
+    # All trials are listed before the first one runs.
+    trials_per_cell: Annotated[int, Limits(1, 1_000_000)]
+    first_seed: Annotated[int, Limits(0, 1_000_000)] = 0
+    trials_of: dict[str, Count] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Check every field, so that no trial fails for what could have been known before."""
+        super().__post_init__()
+        for name in self.datasets:
+            if name not in dataset_names():
+                raise ModelError(f"datasets: {unknown_name('name', name, dataset_names())}")
+        full = {name: full_name(name) for name in (*self.methods, *self.trials_of)}
+        most = {full[name]: count for name, count in self.trials_of.items()}
+        object.__setattr__(self, "methods", tuple(full[name] for name in self.methods))
+        object.__setattr__(self, "trials_of", most)
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Return every trial, seed by seed: each cell has its first trials early in a run.
+
+        >>> print(*load_experiment("smoke").trials()[:2], sep=", ")
+        cora random 5 label-propagation seed 0, cora fixed 5 label-propagation seed 0
+        """
+        seeds = range(self.first_seed, self.first_seed + self.trials_per_cell)
+        grid = itertools.product(
+            seeds, self.methods, self.datasets, self.splits, self.labels_per_class
+        )
+        return tuple(
+            Trial(dataset, split, labels, method, seed)
+            for seed, method, dataset, split, labels in dict.fromkeys(grid)
+            if seed - self.first_seed < self.trials_of.get(method, self.trials_per_cell)
+        )
+
+
+def builtin_experiments() -> tuple[str, ...]:
+    """Return the names of the experiments that come with the package.
+
+    >>> builtin_experiments()
+    ('all', 'beyond', 'figure1', 'smoke', 'table1', 'table2', 'table3')
+    """
+    return tuple(sorted(file.stem for file in _SPECS.glob("*.toml")))
+
+
+def load_experiment(name: str) -> Experiment:
+    """Return a built-in experiment, or the one in the TOML file of that name.
+
+    >>> load_experiment("table1").datasets
+    ('cora',)
+    """
+    file = _SPECS / f"{name}.toml" if name in builtin_experiments() else Path(name)
+    if not file.is_file():
+        known = unknown_name("experiment", name, builtin_experiments())
+        raise SpecError(f"{known}, or a TOML file; there is no such file")
+    content = read_toml(file, [key.name for key in fields(Experiment) if key.name != "name"])
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+    try:
+        return Experiment(file.stem, **values)
+    except (ModelError, TypeError) as error:  # a wrong value; a missing key
+        raise SpecError(f"{file}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -129,7 +226,8 @@ def attempt(trial: Trial, run: RunTrial) -> Row | Failure:
 def run_trial(trial: Trial) -> TrialResult:
     """Run one trial on one thread: the same trial gives the same scores wherever it runs."""
     dataset = load_dataset(trial.dataset)
-    split = split_of(trial, dataset)
+    # Methods with the same seed see the same split.
+    split = chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
     task = Task.from_split(dataset, split)
     method = build_method(trial.method, trial.dataset, trial.labels_per_class)
     _reset_peak_memory()
@@ -154,11 +252,6 @@ def run_trial(trial: Trial) -> TrialResult:
         peak_megabytes=peak_megabytes(),
         versions=versions(),
     )
-
-
-def split_of(trial: Trial, dataset: Problem) -> Split:
-    """Return the split of a trial; methods with the same seed see the same one."""
-    return chosen_split(dataset, trial.split, trial.labels_per_class, trial.seed)
 
 
 def versions() -> dict[str, str]:
