@@ -13,7 +13,9 @@ m_b are expected,
     p(none | b) = 1 - g_b / g_top,   g_b = (c_b + a) / (m_b + a),  made non-decreasing in r,
 
 as in Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data". The prior
-count a keeps few labels from showing a class that is not there.
+count a keeps few labels from showing a class that is not there. g_top is the mean of the highest
+third, or what makes the mean of p(none) the missing mass (`nodecopy.trust.missing_mass`), if that
+is higher: so labels that are the only one of their class raise novelty, and keep its order.
 """
 
 from __future__ import annotations
@@ -35,17 +37,18 @@ _PRIOR_COUNT = 4.0
 
 
 @one_thread()
-def novelty_of(given: Problem, posterior: Posterior) -> NDArray[np.float64]:
+def novelty_of(given: Problem, posterior: Posterior, missing: float = 0.0) -> NDArray[np.float64]:
     """Return the `novelty` of the nodes that classes belong to, after a fit [n]."""
     count = len(posterior.probabilities)
     seen = embedding(given.graph, given.compared, 0, np.arange(count), centred=False)
-    return novelty(seen, given.labels[:count], posterior.probabilities)
+    return novelty(seen, given.labels[:count], posterior.probabilities, missing)
 
 
 def novelty(
     seen: NDArray[np.float32],
     labels: NDArray[np.int64],
     probabilities: NDArray[np.floating],
+    missing: float = 0.0,
     seed: int = 0,
 ) -> NDArray[np.float64]:
     """Return the probability of each node to belong to no class that has a label [N].
@@ -56,6 +59,7 @@ def novelty(
         seen: the `nodecopy.trust.next_labels.embedding` of the nodes, not centred [N, 64].
         labels: class numbers, -1 where unknown [N].
         probabilities: of the classes [N, K].
+        missing: share of the nodes whose class has no label: the least mean of the result.
         seed: of the nodes that others are compared with.
     """
     rng = stream(seed, "novelty")
@@ -65,7 +69,7 @@ def novelty(
     known = np.sort(rng.permutation(known)[:_MOST])
     weights = _class_shares(labels[known], probabilities[others].mean(0))
     ratio = _density_ratio(seen, known, weights, rng.permutation(len(seen))[:_MOST])
-    result = _none(ratio, known, weights, others)
+    result = _none(ratio, known, weights, others, missing)
     result[labels >= 0] = 0.0
     return result
 
@@ -105,6 +109,7 @@ def _none(
     known: NDArray[np.int64],
     weights: NDArray[np.float64],
     others: NDArray[np.int64],
+    missing: float,
 ) -> NDArray[np.float64]:
     """Return the probability of no known class at every ratio [N]."""
     from sklearn.isotonic import isotonic_regression
@@ -116,7 +121,9 @@ def _none(
     counted = np.bincount(bin_of[known], weights * len(known), bins)
     rate = (counted + _PRIOR_COUNT) / (expected + _PRIOR_COUNT)
     rate = isotonic_regression(rate, sample_weight=expected + _PRIOR_COUNT)
-    top = max(1.0, float(rate[-(bins // 3 or 1) :].mean()))
     centres = np.quantile(ratio[others], (np.arange(bins) + 0.5) / bins)
-    result: NDArray[np.float64] = np.clip(1.0 - np.interp(ratio, centres, rate) / top, 0.0, 1.0)
+    at_node = np.interp(ratio, centres, rate)  # [N]
+    highest = rate[-(bins // 3 or 1) :].mean()
+    top = max(1.0, highest, at_node[others].mean() / max(1.0 - missing, 1e-9))
+    result: NDArray[np.float64] = np.clip(1.0 - at_node / top, 0.0, 1.0)
     return result
