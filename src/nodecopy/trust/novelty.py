@@ -13,9 +13,13 @@ m_b are expected,
     p(none | b) = 1 - g_b / g_top,   g_b = (c_b + a) / (m_b + a),  made non-decreasing in r,
 
 as in Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data". The prior
-count a keeps few labels from showing a class that is not there. g_top is the mean of the highest
-third, or what makes the mean of p(none) the missing mass (`nodecopy.trust.missing_mass`), if that
-is higher: so labels that are the only one of their class raise novelty, and keep its order.
+count a keeps few labels from showing a class that is not there.
+
+Labels that are the only one of their class say how many nodes are of no known class, not which ones
+(`nodecopy.trust.missing_mass`). Where their share M is above the mean of p(none), uncertain nodes
+take more of the rest, with H_j the entropy of their classes and λ such that the mean is M:
+
+    novelty_j = 1 - (1 - p_j(none)) exp(-λ H_j)
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Posterior
+from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.problem.problem import Problem
@@ -69,8 +74,9 @@ def novelty(
     known = np.sort(rng.permutation(known)[:_MOST])
     weights = _class_shares(labels[known], probabilities[others].mean(0))
     ratio = _density_ratio(seen, known, weights, rng.permutation(len(seen))[:_MOST])
-    result = _none(ratio, known, weights, others, missing)
+    result = _none(ratio, known, weights, others)
     result[labels >= 0] = 0.0
+    result[others] = _raised(result[others], probabilities[others], missing)
     return result
 
 
@@ -109,7 +115,6 @@ def _none(
     known: NDArray[np.int64],
     weights: NDArray[np.float64],
     others: NDArray[np.int64],
-    missing: float,
 ) -> NDArray[np.float64]:
     """Return the probability of no known class at every ratio [N]."""
     from sklearn.isotonic import isotonic_regression
@@ -121,9 +126,23 @@ def _none(
     counted = np.bincount(bin_of[known], weights * len(known), bins)
     rate = (counted + _PRIOR_COUNT) / (expected + _PRIOR_COUNT)
     rate = isotonic_regression(rate, sample_weight=expected + _PRIOR_COUNT)
+    top = max(1.0, float(rate[-(bins // 3 or 1) :].mean()))
     centres = np.quantile(ratio[others], (np.arange(bins) + 0.5) / bins)
-    at_node = np.interp(ratio, centres, rate)  # [N]
-    highest = rate[-(bins // 3 or 1) :].mean()
-    top = max(1.0, highest, at_node[others].mean() / max(1.0 - missing, 1e-9))
-    result: NDArray[np.float64] = np.clip(1.0 - at_node / top, 0.0, 1.0)
+    result: NDArray[np.float64] = np.clip(1.0 - np.interp(ratio, centres, rate) / top, 0.0, 1.0)
     return result
+
+
+def _raised(
+    none: NDArray[np.float64], probabilities: NDArray[np.floating], missing: float
+) -> NDArray[np.float64]:
+    """Return p(none) with a mean of the missing mass at least [n]."""
+    from scipy.optimize import brentq
+
+    if none.mean() >= missing:
+        return none
+    uncertain = entropy(np.asarray(probabilities, np.float64)) + 1e-3  # none is certain
+
+    def raised(rate: float) -> NDArray[np.float64]:
+        return 1.0 - (1.0 - none) * np.exp(-rate * uncertain)
+
+    return raised(brentq(lambda rate: raised(rate).mean() - missing, 0.0, 1e6))
