@@ -34,6 +34,9 @@ from nodecopy.graph.arrays import (
 )
 from nodecopy.graph.operators import OperatorRows, adjacency_rows
 
+# Entries of a table of all pairs of nodes, at most: 128 MB.
+_LARGEST_TABLE = 2**27
+
 Duplicates = Literal["merge", "sum"]
 
 
@@ -263,8 +266,15 @@ class Graph:
         return pairs if self.directed else pairs[rows <= columns]
 
     def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
-        """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
+        """Tell for each pair (u, v) whether v is in row u.
+
+        A binary search, O(log E) a pair; many pairs of a small graph are looked up in a table.
+        """
         rows, columns = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
+        if self.num_nodes**2 <= min(rows.size, _LARGEST_TABLE):
+            table = np.zeros((self.num_nodes, self.num_nodes), bool)
+            table[self.row_of_entry(), self.indices] = True
+            return np.asarray(table[rows, columns])
         keys = rows * self.num_nodes + columns
         if len(self._keys) == 0:
             return np.zeros(keys.shape, bool)

@@ -32,8 +32,9 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 
 # Relations that have separate components: those with the most edges.
 _MOST_RELATIONS = 6
-# Labels times classes beyond which many labels are assumed, however few each class has.
-_MOST_ENTRIES = 2**20
+# Labels times classes, and entries of the adjacency, beyond which ``many_labels`` is fitted,
+# however few labels each class has.
+_MOST_ENTRIES, _MOST_EDGES = 2**20, 2**21
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
 
@@ -73,8 +74,8 @@ class Component:
         in_folds: fitted in its place while labels are held out, a cheaper one for instance; None is
             the classifier itself.
         many_labels: fitted instead of all other classifiers where there are more than
-            ``most_labels`` labels per class, on average, or a million labels times classes; None
-            keeps them.
+            ``most_labels`` labels per class, on average, a million labels times classes, or a
+            million edges; None keeps them.
         most_labels: see there.
         calibrator: of its probabilities, before they are pooled.
         reliable: whether it sees the graph with edges weighted by their reliability
@@ -244,7 +245,7 @@ def _fit_unit(
     classifier, component = unit.classifier, unit.component
     labels, classes = len(tasks[0].train), tasks[0].num_classes
     few = labels <= component.most_labels * classes and labels * classes <= _MOST_ENTRIES
-    if component.many_labels is not None and not few:
+    if component.many_labels is not None and not (few and len(graph.indices) <= _MOST_EDGES):
         classifier = component.many_labels
     component_seeds = [child_seed(seed, "component", unit.number) for seed in seeds]
     given = None if start is None else start[unit.which]
