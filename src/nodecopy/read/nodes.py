@@ -137,7 +137,7 @@ class NodeTable:
         for column in self.cells:
             asked = self.asked(column)
             type, sniffed = types[column.name], self.table.types[column.place]
-            if asked in ("category", "text", "name"):
+            if asked in ("category", "list", "text", "name"):
                 settled[column] = as_text(column, db.options)
             elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
                 settled[column] = as_number(column, type, db.options)
