@@ -67,6 +67,7 @@ class Problem:
         columns: names of features that are the columns of a DataFrame as they are.
         validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
+        read: file and name of each column that was read, and what became of it.
         notes: what was changed or assumed in reading, in sentences.
         scaling: how features are scaled for models; see `scaled_by`.
         scaled: X as models see it [N, D]; without rows before `scaled_by`.
@@ -92,6 +93,7 @@ class Problem:
     columns: tuple[str, ...] = ()
     validation: NDArray[np.int64] = field(default_factory=_no_nodes)
     suggested: NDArray[np.int64] = field(default_factory=_no_nodes)
+    read: tuple[tuple[str, str, str], ...] = field(default=(), metadata=NOT_SAVED)
     notes: tuple[str, ...] = field(default=(), metadata=NOT_SAVED)
     scaling: Scaling = field(default_factory=Scaling)
     scaled: FeatureMatrix = field(default_factory=_no_features, metadata=NOT_SAVED)
