@@ -166,7 +166,7 @@ def list_separator(values: Strings) -> str:
     """Return what separates the values of lists in cells, empty where they are not lists.
 
     That is a character at which most cells that have it split into values of other rows, too, of
-    fewer words than a sentence, and of which there are fewer than different cells.
+    fewer words than a sentence, and not more of them than different cells.
 
     >>> list_separator(np.array(["a|b", "b", "a|c", "c|b"], object))
     '|'
@@ -181,7 +181,7 @@ def list_separator(values: Strings) -> str:
         counts = Counter(one for value in known for one in list_values(value, mark))
         repeated = sum(all(counts[one] > 1 for one in values) for values in lists)
         words = sum(len(one.split()) for one in counts) / max(len(counts), 1)
-        if 2 * repeated > len(lists) > 1 and len(counts) < len(set(known)) and words < _SENTENCE:
+        if 2 * repeated > len(lists) > 1 and len(counts) <= len(set(known)) and words < _SENTENCE:
             return mark
     return ""
 

@@ -125,15 +125,17 @@ def assign(
     ids, sure = find_ids(unknown, len(missing)) if find_ids else ([], False)
     if sure:
         return place | dict(zip(missing, ids, strict=True))
+    names = " and ".join(table.column_name(at) for at in unknown[:10])
+    names = names if table.header and names else f"its {len(places)} columns"
     option = f"`{table_role.name}_columns`"
-    hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}"
+    hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
+    hint += "says what separates columns"
     if len(ids) == 2:
         pair = shlex.quote(",".join(table.titles[at] for at in ids))
-        hint = f"{option} {pair}, for instance, which hold the same values"
-    names = " and ".join(table.column_name(at) for at in unknown[:10]) or "its columns"
+        hint = f"{option} {pair}, for instance: they hold the same values"
     raise DatasetError(
         f"{table.path}: cannot tell which of {names} is the {missing[0]}; the first row is "
-        f"{table.first_row_text}; {hint}, `delimiter` what separates them"
+        f"{table.first_row_text}; {hint}"
     )
 
 
@@ -162,7 +164,7 @@ def node_places(table: Table, types: Mapping[str, str]) -> tuple[int, list[int],
         return id, [roles.index("feature"), roles.index("value")], True
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     undecided = len(others) == 2 and not table.header and not asked
-    undecided &= is_number(table.types[others[-1]])
+    undecided = undecided and is_number(table.types[others[-1]])
     triples = undecided and not is_number(table.types[others[0]])
     if undecided and not triples:
         raise DatasetError(

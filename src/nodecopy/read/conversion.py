@@ -54,13 +54,14 @@ class Rows(NamedTuple):
     """A table as rows of values, None where a cell is empty, and notes.
 
     The first row of `named` ones has the names of columns; `directed` says whether edges are, where
-    a file says it.
+    a file says it; `sheet` is where they are in a workbook.
     """
 
     rows: Iterable[Row]
     notes: tuple[str, ...] = ()
+    sheet: str = ""
     named: bool = False
-    directed: bool | None = None
+    directed: bool = False
 
 
 def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
@@ -89,14 +90,10 @@ def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
         first = next(wide, first)
     width = len(rows[first])
     beyond = sum(len(row) > width for row in rows[first:])
-    notes = []
-    if len(top) > 1:
-        notes.append(f"sheet {name!r} of {', '.join(map(repr, top))}")
-    if beyond:
-        what = f"{counted(beyond, 'row')} with cells right of the table"
-        notes.append(f"{what}, which ends in column {width}: left out")
+    what = f"{counted(beyond, 'row')} with cells right of column {width}, where the first row ends"
+    notes = (f"{path.name}: {what}: left out",) if beyond else ()
     padded = ([*row[:width], *[None] * (width - len(row))] if row else () for row in rows[first:])
-    return Rows([*[()] * first, *padded], tuple(f"{path.name}: {note}" for note in notes))
+    return Rows([*[()] * first, *padded], notes, name)
 
 
 def graph_rows(path: Path, text: str, form: str, role: TableRole) -> Rows:
@@ -124,6 +121,8 @@ def graph_rows(path: Path, text: str, form: str, role: TableRole) -> Rows:
     if not table:
         raise DatasetError(f"{path}: a graph without {'edges' if role is EDGES else 'nodes'}")
     columns = list(dict.fromkeys(name for row in table for name in row))
+    same = {name for name in columns[1:] if all(row.get(name) == row.get("id") for row in table)}
+    columns = [name for name in columns if name not in same or role is EDGES]
     rows = ([_plain_cell(row.get(name)) for name in columns] for row in table)
     return Rows([columns, *rows], named=True, directed=directed)
 
@@ -135,33 +134,20 @@ Edges = Sequence[tuple[Any, Any, Mapping[str, Any]]]
 def _parsed(nx: Any, text: str, form: str) -> tuple[Nodes, Edges, bool]:
     """Return what networkx reads: nodes, edges, and whether these are directed."""
     try:
-        if form == "GML":
-            graph = _parsed_gml(nx, text)
+        if form == "GML":  # an edge may be listed twice
+            text = re.sub(r"(?i)\bgraph\s*\[", "graph [\nmultigraph 1", text, count=1)
+            graph = nx.parse_gml(text, label="id")
         else:
             text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)  # it names the encoding of the file
             _refuse_entities(text)
-            if form == "GraphML":
-                graph = nx.parse_graphml(text)
-            else:
-                graph = nx.read_gexf(io.BytesIO(text.encode()))
+            graph = (
+                nx.parse_graphml(text)
+                if form == "GraphML"
+                else nx.read_gexf(io.BytesIO(text.encode()))
+            )
     except nx.NetworkXException as error:
         raise ValueError(str(error)) from error
-    unused = {"id"} if form == "GEXF" else set()  # numbers of rows
-    edges = [
-        (u, v, {name: value for name, value in own.items() if name not in unused})
-        for u, v, own in graph.edges(data=True)
-    ]
-    return dict(graph.nodes(data=True)), edges, graph.is_directed()
-
-
-def _parsed_gml(nx: Any, text: str) -> Any:
-    try:
-        return nx.parse_gml(text, label="id")
-    except nx.NetworkXError as error:
-        if "multigraph" not in str(error):
-            raise
-        several = re.sub(r"(?i)\bgraph\s*\[", "graph [\nmultigraph 1", text, count=1)
-        return nx.parse_gml(several, label="id")
+    return dict(graph.nodes(data=True)), list(graph.edges(data=True)), graph.is_directed()
 
 
 def _refuse_entities(text: str) -> None:
@@ -175,22 +161,19 @@ def _refuse_entities(text: str) -> None:
     parser.Parse(text, True)
 
 
-def _json_graph(text: str) -> tuple[Nodes, Edges, bool | None]:
+def _json_graph(text: str) -> tuple[Nodes, Edges, bool]:
     """Return nodes and links as d3 and networkx write them; without ids, links count nodes."""
     held = json.loads(text)
-    links = held.get("links", held.get("edges", []))
     nodes = {node.get("id", at): node for at, node in enumerate(held.get("nodes", []))}
-    if not nodes:
-        nodes = {link[end]: {} for link in links for end in ("source", "target")}
-    ends = ("source", "target")
     edges = [
-        (*(link[end] for end in ends), {k: v for k, v in link.items() if k not in ends})
-        for link in links
+        (link.pop("source"), link.pop("target"), link)
+        for link in held.get("links", held.get("edges", []))
     ]
-    unknown = next((end for *pair, _ in edges for end in pair if end not in nodes), None)
-    if unknown is not None:
-        raise ValueError(f"a link to {unknown!r}, which is no node")
-    return nodes, edges, True if held.get("directed") is True else None
+    nodes = nodes or {end: {} for *ends, _ in edges for end in ends}
+    unknown = [end for *ends, _ in edges for end in ends if end not in nodes]
+    if unknown:
+        raise ValueError(f"a link to {unknown[0]!r}, which is no node")
+    return nodes, edges, held.get("directed") is True
 
 
 def _node_names(nodes: Nodes, form: str) -> dict[Any, Any]:
@@ -231,12 +214,11 @@ def _of_sheet(cell: Any) -> Any:
 
 def _chosen_sheet(path: Path, sheet: str, sheets: Sequence[str], role: TableRole) -> str:
     """Return the sheet that was asked for, that of the role, or the only one."""
-    if sheet:
-        if sheet not in sheets:
-            raise DatasetError(f"{path}: {unknown_name('sheet', sheet, sheets)}")
-        return sheet
-    named = [name for name in sheets if plain_name(name) in _SHEETS[role.name].split()]
-    for some in (named, sheets):
+    words = _SHEETS[role.name].split()
+    asked = [name for name in sheets if name.casefold() == sheet.casefold()]
+    if sheet and not asked:
+        raise DatasetError(f"{path}: {unknown_name('sheet', sheet, sheets)}")
+    for some in (asked, [name for name in sheets if plain_name(name) in words], sheets):
         if len(some) == 1:
             return some[0]
     if not sheets:

@@ -101,19 +101,18 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
         place.pop("weight")
     directed, made = bool(table.directed), {at: _MADE[role] for role, at in place.items()}
     unused = [at for at in range(len(table.names)) if at not in made]
-    looks = _looks(db, table, [*unused, *([place["relation"]] if "relation" in place else [])])
-    made |= {at: f"not used, {counted(looks[at].distinct, 'different value')}" for at in unused}
-    if relation is None and not chosen and "relation" not in place:
-        few = [at for at in unused if looks[at].may_be_relation]
-        place |= {"relation": few[0]} if len(few) == 1 else {}
-    elif relation is None and "relation" in place:
-        look = looks[at := place["relation"]]
-        if look.is_direction:  # as of Gephi
-            directed, made[at] = look.all_directed, "direction"
-        elif look.distinct > max(MOST_RELATIONS, look.rows / 2):
-            made[at] = f"not used, {counted(look.distinct, 'different value')}"
-        if made[at] != "relation":
+    looks = {} if chosen else {at: _look(db, table, at) for at in unused}
+    made |= {at: looks[at].unused if at in looks else "not used" for at in unused}
+    few = [at for at in looks if looks[at].few]
+    if relation is None and "relation" in place:
+        look = _look(db, table, at := place["relation"])
+        if look.is_direction or look.nearly_unique:  # of Gephi, or of ids
+            directed, made[at] = directed or look.directed, look.unused
             place.pop("relation")
+        if look.is_direction:
+            made[at] = "direction"
+    elif relation is None and len(few) == 1:
+        place["relation"] = few[0]
     columns = [
         Column(role, at, {"weight": number, "relation": read_string}.get(role, read_id))
         for role, at in place.items()
@@ -127,36 +126,33 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
 
 
 class _Look(NamedTuple):
-    """Counts of rows, of cells that are not empty, and of different ones in a column of edges."""
+    """What a column of edges holds: how many values, and whether these may be relations.
 
-    rows: int
-    filled: int
+    The last two say whether they are "directed" or "undirected", and whether all are "directed".
+    """
+
     distinct: int
+    nearly_unique: bool
+    few: bool
     is_direction: bool
-    all_directed: bool
-    is_text: bool
+    directed: bool
 
     @property
-    def may_be_relation(self) -> bool:
-        complete = self.is_text and self.filled == self.rows
-        return (
-            complete
-            and 1 < self.distinct <= _FEW_RELATIONS
-            and self.rows >= _ROWS_EACH * self.distinct
-        )
+    def unused(self) -> str:
+        return f"not used, {counted(self.distinct, 'different value')}"
 
 
-def _looks(db: Database, table: Table, places: Sequence[int]) -> dict[int, _Look]:
-    """Return what is in columns of a table."""
-    looks = {}
-    for at in places:
-        cell = f"lower({read_string(f'c{at}', '', db.options)})"
-        counts = f"count(*), count({cell}), count(DISTINCT {cell}), "
-        counts += f"coalesce(bool_and({cell} IN ('directed', 'undirected')), false), "
-        counts += f"coalesce(bool_and({cell} = 'directed'), false)"
-        (row,) = db.attempt(f"SELECT {counts} FROM {table.scan()}") or [(0, 0, 0, False, False)]
-        looks[at] = _Look(*row, table.types[at] == "VARCHAR")
-    return looks
+def _look(db: Database, table: Table, place: int) -> _Look:
+    """Look at all cells of a column."""
+    cell = f"lower({read_string(f'c{place}', '', db.options)})"
+    strings, values = str(table.types[place] == "VARCHAR"), f"count(DISTINCT {cell})"
+    few = f"{strings} AND {values} BETWEEN 2 AND least({_FEW_RELATIONS}, count(*) / {_ROWS_EACH})"
+    rows: Any = db.attempt(
+        f"SELECT {values}, {values} > greatest({MOST_RELATIONS}, count(*) / 2), "
+        f"{few} AND count({cell}) = count(*), bool_and({cell} IN ('directed', 'undirected')), "
+        f"bool_and({cell} = 'directed') FROM {table.scan()}"
+    )
+    return _Look(*rows[0]) if rows else _Look(0, False, False, False, False)
 
 
 def _group_relations(db: Database, name: str) -> str:

@@ -41,7 +41,7 @@ _MOST_UNPACKED, _MOST_PACKED = 2**30, 100
 # DuckDB would take a folder named key=value for a column of all tables below it.
 _NO_FOLDERS = "hive_partitioning = false"
 # How files begin, in any encoding of which ASCII is a part; the first that fits.
-_ABOVE = rb"(<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>|\s)*"
+_ABOVE = rb"(<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(\[.*?\])?\s*>|\s)*"
 _STARTS = {
     "GraphML": _ABOVE + rb"<(\w+:)?graphml\b",
     "GEXF": _ABOVE + rb"<(\w+:)?gexf\b",
@@ -83,7 +83,7 @@ class Table:
     header: bool = True
     first_row: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    directed: bool | None = None
+    directed: bool = False
 
     def scan(self, doubles: Sequence[int] = ()) -> str:
         """Return SQL to select from; of text, the columns at these places are parsed as numbers."""
@@ -181,12 +181,13 @@ def open_table(
         role: edges, labels or features.
         chosen: columns that were asked for; a first row with one of these names is a header row.
     """
-    file, sheet = _parted(path)
+    file, sheet = sheet_of(path)
     form = format_of(file)
     if form == "Parquet":
         return _open_typed(db, file, f"read_parquet({_sql_path(file)}, {_NO_FOLDERS})", form)
     if form == "workbook":
-        return _open_rows(db, Path(path), sheet_rows(file, sheet, role), role, chosen)
+        rows = sheet_rows(file, sheet, role)
+        return _open_rows(db, Path(f"{file}#{rows.sheet}"), rows, role, chosen)
     text, notes = _plain(file, db, lines=form == "text")
     if form == "JSON":
         return _open_json(db, file, text, notes)
@@ -228,7 +229,7 @@ def format_of(path: Path) -> str:
     return form
 
 
-def _parted(path: PathLike) -> tuple[Path, str]:
+def sheet_of(path: PathLike) -> tuple[Path, str]:
     """Return a file, and the sheet that is named behind a #, unless that is part of its name."""
     file, mark, sheet = str(path).rpartition("#")
     if mark and not Path(path).exists() and Path(file).is_file():
@@ -253,18 +254,13 @@ def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
         raise FormatError(f"{path} cannot be read as {form}; is it complete?")
     names, types = (tuple(str(row[place]) for row in schema) for place in (0, 1))
     nested = [re.search(r"\]$|^(STRUCT|MAP|UNION)\b", type) is not None for type in types]
-    columns = (f"t.a{place}" for place in range(len(names)))
     picked = ", ".join(
-        f"{f'CAST(to_json({column}) AS VARCHAR)' if own else column} AS c{place}"
-        for place, (column, own) in enumerate(zip(columns, nested, strict=True))
+        f"{f'CAST(to_json(a{place}) AS VARCHAR)' if own else f'a{place}'} AS c{place}"
+        for place, own in enumerate(nested)
     )
     aliases = ", ".join(f"a{place}" for place in range(len(names)))
     types = tuple("VARCHAR" if own else type for own, type in zip(nested, types, strict=True))
-    source = (
-        f"(SELECT {picked} FROM {source} AS t({aliases}))"
-        if any(nested)
-        else (f"{source} AS t({aliases.replace('a', 'c')})")
-    )
+    source = f"(SELECT {picked} FROM {source} AS t({aliases}))"
     return Table(path, names, types, source, first_row=names)
 
 

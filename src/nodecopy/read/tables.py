@@ -17,7 +17,7 @@ from nodecopy.read.columns import quoted
 from nodecopy.read.conversion import GRAPH_FORMATS
 from nodecopy.read.database import SHOWN, Database, Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
-from nodecopy.read.formats import PathLike, format_of, paths_of, stem_of
+from nodecopy.read.formats import PathLike, format_of, paths_of, sheet_of, stem_of
 from nodecopy.read.labels import load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
@@ -74,7 +74,7 @@ def read_tables(
     'edges.csv: dropped 1 self-loop'
     """
     settings = TableOptions(**options)
-    graphs = [path for path in paths_of(edges) if format_of(path) in GRAPH_FORMATS]
+    graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
     nodes = [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
     if settings.label_columns is not None and not labels:
         raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
