@@ -76,6 +76,8 @@ def read_tables(
     settings = TableOptions(**options)
     graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
     nodes = [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
+    if not paths_of(edges):
+        raise DatasetError("`edges` names no file")
     if settings.label_columns is not None and not labels:
         raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
     if settings.column_types is not None and not nodes:
