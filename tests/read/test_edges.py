@@ -111,9 +111,9 @@ def test_weights_of_repeated_rows_may_be_added_up(read, content, weights):
         ("a,b,1\nb,c,-1\nc,d,nan\nd,e,inf\ne,f,\n", r"4 weights .*'inf' \(line 4\) and 1 more"),
         ("a,b\n\n,c\nd,\n", r"2 rows without two ids: '', 'c' \(line 3\), 'd', '' \("),
         ("source;target;weight\n;;\na;b;1\n;b;2\n", r"1 row without two ids: '', 'b' \(line 4\)"),
-        ("who,kind,whom,year\na,k,b,2000\n", "'who' and 'whom' and 'year' .*`edge_columns`"),
+        ("who,kind,whom,year\na,k,b,2000\n", "'who', 'kind', 'whom', 'year'.*`edge_columns`"),
         ("source,from\na,b\n", "more than one column .*'source'"),
-        ("a,b,c,d\n", "4 columns .*`edge_columns`"),
+        ("a,b,c,d\n", "'d'.*`edge_columns`"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):

@@ -44,10 +44,8 @@ _OBJECTS: dict[ColumnType, tuple[type, ...]] = {
 }
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 _NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
-# What separates the values of a list in a cell: brackets and commas as of JSON and Python, or a
-# character; a comma only where the user says that a column is a list. Objects have one of the keys.
-BRACKETS, _SEPARATORS, _KEYS = "[]", "|;", ("name", "title", "label", "id")
-_IN_BRACKETS = 0.9
+# Lists as JSON and Python write them, the share of cells that tells them, and names of objects.
+BRACKETS, _IN_BRACKETS, _KEYS = "[]", 0.9, ("name", "title", "label", "id")
 
 
 # Expected number of columns that are left out although they agree with the labels by chance.
@@ -162,8 +160,10 @@ class NodeColumns:
         return replace(self, types=types, reasons=reasons)
 
 
-def list_separator(values: Strings) -> str:
+def list_separator(values: Strings, *, settled: bool = False) -> str:
     """Return what separates the values of lists in cells, empty where they are not lists.
+
+    Where it is settled that they are lists, it may also be a comma.
 
     That is a character at which most cells that have it split into values of other rows, too, of
     fewer words than a sentence, and not more of them than different cells.
@@ -176,21 +176,15 @@ def list_separator(values: Strings) -> str:
     known = [value for value in values.tolist() if value is not None]
     if sum(_bracketed(value) is not None for value in known) > _IN_BRACKETS * len(known):
         return BRACKETS
-    for mark in _SEPARATORS:
+    for mark in "|;":
         lists = [list_values(value, mark) for value in known if mark in value]
         counts = Counter(one for value in known for one in list_values(value, mark))
         repeated = sum(all(counts[one] > 1 for one in values) for values in lists)
         words = sum(len(one.split()) for one in counts) / max(len(counts), 1)
         if 2 * repeated > len(lists) > 1 and len(counts) <= len(set(known)) and words < _SENTENCE:
             return mark
-    return ""
-
-
-def settled_separator(values: Strings) -> str:
-    """Return what separates the values of a column that is known to hold lists."""
-    known = [value for value in values.tolist() if value is not None]
-    often = max(_SEPARATORS + ",", key=lambda mark: sum(mark in value for value in known))
-    return list_separator(values) or often
+    often = max("|;,", key=lambda mark: sum(mark in value for value in known))
+    return often if settled else ""
 
 
 def list_values(cell: str, separator: str) -> tuple[str, ...]:

@@ -41,9 +41,9 @@ from nodecopy.features.columns import (
     ColumnType,
     NodeColumns,
     Strings,
+    list_separator,
     list_values,
     missing_in,
-    settled_separator,
 )
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix, stored_by_density
@@ -104,15 +104,10 @@ class ColumnEncoder:
             DatasetError: nothing in them can be used.
         """
         means, marked = _fitted_numbers(columns)
-        strings = {
-            name: columns.values[name]
-            for name, column_type in columns.types.items()
-            if column_type in ("category", "list")
-        }
         separators = {
-            name: settled_separator(values)
-            for name, values in strings.items()
-            if columns.types[name] == "list"
+            name: list_separator(columns.values[name], settled=True)
+            for name, column_type in columns.types.items()
+            if column_type == "list"
         }
         encoder = cls(
             dict(columns.types),
@@ -120,8 +115,9 @@ class ColumnEncoder:
             marked=marked,
             marks_rows=bool(means) and bool(columns.absent.any()),
             categories={
-                name: _fitted_values(_sets(values, separators.get(name)))
-                for name, values in strings.items()
+                name: _fitted_values(_sets(columns.values[name], separators.get(name)))
+                for name, column_type in columns.types.items()
+                if column_type in ("category", "list")
             },
             separators=separators,
             listed=columns.listed_names,

@@ -125,8 +125,6 @@ def assign(
     ids, sure = find_ids(unknown, len(missing)) if find_ids else ([], False)
     if sure:
         return place | dict(zip(missing, ids, strict=True))
-    names = " and ".join(table.column_name(at) for at in unknown[:10])
-    names = names if table.header and names else f"its {len(places)} columns"
     option = f"`{table_role.name}_columns`"
     hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
     hint += "says what separates columns"
@@ -134,7 +132,7 @@ def assign(
         pair = shlex.quote(",".join(table.titles[at] for at in ids))
         hint = f"{option} {pair}, for instance: they hold the same values"
     raise DatasetError(
-        f"{table.path}: cannot tell which of {names} is the {missing[0]}; the first row is "
+        f"{table.path}: cannot tell which column is the {missing[0]}; the first row is "
         f"{table.first_row_text}; {hint}"
     )
 

@@ -84,10 +84,8 @@ def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
             name = _chosen_sheet(path, sheet, [name for name in top if any(top[name])], role)
             rows = [*top[name], *sheets[name]]
     filled = [at for at, row in enumerate(rows) if row]
-    first = filled[0]
-    if sum(cell is not None for cell in rows[first]) == 1:  # a title above the table
-        wide = (at for at in filled[:_TOP] if sum(cell is not None for cell in rows[at]) > 1)
-        first = next(wide, first)
+    wide = [at for at in filled[:_TOP] if sum(cell is not None for cell in rows[at]) > 1]
+    first = (wide or filled)[0]  # a title above the table has one cell
     width = len(rows[first])
     beyond = sum(len(row) > width for row in rows[first:])
     what = f"{counted(beyond, 'row')} with cells right of column {width}, where the first row ends"
@@ -115,15 +113,17 @@ def graph_rows(path: Path, text: str, form: str, role: TableRole) -> Rows:
         nodes, edges, directed = _parsed(nx, text, form) if nx else _json_graph(text)
         names = _node_names(nodes, form)
         if role is EDGES:
-            table = [{"source": names[u], "target": names[v], **own} for u, v, own in edges]
+            ends = [{"source": names[u], "target": names[v]} for u, v, _ in edges]
+            table = [{**end, **own, **end} for end, (*_, own) in zip(ends, edges, strict=True)]
         else:
             table = [{"id": names[node]} | _attributes(own) for node, own in nodes.items()]
     if not table:
         raise DatasetError(f"{path}: a graph without {'edges' if role is EDGES else 'nodes'}")
     columns = list(dict.fromkeys(name for row in table for name in row))
-    same = {name for name in columns[1:] if all(row.get(name) == row.get("id") for row in table)}
-    columns = [name for name in columns if name not in same or role is EDGES]
-    rows = ([_plain_cell(row.get(name)) for name in columns] for row in table)
+    if role is not EDGES:  # what a node is called may be its id
+        own = [name for name in columns if any(row.get(name) != row["id"] for row in table)]
+        columns = ["id", *own]
+    rows = ([row.get(name) for name in columns] for row in table)
     return Rows([columns, *rows], named=True, directed=directed)
 
 
@@ -190,10 +190,6 @@ def _attributes(own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of a node; its label is what it is called, not its class."""
     renamed = {"id": "id (attribute)", "label": "display name" if "name" in own else "name"}
     return {renamed.get(name, name): value for name, value in own.items() if name != "viz"}
-
-
-def _plain_cell(value: Any) -> Any:
-    return json.dumps(value, default=str) if isinstance(value, (list, dict)) else value
 
 
 def _cells(sheet: Any) -> Iterator[Row]:

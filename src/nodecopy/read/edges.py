@@ -40,9 +40,6 @@ _FEW_RELATIONS, _ROWS_EACH = 20, 10
 _SAMPLE, _KNOWN, _COMMON = 50_000, 0.5, 0.2
 
 
-_MADE = {"source": "id", "target": "id", "weight": "weight", "relation": "relation"}
-
-
 class EdgeRows(NamedTuple):
     """Pairs of node indices [R, 2], weights [R] if any, and the number of its relation [R]."""
 
@@ -99,7 +96,8 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     if number is None:  # strings, in a third column without a name
         place.pop("weight")
-    directed, made = bool(table.directed), {at: _MADE[role] for role, at in place.items()}
+    directed, made = table.directed, dict.fromkeys(place.values(), "id")
+    made |= {at: role for role, at in place.items() if role in ("weight", "relation")}
     unused = [at for at in range(len(table.names)) if at not in made]
     looks = {} if chosen else {at: _look(db, table, at) for at in unused}
     made |= {at: looks[at].unused if at in looks else "not used" for at in unused}

@@ -286,18 +286,12 @@ def _open_rows(
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
     for row in rows.rows:
-        writer.writerow([_in_line(cell) for cell in row])
+        cells = ("" if cell is None else str(cell) for cell in row)
+        writer.writerow([re.sub(r"[\r\n\0]+", " ", cell) for cell in cells])
     text = _copied([lines.getvalue()], db.folder)
     table = _open_text(db, path, text, rows.notes, role, ",")
     table = replace(table, unit="row", directed=rows.directed)
     return _named(table, role, chosen, db, rows.named)
-
-
-def _in_line(cell: Any) -> str:
-    """Return a cell as text without line ends."""
-    if isinstance(cell, bool):
-        return str(cell).lower()
-    return "" if cell is None else re.sub(r"[\r\n\0]+", " ", str(cell))
 
 
 def _open_text(

@@ -104,11 +104,9 @@ def read_graph(
     elif is_networkx(source):
         graph, own = _from_networkx(source), list(source)
     elif is_edge_list(source):
-        used = _edge_columns(source)
-        _warn_of_unused(
-            [role for role in (WEIGHT, RELATION) if role in used]
-            or [name for name in source.columns if name not in used.values()]
-        )
+        roles = {name: EDGES.role(str(name)) for name in source.columns}
+        ends = (SOURCE, TARGET)
+        _warn_of_unused(role or name for name, role in roles.items() if role not in ends)
         graph, own = _from_frame(source, num_nodes, names)
     else:
         graph = _from_array(source, num_nodes)

@@ -68,11 +68,10 @@ def columns_read(problem: Problem) -> list[tuple[str, str, str]]:
 def column_lines(problem: Problem) -> list[str]:
     """Return what became of each column, of very many the first, between empty lines."""
     rows = [(*map(printable, names), text) for *names, text in columns_read(problem)]
-    more = [f"… and {len(rows) - _MOST:,} more"] if len(rows) > _MOST else []
-    shown = [("file", "column", "what became of it"), *rows[:_MOST]]
+    shown = [("file", "column", "what became of it"), *rows]
     widths = [max(len(row[at]) for row in shown) for at in (0, 1)]
     lines = [f"{file:<{widths[0]}}  {name:<{widths[1]}}  {text}" for file, name, text in shown]
-    return ["", *lines, *more, ""] if rows else [""]
+    return ["", *(text for _, text in _rows("", lines)), ""] if rows else [""]
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:

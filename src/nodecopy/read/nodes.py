@@ -77,33 +77,33 @@ class NodeTable:
         return stem_of(self.table.path)
 
     def read(
-        self, columns: NodeColumns, encoder: ColumnEncoder | None, held: Mapping[str, ColumnType]
+        self, columns: NodeColumns | None, encoder: Encoder | None, held: Mapping[str, ColumnType]
     ) -> Iterator[tuple[str, str, str]]:
         """Yield file and name of each column, and what became of it.
 
         Args:
             columns: of its node type.
-            encoder: how they became features; None where none of them did.
+            encoder: how columns became features; None where none of them did.
             held: types of those that hold the labels.
         """
-        made = {} if encoder is None else encoder.made
+        own = getattr(encoder, "encoders", {self.node_type: encoder}).get(self.node_type)
+        made = {} if own is None else own.made
+        if own is None and columns is not None:
+            made = {name: f"left out: {why}" for name, why in columns.reasons.items()}
+            made |= {n: f"{one}, shown" for n, one in columns.types.items() if one == "name"}
         roles = {column.place: column.name for column in self.keys}
         used = {column.place for column in self.cells}
         for at, title in enumerate(self.table.titles):
-            if at in roles or self.triples:
-                text = roles.get(at, "value" if at in used else "not used")
-            elif title in held:
+            text = roles.get(at, "value" if at in used else "not used")
+            if title in held:
                 keep = f"`column_types` {shlex.quote(f'{title}={held[title]}')} keeps it"
                 text = f"left out: it holds the labels; {keep}"
-            elif at in used:
-                other = columns.reasons.get(title, "nothing in it can be used")
-                shown = columns.types.get(title) == "name"
-                text = made.get(title, "name, shown with the id" if shown else f"left out: {other}")
-            elif at in self.table.named_places:
+            elif at in used and not self.triples:
+                text = made.get(title, "left out: nothing in it can be used")
+            elif at not in roles and not self.triples:
                 asked = "the model has not seen it" if self.fitted else "`column_types` says so"
-                text = f"left out: {asked}"
-            else:
-                text = "left out: it has no name"
+                unnamed = at not in self.table.named_places
+                text = f"left out: {'it has no name' if unnamed else asked}"
             yield self.table.path.name, title, text
 
     def of_model(self, node_types: Sequence[str], encoder: Any) -> NodeTable:

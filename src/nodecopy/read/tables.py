@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ def read_tables(
         labels_of = np.array([*known.class_names, None], object)[known.labels]
         columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
     features, encoder = encode_columns(columns, sizes, model) if columns else (None, None)
-    read = [*db.read, *_nodes_read(sources, columns, encoder, held)]
+    of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
+    read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]
     notes = _unused_notes(read)
     if settings.directed is not None:
@@ -190,22 +192,6 @@ def _node_notes(
         what = "ids that differ only by case or Unicode form are different nodes"
         notes.append(f"{what}: {_first(alike)}")
     return notes
-
-
-def _nodes_read(
-    sources: Sequence[NodeTable],
-    columns: Mapping[str, NodeColumns | None],
-    encoder: Encoder | None,
-    held: Mapping[str, ColumnType],
-) -> list[tuple[str, str, str]]:
-    """Return file and name of each column of the nodes, and what became of it."""
-    rows: list[tuple[str, str, str]] = []
-    for source in sources:
-        own = columns[source.node_type]
-        if own is not None:
-            encoders = getattr(encoder, "encoders", {source.node_type: encoder})
-            rows += source.read(own, encoders.get(source.node_type), held)
-    return rows
 
 
 def _unused_notes(read: Sequence[tuple[str, str, str]]) -> list[str]:
