@@ -205,6 +205,9 @@ def test_columns_of_ids_are_found_by_known_ids_or_the_message_names_them(put):
         read_tables(routes, threads=1)
     columns = re.search(r"`edge_columns` (\S+),", str(caught.value))[1].split(",")
     assert read_tables(routes, edge_columns=columns, threads=1).graph.num_edges == 15
+    names = "Airline,AirlineID,Source,SourceID,Destination,DestinationID,Codeshare,Stops,Equipment"
+    table = read_tables(put("routes.csv", f"{names}\n{text(ROUTES)}"), nodes=airports, threads=1)
+    assert [name for _, name, became in table.read if became == "id"][:2] == names.split(",")[3:6:2]
     with pytest.raises(DatasetError) as caught:
         read_tables(put("e.csv", "who,whom,Id\na,b,1\nc,d,2\n"))
     assert "whom,Id" not in str(caught.value)

@@ -61,8 +61,8 @@ EDGES = TableRole(
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
         "citing start startid sender",
-        "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
-        "node2 id2 nodeb cited end endid receiver recipient",
+        "target": "target targetid targetnode tgt dst dest destination destinationid to toid tonode "
+        "tonodeid node2 id2 nodeb cited end endid receiver recipient",
         "weight": "weight weights edgeweight w value",
         "relation": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
@@ -116,11 +116,13 @@ def assign(
     for role, at in settled.items():
         of_place = [None if other == role else other for other in of_place]
         of_place[at] = role
-    _refuse_repeats(table, [role for role in of_place if role])
+    repeated = {role for role, count in Counter(of_place).items() if role and count > 1}
+    repeated |= {*roles[:2]} if repeated & {*roles[:2]} else set()
+    of_place = [None if role in repeated else role for role in of_place]
     place = {role: at for at, role in enumerate(of_place) if role}
     missing = [role for role in roles[:2] if role not in place]
     unknown = [at for at in places if of_place[at] is None]
-    if len(missing) == len(unknown) or not missing:
+    if not missing or (len(missing) == len(unknown) and not repeated):
         return place | dict(zip(missing, unknown, strict=False))
     ids, sure = find_ids(unknown, len(missing)) if find_ids else ([], False)
     if sure:
