@@ -12,9 +12,11 @@ from typing import Any
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
+    ClassShares,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
+    LabelPropagation,
     NodeClassifier,
     RoleClassifier,
 )
@@ -31,7 +33,7 @@ PRECISION = 0.005
 FEATURES_PRECISION = 0.1
 TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
-COUNT = 0.2
+COUNT = 0.3
 
 
 def diffusion() -> DiffusionClassifier:
@@ -102,12 +104,13 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             component(features, name="features"),
             component(graph, name="graph"),
             component(two_hops, name="two hops", reliable=True, per_relation=two_hops),
+            component(LabelPropagation(steps=10), name="label propagation"),
             component(CopiedPlaces(), name="places", start="pool"),
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
             component(DiffusedStudent(), name="student", start="blocks", reliable=True),
-            component(DiffusedStudent(), name="student, edges as given", start="blocks"),
-            # Last: by chance it misled EM, where labels were few.
+            # Last: by chance roles misled EM, where labels were few.
             component(RoleClassifier(), name="roles"),
+            component(ClassShares(), name="class shares"),
         ),
         features=KernelMap(),
         edges=EdgeReliability(),
