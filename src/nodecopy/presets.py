@@ -107,7 +107,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
             component(LabelPropagation(steps=10), name="label propagation"),
             component(CopiedPlaces(), name="places", start="pool"),
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
-            component(DiffusedStudent(), name="student", start="blocks", reliable=True),
+            Component(DiffusedStudent(), 2 * COUNT, name="student", start="blocks", reliable=True),
             # Last: by chance roles misled EM, where labels were few.
             component(RoleClassifier(), name="roles"),
             component(ClassShares(), name="class shares"),
