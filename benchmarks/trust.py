@@ -43,6 +43,7 @@ from nodecopy.presets import best
 from nodecopy.stack.stacked import StackedClassifier
 from nodecopy.trust.accuracy import estimate_accuracy
 from nodecopy.trust.label_errors import suspect_labels
+from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.sets import fit_sets
 
 DATASETS = ("cora", "citeseer", "pubmed")
@@ -75,8 +76,10 @@ class OwnWord:
         held, truth = fitted.held_out, problem.truth[problem.test]
         pooled, p = fitted.held_out.probabilities, fitted.probabilities
         unlabelled = np.setdiff1d(np.arange(len(p)), problem.task.train)
-        estimate = estimate_accuracy(pooled, held.truth, p[unlabelled])
-        sets = fit_sets(pooled, held.truth, p).sets(p[problem.test], COVERAGE)
+        missing = missing_mass(problem.task.labels[problem.task.train]) or MissingMass()
+        estimate = estimate_accuracy(pooled, held.truth, p[unlabelled], missing=missing)
+        fitted_sets = fit_sets(pooled, held.truth, p, missing.share)
+        sets = fitted_sets.sets(p[problem.test], COVERAGE)
         covered = (sets & (truth[:, None] == np.arange(p.shape[1]))).any(1)
         return scored(p[problem.test], truth) | {
             "estimate": round(estimate.accuracy, 5),

@@ -41,6 +41,7 @@ from nodecopy.trust.accuracy import (
 from nodecopy.trust.baselines import Baseline, baselines_on
 from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
+from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.next_labels import NextLabels, suggest_nodes
 from nodecopy.trust.novelty import novelty_of
 from nodecopy.trust.sets import PredictionSets, fit_sets
@@ -151,8 +152,14 @@ class Result:
         held = self._held_out
         others = held.unlabelled(self.probabilities)
         return estimate_accuracy(
-            held.probabilities, held.truth, others, level, self._representative
+            held.probabilities, held.truth, others, level, self._representative, self.missing_mass
         )
+
+    @cached_property
+    def missing_mass(self) -> MissingMass | None:
+        """The share of nodes whose class has no label; None where the labels cannot tell."""
+        known = np.flatnonzero(self.labels >= 0)
+        return missing_mass(self.labels[known], ~np.isin(known, self.given.suggested))
 
     @cached_property
     def accuracy(self) -> EstimatedAccuracy | None:
@@ -176,7 +183,8 @@ class Result:
         """What sets of any coverage follow from."""
         held, some = self._held_out, self._representative
         others = held.unlabelled(self.probabilities)
-        return fit_sets(held.probabilities[some], held.truth[some], others)
+        missing = self.missing_mass or MissingMass()
+        return fit_sets(held.probabilities[some], held.truth[some], others, missing.share)
 
     @cached_property
     def suspect_labels(self) -> SuspectLabels:
@@ -193,7 +201,8 @@ class Result:
     @cached_property
     def novelty(self) -> NDArray[np.float64]:
         """The probability of each node to belong to none of the classes [n]."""
-        return novelty_of(self.nodes("novelty"), self.posterior)
+        missing = self.missing_mass or MissingMass()
+        return novelty_of(self.nodes("novelty"), self.posterior, missing.share)
 
     def next_labels(self, n: int = SUGGESTED, exclude: ArrayLike = ()) -> NextLabels:
         """Return the n nodes that are most worth labelling next, the best first."""

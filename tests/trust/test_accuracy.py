@@ -7,14 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodecopy.classifiers import fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
-from nodecopy.presets import fast
-from nodecopy.problem.task import Task
-from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.temperature import Temperature
 from nodecopy.trust.accuracy import EstimatedAccuracy, estimate_accuracy, forecast
+from nodecopy.trust.missing_mass import missing_mass
 
 
 def over_draws(labels: int, temperature: float = 1.0) -> tuple[float, float, float]:
@@ -49,28 +46,53 @@ def test_labels_correct_a_wrong_confidence(temperature: float) -> None:
     assert held >= 0.94
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_class_with_a_single_label_widens_the_interval_to_the_truth(seed: int) -> None:
-    data = planted_partition(150, 3, seed=seed)
-    labelled = [np.flatnonzero(data.labels == k)[:n] for k, n in enumerate((20, 20, 1))]
-    task = Task.of(data.graph, data.features, data.labels, np.concatenate(labelled))
-    fitted = fit_one(fast(), task)
-    others = np.setdiff1d(np.arange(150), task.train)
-    truth = np.mean(fitted.probabilities[others].argmax(1) == data.labels[others])
-    assert truth < 0.8  # nodes of the third class are mostly missed
-    held = fitted.held_out.probabilities, fitted.held_out.truth, fitted.probabilities[others]
-    estimate = estimate_accuracy(*held)
-    one_suggested = estimate_accuracy(*held, representative=np.arange(len(held[1])) > 0)
-    assert one_suggested.accuracy > estimate.accuracy + 0.05  # it counts like the others
-    assert estimate.unchecked == (2,)
-    assert estimate.low <= truth <= estimate.high
-    assert estimate.low < estimate.accuracy < estimate.high
+def test_classes_without_a_label_count_as_errors() -> None:
+    estimates, truths = [], []
+    for draw in range(100):
+        rng = stream(0, "unseen", draw)
+        y = rng.choice(40, 1030, p=rng.dirichlet(np.full(40, 0.5)))
+        seen, labels = np.unique(y[:30], return_inverse=True)
+        counts = np.bincount(labels)
+        several = counts[labels] > 1
+        guess = np.where(rng.random(1030) < 0.8, y, -1)  # predicted with probability 0.8
+        p = np.full((1030, len(seen)), 0.2 / (len(seen) - 1))
+        at = np.searchsorted(seen, guess).clip(max=len(seen) - 1)
+        at[seen[at] != guess] = rng.integers(len(seen), size=(seen[at] != guess).sum())
+        p[np.arange(1030), at] = 0.8
+        held = p[:30][several], labels[several], p[30:]
+        estimates.append(estimate_accuracy(*held, missing=missing_mass(labels)))
+        truths.append((seen[p[30:].argmax(1)] == y[30:]).mean())
+    errors = np.array([e.accuracy for e in estimates]) - truths
+    held = [e.low <= truth <= e.high for e, truth in zip(estimates, truths, strict=True)]
+    assert np.mean(truths) < 0.7  # mean confidence is 0.8
+    assert abs(errors.mean()) < 0.03
+    assert np.mean(held) > 0.93
 
 
-def test_without_a_held_out_label_nothing_is_known() -> None:
+def test_the_missing_mass_is_that_of_random_labels() -> None:
+    errors = []
+    for draw in range(200):
+        rng = stream(0, "mass", draw)
+        y = rng.choice(60, 1040, p=rng.dirichlet(np.full(60, 0.5)))
+        mass = missing_mass(y[:40])
+        errors.append((mass.share - (~np.isin(y[40:], y[:40])).mean()) / mass.error)
+    assert abs(np.mean(errors)) < 0.2
+    assert 0.9 < np.mean(np.abs(errors) < 1.96) < 1.0
+
+
+def test_labels_that_are_no_random_draw_do_not_tell_the_missing_mass() -> None:
+    labels = np.array([0, 0, 0, 1, 1, 2])
+    assert missing_mass(np.array([0, 1, 2])) is None  # as many of each class
+    assert missing_mass(labels, np.zeros(6, bool)) is None  # all suggested
+    assert missing_mass(labels, np.arange(6) < 5).share == 0  # the single one was suggested
+    assert missing_mass(labels).share == pytest.approx(1 / 6)
+
+
+def test_without_a_held_out_label_the_interval_is_wide() -> None:
     p = np.full((5, 3), 1 / 3)
     estimate = estimate_accuracy(p[:0], np.zeros(0, int), p)
-    assert (estimate.low, estimate.high) == (0.0, 1.0)
+    assert estimate.low < 0.05
+    assert estimate.high > 0.6
 
 
 def test_bad_input_is_refused() -> None:

@@ -14,6 +14,7 @@ from nodecopy import NodeCopyClassifier
 from nodecopy.core.errors import ModelError
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.trust.accuracy import class_share_warnings, estimate_accuracy
+from nodecopy.trust.missing_mass import missing_mass
 from tests.problems import short_gcn
 
 N = 300
@@ -158,7 +159,9 @@ def test_the_only_label_of_a_class_is_not_counted_as_unlabelled() -> None:
     held = clf.held_out_
     assert alone not in held.nodes
     others = np.setdiff1d(np.arange(len(FULL.labels)), known)
-    expected = estimate_accuracy(held.probabilities, held.truth, clf.predict_proba(others))
+    p, missing = clf.predict_proba(others), missing_mass(FULL.labels[known])
+    expected = estimate_accuracy(held.probabilities, held.truth, p, missing=missing)
+    assert missing.share == 1 / len(known)
     assert clf.estimated_accuracy() == expected
 
 

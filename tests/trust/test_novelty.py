@@ -45,6 +45,21 @@ def test_no_node_is_none_where_every_class_has_labels() -> None:
     assert none.max() < 0.5
 
 
+def test_the_mean_rises_to_the_missing_mass_in_the_same_order() -> None:
+    seen, classes = clusters([300, 300, 300, 150])
+    labels, p = shown(classes, [0, 1, 2], 20), np.full((1050, 3), 1 / 3)
+    others = labels < 0
+    before, after = (novelty(seen, labels, p, missing)[others] for missing in (0.0, 0.5))
+    assert before.mean() < 0.2
+    assert after.mean() == pytest.approx(0.5, abs=0.02)
+    order = np.argsort(before, kind="stable")
+    assert np.all(np.diff(after[order])[np.diff(before[order]) > 0] > 0)
+    np.testing.assert_array_equal(novelty(seen, labels, p, 0.01)[others], before)
+    p[:, 0], p[500:] = 1.0, 1 / 3
+    first, last = np.split(novelty(seen, labels, p / p.sum(1, keepdims=True), 0.5), [500])
+    assert last.mean() > first.mean()  # uncertain nodes take more
+
+
 @pytest.mark.parametrize("each", [1, 150])
 def test_few_labels_and_only_labels(each: int) -> None:
     seen, classes = clusters([150, 150])
@@ -64,3 +79,14 @@ def test_a_fit_names_nodes_of_an_unseen_class() -> None:
     assert none[unseen].mean() > none[~unseen].mean() + 0.2
     np.testing.assert_array_equal(clf.novelty([5, 3]), none[[5, 3]])
     np.testing.assert_array_equal(clf.to_frame()["novelty"], none)
+
+
+def test_a_fit_expects_as_many_unseen_nodes_as_single_labels_say() -> None:
+    data = planted_partition(600, 60, seed=1)
+    y = np.full(600, -1)
+    known = np.random.default_rng(0).permutation(600)[:60]
+    y[known] = data.labels[known]
+    clf = NodeCopyClassifier("fast", random_state=0).fit(data.graph, data.features, y)
+    others, unseen = y < 0, ~np.isin(data.labels, data.labels[known])
+    assert unseen[others].mean() > 0.25
+    assert clf.novelty()[others].mean() == pytest.approx(unseen[others].mean(), abs=0.2)

@@ -61,6 +61,13 @@ def test_more_coverage_than_labels_can_tell_asks_for_every_class() -> None:
     assert sets.threshold(0.97) < 1  # 1 - 1 / 36 can still be told
 
 
+def test_known_classes_are_covered_more_where_others_cannot_be() -> None:
+    p, y = sample(300, "missing")
+    thresholds = [fit_sets(p, y, p, missing).threshold(0.8) for missing in (0.0, 0.1, 0.2, 0.9)]
+    assert thresholds[0] < thresholds[1] < thresholds[2] == thresholds[3] < 1
+    assert thresholds[1] == fit_sets(p, y, p).threshold(0.8 / 0.9)
+
+
 @settings(max_examples=50)
 @given(st.integers(0, 40), st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.integers(0, 1000))
 def test_sets_grow_with_coverage_and_hold_the_most_probable_class(

@@ -36,7 +36,7 @@ PANEL = "A graph"
 _TABLES, _BUILT_IN = "Your own tables", "A built-in dataset"
 _HINTS = get_type_hints(TableOptions)
 # What the command line takes for a type; lists of names may be given again.
-_TYPES = {bool | None: bool, tuple[str, ...] | None: list[str]}
+_TYPES = {bool | None: bool, int | None: int, tuple[str, ...] | None: list[str]}
 # Columns that must not be given twice: they go for all files.
 _ONCE = ("edge_columns", "label_columns")
 # Names of options: how tables are read, and what is read.

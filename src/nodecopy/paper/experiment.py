@@ -38,12 +38,11 @@ from nodecopy.paper.store import (
     NUMERICS_VERSION,
     Failure,
     Row,
-    SplitName,
     Store,
     Trial,
     TrialResult,
 )
-from nodecopy.problem.dataset import chosen_split, dataset_names, load_dataset
+from nodecopy.problem.dataset import SplitName, chosen_split, dataset_names, load_dataset
 from nodecopy.problem.task import Task
 from nodecopy.run.settings import read_toml
 

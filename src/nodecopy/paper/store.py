@@ -20,13 +20,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, get_args, get_type_hints
+from typing import Any, NamedTuple, Self, get_args, get_type_hints
 
 from nodecopy.core.errors import FormatError, InputError, RunError, SplitError, shown, unknown_name
 from nodecopy.core.files import regular_file, write_whole
 from nodecopy.core.typed import fits
-
-SplitName = Literal["fixed", "random"]
+from nodecopy.problem.dataset import SplitName
 
 # Part of every row: raise it when the numbers that a trial gives may have changed.
 NUMERICS_VERSION = "1"

@@ -50,7 +50,7 @@ class TableOptions:
     Attributes:
         edge_columns: columns of the two ids and, if there is one, of the weight.
         relation: column of the relation of each edge, "none" for one; None is a column named
-            type, type or relation, if there is one, and the name of the file where there are
+            kind, type or relation, if there is one, and the name of the file where there are
             several files of edges.
         directed: whether the direction of an edge tells something: who cites is then distinguished
             from who is cited.

@@ -12,7 +12,7 @@ from nodecopy.core.errors import counted
 from nodecopy.core.metrics import reliability_curve, wilson_interval
 from nodecopy.report import page_nodes
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
-from nodecopy.report.summary import relation_sentences
+from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
 from nodecopy.stack.held_out import HeldOut
 
@@ -134,13 +134,14 @@ def _summary(result: Result) -> list[str]:
     known = int(np.count_nonzero(labels >= 0))
     trust = f"How often predictions are right was not estimated: {result.why_not_estimated}."
     if held_out is not None and estimate is not None:
+        unseen = unseen_sentence(result)
         trust = (
             f"About {estimate.accuracy:.0%} of the predictions can be expected to be right (95% "
             f"interval: {estimate.low:.0%} to {estimate.high:.0%}). This was estimated from "
             f"{counted(len(held_out.nodes), 'held-out label')}, of which "
             f"{held_out.scores.accuracy:.0%} were predicted correctly, and from the confidence "
             "of the predictions. It holds for nodes like the labelled ones, and if the known "
-            "labels are right."
+            f"labels are right. {unseen[:1].upper()}{unseen[1:]}."
         )
     return [
         f"{counted(known, 'node')} of {len(labels):,} came with a label. From these, the other "
@@ -334,9 +335,14 @@ def _sets(result: Result) -> dict[str, Any]:
     """Say what is promised of a prediction set; count those of one class, of two, and so on."""
     sizes: NDArray[np.int64] = result.sets().sum(1)[result.without_label]
     coverage = f"{100 * result.coverage:.10g}%"
+    missing = 0.0 if result.missing_mass is None else result.missing_mass.share
+    most = (
+        f", and {1 - missing:.0%} are the most that can, as classes without a label have the rest"
+    )
     sentence = (
         f"The set of a node holds its most probable classes, as many as it takes for {coverage} of "
-        f"all sets to hold the true class; they have {sizes.mean():.2f} classes on average. The "
+        f"all sets to hold the true class{most * (result.coverage > 1 - missing)}; "
+        f"they have {sizes.mean():.2f} classes on average. The "
         "rate is an average over nodes, if labels were drawn at random; it is not promised for a "
         "single node or class, nor where somebody chose what to label."
     )

@@ -50,6 +50,8 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"
         name = f"{100 * result.coverage:.10g}% sets"
         rows.append((name, f"{sizes.mean():.2f} classes on average; {single}"))
+    if result.missing_mass is not None and result.missing_mass.share > 0:
+        rows.append(("unseen", unseen_sentence(result)))
     nodes = [printable(shortened(given.title(n))) for n in lists.next_labels.nodes[:_SHOWN]]
     more = ", …" if len(lists.next_labels.nodes) > _SHOWN else ""
     suggested = f"{', '.join(nodes)}{more}" or "nothing"
@@ -105,6 +107,24 @@ def _told(graph: Graph, classes: NDArray[np.int64]) -> tuple[float, float, float
     information = float(entropy(rows) + entropy(columns) - entropy(joint.ravel())) - chance
     share = max(information, 0.0) / max(float(entropy(columns)), 1e-12)
     return share, float(np.trace(joint)), float(rows @ columns)
+
+
+def unseen_sentence(result: Result) -> str:
+    """Say what share of the nodes has a class without any label, and what that means for sets."""
+    missing = result.missing_mass
+    if missing is None:
+        return (
+            "these labels cannot tell whether there are classes without a label: they are as many "
+            "of each class, or were suggested, not drawn at random"
+        )
+    share = f"{missing.share:.0%} ± {2 * missing.error:.0%}"  # two standard errors
+    if missing.share == 0:
+        share = f"at most {2 * missing.error:.0%}"
+    sets = ", and no prediction set covers these" if missing.share > 0 else ""
+    return (
+        f"if labels were drawn at random, {share} of the other nodes have a class without any "
+        f"label: every prediction for them is wrong{sets}"
+    )
 
 
 def truth_lines(run: Run) -> list[str]:

@@ -46,7 +46,8 @@ class Calibrator(Protocol):
 
     The rules, which one contract test checks for every implementation:
 
-    - `fit` changes none of its arguments, and the order of the labels plays no part;
+    - `fit` changes none of its arguments, and the order of the labels plays no part, unless it
+      reads a part of very many;
     - without any label it returns what its prior says, a map like any other;
     - the map is applied to any number of nodes, each row by itself, and rows sum to one again;
     - a class of probability zero may have been the label: the result is finite;

@@ -14,14 +14,12 @@ not 0 where every label was predicted; the prior keeps few labels from overrulin
 points are what n labels cannot show: held-out fits saw fewer labels than the final one, and share
 most of them.
 
-The only label of a class cannot be held out, so nothing is known of how well nodes of that class
-are classified, and the model may never predict it. If such classes are as large as others, they
-have a share u of the N unlabelled nodes: (N + n) / N times their share of the K classes, as the
-held-out nodes are of other classes; or more, if the probabilities expect more of them. Between none
-and all of these nodes are classified correctly, so that the interval becomes
-[(1 - u) low, (1 - u) high + u], and the estimate (1 - u) a + u / 2. Where labels were suggested, so
-that they cover the nodes, a single label does not tell that a class is rare or hard: it counts as
-the others, and the estimate is a.
+Nodes of a class without any label are errors. With their share M ± s, the missing mass,
+
+    A = (1 - M) a ± √(((1 - M) h)² + (t s a)²),
+
+h being half the width above, and no more than for M = 0. The only label of a class cannot be held
+out, but counts in M: held out, it would be an error.
 
 Nodes that were suggested are harder than others, and would bias d: only labels that represent the
 others count in it. How the error 1 - a falls with the number of labels n is little known in
@@ -39,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import ModelError, shown
+from nodecopy.trust.missing_mass import MissingMass
 
 # Standard deviation of the error of mean confidence, before labels are seen, and the standard error
 # that remains however many there are.
@@ -60,7 +59,7 @@ class EstimatedAccuracy:
         high: upper end of its interval.
         level: the probability that the interval is for, 0.95 for instance.
         num_labels: how many held-out labels it rests on.
-        unchecked: classes of which no label could be held out, and for which the interval is wider.
+        unchecked: classes of which no label could be held out.
     """
 
     accuracy: float
@@ -77,6 +76,7 @@ def estimate_accuracy(
     probabilities: NDArray[np.floating],
     level: float = 0.95,
     representative: NDArray[np.bool_] | None = None,
+    missing: MissingMass | None = None,
 ) -> EstimatedAccuracy:
     """Estimate the accuracy on nodes without labels.
 
@@ -86,12 +86,15 @@ def estimate_accuracy(
         probabilities: calibrated probabilities of the nodes without labels [N, K].
         level: of the interval.
         representative: which of the labels are of nodes like the others; None takes all [n].
+        missing: the share of nodes of classes without a label; None where it is not known.
 
     >>> p = np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
     >>> estimate = estimate_accuracy(p, np.array([0, 1, 1]), p)
     >>> round(estimate.accuracy, 3), round(estimate.low, 2), round(estimate.high, 2)
     (0.771, 0.47, 1.0)
     """
+    from scipy.special import stdtrit
+
     if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ModelError(f"level must be a number between 0 and 1; got {shown(level)}")
     if not len(probabilities):
@@ -99,21 +102,18 @@ def estimate_accuracy(
     p = np.asarray(probabilities)
     some = np.ones(len(truth), bool) if representative is None else representative
     correction, half = _correction(np.asarray(held_out)[some], truth[some], level)
-    estimate = float(p.max(1).mean()) + correction
-    accuracy, low, high = np.clip([estimate, estimate - half, estimate + half], 0.0, 1.0).tolist()
-
-    n, k = p.shape
-    unchecked = np.setdiff1d(np.arange(k), truth)
-    equal_share = len(unchecked) / k * (n + len(truth)) / n
-    unknown = max(min(equal_share, 1.0), float(p[:, unchecked].sum(1).mean()))
-    known = 1.0 - unknown
+    known = float(np.clip(p.max(1).mean() + correction, 0.0, 1.0))
+    missing = missing or MissingMass()
+    accuracy = (1 - missing.share) * known
+    quantile = stdtrit(max(int(some.sum()) - 1, 1), (1 + level) / 2)
+    wider = float(np.hypot((1 - missing.share) * half, quantile * missing.error * known))
     return EstimatedAccuracy(
-        known * accuracy + unknown * (0.5 if some.all() else accuracy),
-        known * low,
-        known * high + unknown,
+        accuracy,
+        max(accuracy - wider, 0.0),
+        min(accuracy + wider, known + half, 1.0),
         level,
         int(some.sum()),
-        tuple(unchecked.tolist()),
+        tuple(np.setdiff1d(np.arange(p.shape[1]), truth).tolist()),
     )
 
 

@@ -14,6 +14,12 @@ m_b are expected,
 
 as in Elkan and Noto (2008), "Learning classifiers from only positive and unlabeled data". The prior
 count a keeps few labels from showing a class that is not there.
+
+Labels that are the only one of their class say how many nodes are of no known class, not which ones
+(`nodecopy.trust.missing_mass`). Where their share M is above the mean of p(none), uncertain nodes
+take more of the rest, with H_j the entropy of their classes and λ such that the mean is M:
+
+    novelty_j = 1 - (1 - p_j(none)) exp(-λ H_j)
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Posterior
+from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.machine import one_thread
 from nodecopy.core.rng import stream
 from nodecopy.problem.problem import Problem
@@ -35,17 +42,18 @@ _PRIOR_COUNT = 4.0
 
 
 @one_thread()
-def novelty_of(given: Problem, posterior: Posterior) -> NDArray[np.float64]:
+def novelty_of(given: Problem, posterior: Posterior, missing: float = 0.0) -> NDArray[np.float64]:
     """Return the `novelty` of the nodes that classes belong to, after a fit [n]."""
     count = len(posterior.probabilities)
     seen = embedding(given.graph, given.compared, 0, np.arange(count), centred=False)
-    return novelty(seen, given.labels[:count], posterior.probabilities)
+    return novelty(seen, given.labels[:count], posterior.probabilities, missing)
 
 
 def novelty(
     seen: NDArray[np.float32],
     labels: NDArray[np.int64],
     probabilities: NDArray[np.floating],
+    missing: float = 0.0,
     seed: int = 0,
 ) -> NDArray[np.float64]:
     """Return the probability of each node to belong to no class that has a label [N].
@@ -56,6 +64,7 @@ def novelty(
         seen: the `nodecopy.trust.next_labels.embedding` of the nodes, not centred [N, 64].
         labels: class numbers, -1 where unknown [N].
         probabilities: of the classes [N, K].
+        missing: share of the nodes whose class has no label: the least mean of the result.
         seed: of the nodes that others are compared with.
     """
     rng = stream(seed, "novelty")
@@ -67,6 +76,7 @@ def novelty(
     ratio = _density_ratio(seen, known, weights, rng.permutation(len(seen))[:_MOST])
     result = _none(ratio, known, weights, others)
     result[labels >= 0] = 0.0
+    result[others] = _raised(result[others], probabilities[others], missing)
     return result
 
 
@@ -120,3 +130,19 @@ def _none(
     centres = np.quantile(ratio[others], (np.arange(bins) + 0.5) / bins)
     result: NDArray[np.float64] = np.clip(1.0 - np.interp(ratio, centres, rate) / top, 0.0, 1.0)
     return result
+
+
+def _raised(
+    none: NDArray[np.float64], probabilities: NDArray[np.floating], missing: float
+) -> NDArray[np.float64]:
+    """Return p(none) with a mean of the missing mass at least [n]."""
+    from scipy.optimize import brentq
+
+    if none.mean() >= missing:
+        return none
+    uncertain = entropy(np.asarray(probabilities, np.float64)) + 1e-3  # none is certain
+
+    def raised(rate: float) -> NDArray[np.float64]:
+        return 1.0 - (1.0 - none) * np.exp(-rate * uncertain)
+
+    return raised(brentq(lambda rate: raised(rate).mean() - missing, 0.0, 1e6))

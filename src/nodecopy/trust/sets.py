@@ -13,6 +13,10 @@ taken of a mixture of
 The second part decides while labels are few and fades as they become many. Where even the mixture
 has no such quantile, above 1 - 1 / (n + 21), a set holds every class.
 
+A node of a class without any label is never covered. Where these have a share M of the nodes
+(`nodecopy.trust.missing_mass`), the others are covered more often: with coverage / (1 - M), or as
+often as leaves a quarter of their misses, (3 + coverage) / 4, if that is less.
+
 What is guaranteed. For labels drawn at random from the nodes, held-out scores alone would give the
 requested coverage, on average over draws of the labels and over nodes; cross-fitting and the
 mixture make that approximate. There is no guarantee for a single node, for a class, for one draw of
@@ -43,20 +47,23 @@ class PredictionSets:
         scores: 1 - p(y) of held-out labels, ascending [n].
         expected: quantiles of the score of a label that is drawn from the probabilities
             themselves, ascending [Q].
+        missing: share of the nodes whose class has no label.
     """
 
     scores: NDArray[np.float64]
     expected: NDArray[np.float64]
+    missing: float = 0.0
 
     def threshold(self, coverage: float = 0.9) -> float:
         """Return q: a class is in a set where 1 - p is at most q; infinite where all are."""
         check_coverage(coverage)
+        of_known = min(coverage / max(1 - self.missing, coverage), (3 + coverage) / 4)
         scores = np.concatenate([self.scores, self.expected, [np.inf]])
         expected = np.full(len(self.expected), _EXPECTED / max(len(self.expected), 1))
         weights = np.concatenate([np.ones(len(self.scores)), expected, [1.0]])
         order = np.argsort(scores, kind="stable")
         cumulative = np.cumsum(weights[order]) / weights.sum()
-        index = np.searchsorted(cumulative, coverage - 1e-12)
+        index = np.searchsorted(cumulative, of_known - 1e-12)
         return float(scores[order][min(int(index), len(scores) - 1)])
 
     def sets(self, probabilities: NDArray[np.floating], coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -76,6 +83,7 @@ def fit_sets(
     held_out: NDArray[np.floating],
     truth: NDArray[np.int64],
     probabilities: NDArray[np.floating],
+    missing: float = 0.0,
 ) -> PredictionSets:
     """Fit prediction sets to held-out labels.
 
@@ -83,6 +91,7 @@ def fit_sets(
         held_out: calibrated probabilities of labelled nodes whose labels were held out [n, K].
         truth: their labels [n].
         probabilities: calibrated probabilities of the nodes that sets are for [N, K].
+        missing: share of the nodes whose class has no label.
 
     >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
     >>> sets = fit_sets(p[:3], np.array([0, 0, 1]), p)
@@ -92,7 +101,7 @@ def fit_sets(
     [1, 1, 1, 1]
     """
     scores = 1.0 - np.asarray(held_out, np.float64)[np.arange(len(truth)), truth]
-    return PredictionSets(np.sort(scores), _expected_scores(probabilities))
+    return PredictionSets(np.sort(scores), _expected_scores(probabilities), missing)
 
 
 def check_coverage(coverage: object) -> None:

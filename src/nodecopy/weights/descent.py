@@ -75,7 +75,7 @@ class TrainConfig(Settings):
         weight_decay: λ in the penalty λ/2 ‖W‖², part of the loss (coupled), on the weights that
             the network names.
         patience: epochs without a better validation loss or accuracy after which a member stops
-            (`point.Monitor`); None runs all epochs.
+            (`mc_dropout.Monitor`); None runs all epochs.
         objective: the loss of a node; a member's loss is the mean over its labelled nodes.
         computing: where to compute, and within what bounds.
     """
