@@ -70,6 +70,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedKernelMap": (p[0], p[0] + 1, no_nodes, p[:0], p, p),
         "FittedNetwork": (samples, Computing(), p.astype(np.float32)),
         "FittedPlaces": (20, p, p),
+        "FittedShares": (p[0] + 1, 4),
         "FittedRoles": (None, FittedNetwork(samples, Computing(), p.astype(np.float32))),
         "FittedReliability": (p[0], 0.5),
         "FittedStack": ((given,), (View(),), held_out, Pool((1.0,), (one,), one)),

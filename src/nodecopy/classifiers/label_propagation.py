@@ -24,8 +24,11 @@ from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
-from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, terms_of_edges
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
 from nodecopy.problem.task import Task
+
+# Leads of F below this have no parts.
+_LEAST = 1e-12
 
 
 @savable
@@ -42,6 +45,12 @@ class LabelPropagation(Settings):
 
     alpha: Probability = 0.9
     steps: Annotated[int, Limits(1, 10_000)] = 50
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """The weights c of F = Σ_t c_t Âᵗ Y [steps + 1]."""
+        powers = self.alpha ** np.arange(self.steps + 1.0)
+        return np.append((1.0 - self.alpha) * powers[:-1], powers[-1])
 
     def fit(
         self,
@@ -120,22 +129,19 @@ class SpreadLabels(Fitted):
         return Posterior.undivided(_shares(scores, self.labels.mean(0)))
 
     def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
-        """Return what each neighbour adds: its part of F_ja - F_jb, as a part of the log-odds.
-
-        On another graph than that of the fit, nothing is explained.
-        """
-        if near.nodes is not None or near.graph.num_nodes != len(self.scores):
-            return [{} for _ in of.nodes]
-        lead = self.scores[:, of.a] - self.scores[:, of.b]
+        """Return what comes over each edge of F_a - F_b, as parts of the log-odds."""
+        lead = np.zeros(near.graph.num_nodes)
+        lead[self.nodes if near.nodes is None else near.nodes[self.nodes]] = (
+            self.labels[:, of.a] - self.labels[:, of.b]
+        )
         each = []
-        for node, odds in zip(of.nodes.tolist(), of.log_odds.tolist(), strict=True):
-            row = near.adjacency[[node]]
-            others = row.indices != node
-            parts = (
-                self.model.alpha * row.data[others].astype(np.float64) * lead[row.indices[others]]
-            )
-            scale = odds / lead[node] if lead[node] else 0.0
-            each.append(terms_of_edges(row.indices[others], scale * parts))
+        walks = first_edges(near.adjacency, self.model.coefficients, lead, of.nodes)
+        for node, odds, (own, terms) in zip(of.nodes, of.log_odds.tolist(), walks, strict=True):
+            terms["position", 0] = own * float(lead[node])
+            total = sum(terms.values())
+            reached = abs(total) > _LEAST
+            parts: Terms = {key: odds * part / total for key, part in terms.items() if reached}
+            each.append(parts or {("class prior", 0): odds})
         return each
 
     def reduced(self) -> SpreadLabels:
