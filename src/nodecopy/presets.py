@@ -71,11 +71,12 @@ def fast() -> StackedClassifier:
 def best(n_zeta: int = 10) -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
-    Four are fitted to the labels: copied diffusion, features alone, the graph alone, and features
-    of neighbours' neighbours, each for graphs on which the others mislead. Their pool starts those
-    that learn from the unlabelled nodes, too: copied places, an annotated block model, and its
-    features spread over the graph, with edges weighted by their reliability and as they are. Roles
-    are for classes that are positions in the graph. All join the pool, with the same prior weight.
+    Five are fitted to the labels: copied diffusion, features alone, the graph alone, features of
+    neighbours' neighbours, and label propagation, each for graphs on which the others mislead.
+    Their pool starts those that learn from the unlabelled nodes, too: copied places, an annotated
+    block model, and its features spread over the graph. Roles are for classes that are positions
+    in the graph, class shares for nodes of which nothing else is known. All join the pool, with
+    the same prior weight, the student twice (docs/decisions/0052-simple-methods-are-components.md).
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
     than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
     of several relations has separate members: copied diffusion, and two hops.
