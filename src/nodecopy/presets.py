@@ -1,7 +1,8 @@
 """Presets: whole methods as values, to print, change and save.
 
 ``best()`` has one set of settings for all graphs (docs/decisions/0024-diffusion-and-stacking.md),
-``fast()`` is its simplest part, calibrated, and ``paper()`` is the paper to the letter.
+``fast()`` is its simplest part, calibrated, ``paper()`` is the paper to the letter, and
+``label_propagation()`` and ``logistic_regression()`` are what to compare with.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ COUNT = 0.3
 def diffusion() -> DiffusionClassifier:
     """Return a linear classifier on diffused features."""
     return DiffusionClassifier(Diffusion(), MaximumPosterior(PRECISION))
+
+
+def features_alone() -> DiffusionClassifier:
+    """Return a linear classifier on the features of a node."""
+    return DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
 
 
 def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
@@ -89,7 +95,6 @@ def best(n_zeta: int = 10) -> StackedClassifier:
         return Component(classifier, COUNT, **settings)
 
     cheap = copied_diffusion(min(n_zeta, 3), rounds=1)
-    features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
@@ -102,7 +107,7 @@ def best(n_zeta: int = 10) -> StackedClassifier:
                 reliable=True,
                 per_relation=cheap,
             ),
-            component(features, name="features"),
+            component(features_alone(), name="features"),
             component(graph, name="graph"),
             component(two_hops, name="two hops", reliable=True, per_relation=two_hops),
             component(LabelPropagation(steps=10), name="label propagation"),
@@ -116,6 +121,18 @@ def best(n_zeta: int = 10) -> StackedClassifier:
         features=KernelMap(),
         edges=EdgeReliability(),
     )
+
+
+@cache
+def label_propagation() -> StackedClassifier:
+    """Return label propagation, calibrated."""
+    return StackedClassifier((Component(LabelPropagation()),))
+
+
+@cache
+def logistic_regression() -> StackedClassifier:
+    """Return logistic regression on the columns of a node alone, calibrated."""
+    return StackedClassifier((Component(features_alone()),), features=KernelMap())
 
 
 @cache

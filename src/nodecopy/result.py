@@ -38,7 +38,7 @@ from nodecopy.trust.accuracy import (
     class_share_warnings,
     estimate_accuracy,
 )
-from nodecopy.trust.baselines import Baseline, baselines_on
+from nodecopy.trust.components import ComponentScore, component_scores
 from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
@@ -217,13 +217,10 @@ class Result:
     def _explainer(self) -> Explainer:
         return Explainer(self.nodes("explain"), self.model)
 
-    @cached_property
-    def baselines(self) -> tuple[Baseline, ...]:
-        """Simple methods on the same held-out labels; none where the graph is large."""
-        if self.held_out is None:
-            return ()
-        given = self.nodes("baselines")
-        return baselines_on(given.graph, given.given_features, given.labels, self.held_out)
+    @property
+    def components(self) -> tuple[ComponentScore, ...]:
+        """The components of the pool, the largest weight first; none of a single one."""
+        return component_scores(self.model, self.nodes("components").given_features is not None)
 
     @cached_property
     def inspection(self) -> Inspection:
@@ -384,11 +381,6 @@ class Lists:
     def novelty(self) -> NDArray[np.float64] | None:
         """The probability of each node to belong to none of the classes [n]."""
         return self._attempt("novelty", lambda: self._result.novelty, None)
-
-    @cached_property
-    def baselines(self) -> tuple[Baseline, ...]:
-        """Simple methods on the same held-out labels."""
-        return self._attempt("baselines", lambda: self._result.baselines, ())
 
     @cached_property
     def explanations(self) -> dict[int, Explanation]:

@@ -57,7 +57,10 @@ def test_calibration_is_what_the_method_has_or_what_is_asked_for() -> None:
     ("settings", "message"),
     [
         ({"method": "bst"}, "unknown method 'bst'; did you mean 'best'"),
-        ({"method": 10}, "method must be 'best', 'fast', 'paper', or a node classifier.*; got 10"),
+        (
+            {"method": 10},
+            "method must be 'best', 'fast', .*'paper', or a node classifier.*; got 10",
+        ),
         ({"method": GCNClassifier}, "got <class .*GCNClassifier"),
         ({"calibrate": "yes"}, "calibrate must be True, False or None; got 'yes'"),
         ({"folds": 1}, "folds must be at least 2, or 0 for none; got 1"),

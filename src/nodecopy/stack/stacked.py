@@ -170,6 +170,8 @@ class StackedClassifier:
             tuple(component.view for component in components),
             nested.held_out,
             nested.pool,
+            tuple(component.name or f"component {i}" for i, component in enumerate(components)),
+            np.array(fits.right),
             relations=tuple(task.graph.relations),
             reliability=reliability,
             features=kernel,
@@ -195,6 +197,8 @@ class FittedStack(Fitted):
         views: which edges each of them sees [C].
         held_out: what pools that did not see held-out labels either predict for them.
         pool: how the predictions of the components become one.
+        names: of the components [C].
+        right: whether each component predicts each held-out label, fitted without it [C, n].
         relations: names of the relations.
         reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
@@ -212,6 +216,8 @@ class FittedStack(Fitted):
     views: tuple[View, ...]
     held_out: HeldOut
     pool: Pool
+    names: tuple[str, ...]
+    right: NDArray[np.bool_]
     relations: tuple[str, ...] = ()
     reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
@@ -232,7 +238,8 @@ class FittedStack(Fitted):
         reduced = self.applied is not None and n == 0
         fitting = {
             "components": shapes == {(n, k)} and (reduced or n == len(part)),
-            "views": len(self.views) == len(self.pool.weights) == count,
+            "views": len(self.views) == len(self.names) == len(self.pool.weights) == count,
+            "right": self.right.shape == (count, len(self.held_out.nodes)),
             "part": bool(np.all(np.diff(part, prepend=-1, append=nodes) > 0)),
             "applied": self.applied is None or self.applied.probabilities.shape[1] == k,
             "held_out": np.all((labelled >= 0) & (labelled < nodes)),
@@ -324,6 +331,8 @@ class FittedStack(Fitted):
             components=tuple(compress(self.components, kept)),
             pool=self.pool.of(kept),
             views=tuple(compress(self.views, kept)),
+            names=tuple(compress(self.names, kept)),
+            right=self.right[kept],
         )
 
     def reduced(self) -> FittedStack:
