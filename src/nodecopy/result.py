@@ -536,7 +536,10 @@ def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
     commonest = np.bincount(held_out.truth).max() / len(held_out.truth)
     if accuracy > commonest:
         return []
+    n = len(held_out.truth)
+    chance = 2 * np.sqrt(max(accuracy * (1 - accuracy), 0.25 / n) / n)
     return [
         f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
-        f"class ({commonest:.0%}): do not trust these predictions"
+        f"class ({commonest:.0%}): so far columns and edges tell no more than the class shares do. "
+        f"With {n} labels that is uncertain by {100 * chance:.0f} points; more labels decide it"
     ]
