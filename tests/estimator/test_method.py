@@ -12,7 +12,7 @@ from nodecopy import BayesianGCN, NodeCopyClassifier
 from nodecopy.classifiers import GCNClassifier, fit_one
 from nodecopy.core.errors import ModelError
 from nodecopy.estimator.method import method_of
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_content
 from nodecopy.presets import best, fast, paper
 from nodecopy.problem.task import Task
 from nodecopy.stack.component import Component
@@ -79,7 +79,7 @@ def test_what_does_not_go_together_is_refused_in_one_line(
 def test_paper_is_the_paper_to_the_letter() -> None:
     clf = fitted("paper", normalise="none")
     task = Task.of(
-        TASK.graph, stored_by_density(TASK.features), Y, np.sort(TASK.train), num_classes=3
+        TASK.graph, stored_by_content(TASK.features), Y, np.sort(TASK.train), num_classes=3
     )
     expected = fit_one(BayesianGCN(), task, seed=0)
     np.testing.assert_array_equal(clf.predict_proba(), expected.probabilities)

@@ -34,7 +34,8 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 # Relations that have separate components: those with the most edges.
 _MOST_RELATIONS = 6
 # Labels times classes, and entries of the adjacency, beyond which ``many_labels`` is fitted,
-# however few labels each class has.
+# however few labels each class has. On planted graphs of 100 classes, fitting it took 0.003 of an
+# accuracy of 0.746, and the log loss rose from 1.075 to 1.100 (means of 3 seeds).
 _MOST_ENTRIES, _MOST_EDGES = 2**20, 2**21
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
