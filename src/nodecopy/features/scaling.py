@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
-from nodecopy.features.kernel_map import has_units
-from nodecopy.features.matrix import FeatureMatrix, few_rows, row_blocks, row_normalised, unit_rows
+from nodecopy.features.matrix import (
+    FeatureMatrix,
+    few_rows,
+    has_units,
+    row_blocks,
+    row_normalised,
+    unit_rows,
+)
 from nodecopy.graph import Graph
 
 Normalise = Literal["auto", "rows", "columns", "none"]
@@ -91,7 +97,7 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     rows = normalise == "rows"
     if normalise == "auto":
         negative = np.unique((features < 0).nonzero()[0])
-        rows = len(negative) <= few_rows(features.shape[0])
+        rows = len(negative) <= few_rows(features)
     return Scaling(rows=rows, num_features=features.shape[1])
 
 

@@ -61,8 +61,8 @@ EDGES = TableRole(
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
         "citing start startid sender",
-        "target": "target targetid targetnode tgt dst dest destination destinationid to toid tonode "
-        "tonodeid node2 id2 nodeb cited end endid receiver recipient",
+        "target": "target targetid targetnode tgt dst dest destination destinationid to toid "
+        "tonode tonodeid node2 id2 nodeb cited end endid receiver recipient",
         "weight": "weight weights edgeweight w value",
         "relation": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },

@@ -96,19 +96,16 @@ def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
     if number is None:  # strings, in a third column without a name
         place.pop("weight")
-    directed, made = table.directed, dict.fromkeys(place.values(), "id")
-    made |= {at: role for role, at in place.items() if role in ("weight", "relation")}
+    made = {at: role if role in ("weight", "relation") else "id" for role, at in place.items()}
     unused = [at for at in range(len(table.names)) if at not in made]
     looks = {} if chosen else {at: _look(db, table, at) for at in unused}
     made |= {at: looks[at].unused if at in looks else "not used" for at in unused}
-    few = [at for at in looks if looks[at].few]
+    few, directed = [at for at in looks if looks[at].few], table.directed
     if relation is None and "relation" in place:
-        look = _look(db, table, at := place["relation"])
+        look = _look(db, table, place["relation"])
         if look.is_direction or look.nearly_unique:  # of Gephi, or of ids
-            directed, made[at] = directed or look.directed, look.unused
-            place.pop("relation")
-        if look.is_direction:
-            made[at] = "direction"
+            made[place.pop("relation")] = "direction" if look.is_direction else look.unused
+            directed = directed or look.directed
     elif relation is None and len(few) == 1:
         place["relation"] = few[0]
     columns = [
