@@ -26,7 +26,6 @@ from nodecopy.core.errors import (
     DatasetError,
     FormatError,
     InputError,
-    counted,
     missing_extra,
     shortened,
     unknown_name,
@@ -87,9 +86,10 @@ def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
     wide = [at for at in filled[:_TOP] if sum(cell is not None for cell in rows[at]) > 1]
     first = (wide or filled)[0]  # a title above the table has one cell
     width = len(rows[first])
-    beyond = sum(len(row) > width for row in rows[first:])
-    what = f"{counted(beyond, 'row')} with cells right of column {width}, where the first row ends"
-    notes = (f"{path.name}: {what}: left out",) if beyond else ()
+    beyond = any(len(row) > width for row in rows[first:])
+    notes = (
+        (f"{path.name}: cells right of column {width} have no name: left out",) if beyond else ()
+    )
     padded = ([*row[:width], *[None] * (width - len(row))] if row else () for row in rows[first:])
     return Rows([*[()] * first, *padded], notes, name)
 

@@ -126,15 +126,11 @@ class _Look(NamedTuple):
     The last two say whether they are "directed" or "undirected", and whether all are "directed".
     """
 
-    distinct: int
+    unused: str
     nearly_unique: bool
     few: bool
     is_direction: bool
     directed: bool
-
-    @property
-    def unused(self) -> str:
-        return f"not used, {counted(self.distinct, 'different value')}"
 
 
 def _look(db: Database, table: Table, place: int) -> _Look:
@@ -142,12 +138,13 @@ def _look(db: Database, table: Table, place: int) -> _Look:
     cell = f"lower({read_string(f'c{place}', '', db.options)})"
     strings, values = str(table.types[place] == "VARCHAR"), f"count(DISTINCT {cell})"
     few = f"{strings} AND {values} BETWEEN 2 AND least({_FEW_RELATIONS}, count(*) / {_ROWS_EACH})"
-    rows: Any = db.attempt(
+    rows = db.attempt(
         f"SELECT {values}, {values} > greatest({MOST_RELATIONS}, count(*) / 2), "
         f"{few} AND count({cell}) = count(*), bool_and({cell} IN ('directed', 'undirected')), "
         f"bool_and({cell} = 'directed') FROM {table.scan()}"
     )
-    return _Look(*rows[0]) if rows else _Look(0, False, False, False, False)
+    count, *looks = rows[0] if rows else [0] * 5
+    return _Look(f"not used, {counted(count, 'different value')}", *map(bool, looks))
 
 
 def _group_relations(db: Database, name: str) -> str:

@@ -216,11 +216,8 @@ def format_of(path: Path) -> str:
         return "workbook"
     if start.startswith(b"\xd0\xcf\x11\xe0"):
         raise FormatError(f"{path} is an old or encrypted workbook: save it as .xlsx or CSV")
-    try:
-        with _opened(path) as file:
-            start = file.read(_START)
-    except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
+    with suppress(OSError, EOFError, zlib.error), _opened(path) as file:  # said when it is read
+        start = file.read(_START)
     start = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
     known = (name for name, begin in _STARTS.items() if re.match(begin, start, _ANY_CASE))
     form = next(known, "text")

@@ -100,8 +100,7 @@ def read_tables(
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
         rows = fetch_edges(db)
-        of_files = [note for table, _ in db.loaded.values() for note in table.notes]
-        of_files = list(dict.fromkeys(of_files))
+        of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
         of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
     model = encoder
     held: dict[str, ColumnType] = {}

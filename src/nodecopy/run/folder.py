@@ -219,9 +219,8 @@ def _tables(result: Result) -> dict[str, Columns]:
     """Return the tables beside the predictions, by the name of their file."""
     tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
     if rows := columns_read(result.given):
-        columns = zip(*rows, strict=True)
-        names = ("file", "column", "became")
-        tables[COLUMNS] = {n: np.array(own, object) for n, own in zip(names, columns, strict=True)}
+        named = zip(("file", "column", "became"), zip(*rows, strict=True), strict=True)
+        tables[COLUMNS] = {name: np.array(own, object) for name, own in named}
     if (suspects := result.lists.suspect_labels) is not None:
         tables[SUSPECT_LABELS] = {
             **_identity(result, suspects.nodes),
