@@ -36,7 +36,7 @@ from nodecopy.read.columns import EDGES, TableRole
 Row = Sequence[Any]
 GRAPH_FORMATS = ("GraphML", "GEXF", "GML", "JSON graph")
 # A workbook may unpack to so many bytes, or so many times its size; a graph file has so many.
-_MOST_UNPACKED, _MOST_PACKED, _MOST_GRAPH = 2**30, 100, 2**28
+_MOST_UNPACKED, _MOST_PACKED, _MOST_GRAPH = 2**30, 100, 2**26
 # Rows that tell a title above a table from its first row.
 _TOP = 20
 _SHEETS = {"edge": "edge edges link links", "node": "node nodes vertices", "label": "label labels"}
@@ -94,7 +94,7 @@ def sheet_rows(path: Path, sheet: str, role: TableRole) -> Rows:
     return Rows([*[()] * first, *padded], notes, name)
 
 
-def graph_rows(path: Path, text: str, form: str, role: TableRole) -> Rows:
+def graph_rows(path: Path, text: str, form: str, role: TableRole, held: dict[Path, Any]) -> Rows:
     """Return the edges of a graph file or, of another role, its nodes, with their attributes.
 
     Args:
@@ -102,15 +102,15 @@ def graph_rows(path: Path, text: str, form: str, role: TableRole) -> Rows:
         text: all of it.
         form: one of `GRAPH_FORMATS`.
         role: edges, labels or nodes.
+        held: graphs that were read before, by path.
     """
     if len(text) > _MOST_GRAPH:
-        raise FormatError(
-            f"{path} has more than {_MOST_GRAPH / 2**20:,.0f} million characters: export edges and "
-            "nodes as CSV files"
-        )
+        raise FormatError(f"{path} is too large for a graph file: export edges and nodes as CSV")
     library = "" if form == "JSON graph" else "networkx"
     with _reading(path, form, library, library) as nx:
-        nodes, edges, directed = _parsed(nx, text, form) if nx else _json_graph(text)
+        if path not in held:
+            held[path] = _parsed(nx, text, form) if nx else _json_graph(text)
+        nodes, edges, directed = held[path]
         names = _node_names(nodes, form)
         if role is EDGES:
             ends = [{"source": names[u], "target": names[v]} for u, v, _ in edges]

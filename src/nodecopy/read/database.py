@@ -54,6 +54,7 @@ class Database:
         loaded: the file and the columns of each table that was loaded, by name.
         known_ids: SQL for ids of nodes that are known already; empty where none are.
         read: file and name of each column so far, and what became of it.
+        graphs: what graph files hold, by path.
     """
 
     def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
@@ -61,6 +62,7 @@ class Database:
         self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
         self.known_ids = ""
         self.read: list[tuple[str, str, str]] = []
+        self.graphs: dict[Path, Any] = {}
         self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
         self._threads = threads
 

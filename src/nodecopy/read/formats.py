@@ -192,7 +192,7 @@ def open_table(
     if form == "JSON":
         return _open_json(db, file, text, notes)
     if form in GRAPH_FORMATS:
-        rows = graph_rows(file, text.read_text("utf-8-sig"), form, role)
+        rows = graph_rows(file, text.read_text("utf-8-sig"), form, role, db.graphs)
         return _open_rows(db, file, rows._replace(notes=notes), role, chosen)
     return _named(_open_text(db, file, text, notes, role), role, chosen, db)
 
