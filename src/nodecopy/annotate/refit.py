@@ -157,4 +157,5 @@ class Refitter:
 
     @cached_property
     def _unlabelled(self) -> Problem:
-        return read_problem(self._table, labelled=False).scaled_by(self._settings.normalise)
+        problem = read_problem(self._table, labelled=False)
+        return problem.by_meaning(self._settings.text_model).scaled_by(self._settings.normalise)

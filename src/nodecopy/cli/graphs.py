@@ -65,7 +65,7 @@ def fit(
 
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
-    *("edges", "nodes", "coverage", *reading.READING),
+    *("edges", "nodes", "coverage", "text_model", *reading.READING),
     without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
@@ -80,7 +80,7 @@ def predict(
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage)
+    table, predictions = predict_tables(model, settings, coverage, options["text_model"])
     write_predictions(predictions, target)
     line = incomplete_model(model)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
@@ -100,7 +100,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*FILES, "method", "random_state", *reading.READING)
+@reading.options(*FILES, "method", "text_model", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,

@@ -64,6 +64,11 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         normalise: "columns" scales each feature to mean 0 and standard deviation 1, "rows" makes
             each row sum to one, "none" keeps features as they are; "auto" is "columns" for dense
             features and "rows" for counts and indicators (`nodecopy.features.scaling`).
+        text_model: reads columns of sentences by their meaning, beside their words. "auto" is a
+            small English model, all-MiniLM-L6-v2, if the extra ``nodecopy[text]`` is installed;
+            "none" keeps words alone. Others are the folder or the hub name of a
+            sentence-transformers model, or a function from a list of strings to an array
+            (`nodecopy.features.text_model`).
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal.
@@ -91,6 +96,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds: int | None = None,
         class_prior: ClassPrior = "estimate",
         normalise: Normalise = "auto",
+        text_model: Any = "auto",
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         progress: bool | None = None,
         executor: object = None,
@@ -100,6 +106,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds = folds
         self.class_prior = class_prior
         self.normalise = normalise
+        self.text_model = text_model
         self.random_state = random_state
         self.progress = progress
         self.executor = executor
@@ -148,6 +155,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
             )
         problem = read_problem(graph, X, y, validation, suggested)
+        problem = problem.by_meaning(self.text_model, self.progress)
         return self._fit(problem.scaled_by(self.normalise))
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
@@ -206,7 +214,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            given = read_problem(graph, X, labelled=False).scaled_by(self.normalise)
+            given = read_problem(graph, X, labelled=False)
+            given = given.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
         if random:
             return given.ids[draw_nodes(given, n, seed, exclude)]
         return given.ids[suggest_nodes(given, posterior, n, seed, exclude).nodes]
@@ -316,7 +325,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         are matched by their place among their type. Prediction sets of other nodes are
         ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
-        return predict_another(self._fitted(), graph, X, numbers, self.executor)
+        return predict_another(
+            self._fitted(), graph, X, numbers, self.executor, text_model=self.text_model
+        )
 
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.

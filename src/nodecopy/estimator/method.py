@@ -72,7 +72,13 @@ def fitted_by(
 
 
 def predict_another(
-    result: Result, graph: Any, X: Any, numbers: Numbers | None = None, executor: object = None
+    result: Result,
+    graph: Any,
+    X: Any,
+    numbers: Numbers | None = None,
+    executor: object = None,
+    *,
+    text_model: object,
 ) -> Posterior:
     """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`.
 
@@ -81,6 +87,8 @@ def predict_another(
     """
     fitted, model = result.given, result.model
     given = read_problem(graph, X, labelled=False, fitted=fitted)
+    if fitted.meaning is not None:
+        given = given.by_meaning(text_model, fitted=fitted.meaning)
     numbers = _matched(given, fitted) if numbers is None else np.array(numbers, np.int64)
     features = given.features
     if features is None:

@@ -103,7 +103,7 @@ def read_tables(
         labels_of = np.array([*known.class_names, None], object)[known.labels]
         columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
         notes = [_left_out(name, column_type) for name, column_type in held.items()]
-    features, encoder = encode_columns(columns, sizes, model) if columns else (None, None)
+    features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     directed = bool(settings.directed)
     graph, changes = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     files = [path.name for path in paths_of(edges)]
@@ -124,6 +124,7 @@ def read_tables(
         titles=_titles(columns, sizes),
         node_types=sizes,
         encoder=encoder,
+        texts=texts,
         suggested=known.suggested,
         notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),
     )

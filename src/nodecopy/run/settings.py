@@ -60,6 +60,7 @@ class FitSettings(TableOptions):
         class_prior: "estimate", "labels", "uniform", or shares of the classes as one string,
             "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
+        text_model: "auto", "none", or a text model by folder or name, see `NodeCopyClassifier`.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         max_novelty: leave the prediction of a node empty if it belongs to none of the classes with
@@ -79,6 +80,7 @@ class FitSettings(TableOptions):
     folds: Annotated[int, Limits(2)] | None = None
     class_prior: str = "estimate"
     normalise: Normalise = "auto"
+    text_model: str = "auto"
     random_state: _Seed = 0
     executor: str | None = None
     coverage: float = 0.9
@@ -159,6 +161,7 @@ class FitSettings(TableOptions):
             folds=self.folds,
             class_prior=parse_class_prior(self.class_prior),
             normalise=self.normalise,
+            text_model=self.text_model,
             random_state=self.random_state,
             progress=progress,
             executor=executor,
