@@ -78,6 +78,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
         "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
+        "Meaning": ("MiniLM", "53aa", 384),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),

@@ -152,6 +152,12 @@ class ColumnEncoder:
         return tuple(len(block) for block in self._names() if block)
 
     @property
+    def words_at(self) -> int | None:
+        """Which block has the words of sentences, behind that of their meaning."""
+        before = sum(bool(block) for block in self._names()[:2])
+        return 1 + before if self.sentences else None
+
+    @property
     def widths_by_type(self) -> tuple[tuple[int, ...], ...]:
         """The widths of all blocks, of the only node type."""
         return (self.widths,)
@@ -318,6 +324,12 @@ class NodeTypeEncoder:
         return {
             name: one for own in self.encoders.values() if own for name, one in own.types.items()
         }
+
+    @property
+    def words_at(self) -> int | None:
+        """Which block of the first type has the words of its sentences, if it has any."""
+        first = next(iter(self.encoders.values()))
+        return None if first is None else first.words_at
 
     @property
     def widths_by_type(self) -> tuple[tuple[int, ...], ...]:

@@ -228,7 +228,8 @@ class _Store:
 
     def missing(self, keys: Sequence[bytes] | dict[bytes, str]) -> list[bytes]:
         """Return the keys that have no vector, in their order."""
-        return [key for key in keys if key not in {one for one, _ in self._found(list(keys), "''")}]
+        present = {key for key, _ in self._found(list(keys), "''")}
+        return [key for key in keys if key not in present]
 
     def add(self, keys: Sequence[bytes], vectors: NDArray[np.float16]) -> None:
         """Keep vectors; one that another process has added since stays."""

@@ -351,9 +351,10 @@ class Problem:
 
     def _with_block_weights(self) -> Problem:
         """Return the problem with blocks of columns weighted by their information about labels."""
-        if not self.blocks:
+        if self.encoder is None or not self.blocks:
             return self
-        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.labels)
+        words = None if self.meaning is None else self.encoder.words_at
+        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.labels, words)
         return replace(self, scaling=scaling, scaled=scaling.apply(self.graph, self.compared))
 
     def for_file(self) -> Problem:
