@@ -49,7 +49,7 @@ OTHER = "(other)"
 # Words of all text columns together; from so many rows on, a word must occur in two of them.
 _MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
 # Words of a cell that is a sentence, in the median of a column: codes and most names have fewer.
-_SENTENCE = 3
+_SENTENCE = 4
 # Numbers beside other blocks: nodes that others are compared with.
 _KERNEL = KernelMap(landmarks=64, most_columns=2**31)
 _YEAR = np.timedelta64(31_556_952, "s")
