@@ -20,5 +20,5 @@ def test_little_is_claimed_of_nodes_that_no_label_reaches() -> None:
     labels = np.concatenate([data.labels, np.full(120, -1)])
     train = np.concatenate([np.flatnonzero(data.labels == k)[:5] for k in range(3)])
     p = fit_one(best(3), Task.of(graph, features, labels, train)).probabilities
-    np.testing.assert_allclose(p[120:], 1 / 3, atol=0.02)  # their roles are known
+    np.testing.assert_allclose(p[120:], 1 / 3, atol=0.05)  # of roles and factors
     assert np.mean(p[:120].argmax(1) == data.labels) > 0.8

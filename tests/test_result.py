@@ -52,7 +52,7 @@ def test_a_list_that_fails_leaves_predictions_and_a_line(tmp_path: Path, monkeyp
     def fails(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 134 GiB")
 
-    for name in ("suggest_nodes", "suspect_edges", "novelty_of", "baselines_on"):
+    for name in ("suggest_nodes", "suspect_edges", "novelty_of"):
         monkeypatch.setattr(f"nodecopy.result.{name}", fails)
     clf = fitted()
     frame = clf.to_frame()
@@ -60,7 +60,7 @@ def test_a_list_that_fails_leaves_predictions_and_a_line(tmp_path: Path, monkeyp
     assert "novelty" not in frame
     clf.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    for name in ("next labels", "suspect edges", "novelty", "baselines"):
+    for name in ("next labels", "suspect edges", "novelty"):
         assert f"{name[1:]} could not be computed: Unable to allocate" in page
     with pytest.raises(MemoryError):
         clf.novelty()

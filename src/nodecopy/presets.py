@@ -1,7 +1,8 @@
 """Presets: whole methods as values, to print, change and save.
 
 ``best()`` has one set of settings for all graphs (docs/decisions/0024-diffusion-and-stacking.md),
-``fast()`` is its simplest part, calibrated, and ``paper()`` is the paper to the letter.
+``fast()`` is its simplest part, calibrated, ``paper()`` is the paper to the letter, and
+``label_propagation()`` and ``logistic_regression()`` are what to compare with.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
+    ClassShares,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
+    LabelPropagation,
     NodeClassifier,
     RoleClassifier,
 )
@@ -31,12 +34,17 @@ PRECISION = 0.005
 FEATURES_PRECISION = 0.1
 TWO_HOPS_PRECISION = 0.001
 EPSILON = 0.1
-COUNT = 0.2
+COUNT = 0.3
 
 
 def diffusion() -> DiffusionClassifier:
     """Return a linear classifier on diffused features."""
     return DiffusionClassifier(Diffusion(), MaximumPosterior(PRECISION))
+
+
+def features_alone() -> DiffusionClassifier:
+    """Return a linear classifier on the features of a node."""
+    return DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
 
 
 def copied_diffusion(n_zeta: int = 10, rounds: int = 2) -> BayesianGCN:
@@ -69,11 +77,12 @@ def fast() -> StackedClassifier:
 def best(n_zeta: int = 10) -> StackedClassifier:
     """Return the method for few labels: several components, weighted and calibrated by the labels.
 
-    Four are fitted to the labels: copied diffusion, features alone, the graph alone, and features
-    of neighbours' neighbours, each for graphs on which the others mislead. Their pool starts those
-    that learn from the unlabelled nodes, too: copied places, an annotated block model, and its
-    features spread over the graph, with edges weighted by their reliability and as they are. Roles
-    are for classes that are positions in the graph. All join the pool, with the same prior weight.
+    Five are fitted to the labels: copied diffusion, features alone, the graph alone, features of
+    neighbours' neighbours, and label propagation, each for graphs on which the others mislead.
+    Their pool starts those that learn from the unlabelled nodes, too: copied places, an annotated
+    block model, and its features spread over the graph. Roles are for classes that are positions
+    in the graph, class shares for nodes of which nothing else is known. All join the pool, with
+    the same prior weight, the student twice (docs/decisions/0052-simple-methods-are-components.md).
     Dense numeric columns are seen through a kernel; edge weights may be in any unit. With more
     than 50 labels per class no graph is copied (docs/decisions/0041-many-labels.md). Each
     of several relations has separate members: copied diffusion, and two hops.
@@ -86,7 +95,6 @@ def best(n_zeta: int = 10) -> StackedClassifier:
         return Component(classifier, COUNT, **settings)
 
     cheap = copied_diffusion(min(n_zeta, 3), rounds=1)
-    features = DiffusionClassifier(Diffusion(1.0, 0), MaximumPosterior(FEATURES_PRECISION))
     graph = DiffusionClassifier(Diffusion(features=False), MaximumPosterior(PRECISION))
     two_hops = DiffusionClassifier(Diffusion(0.0, 2), MaximumPosterior(TWO_HOPS_PRECISION))
     return StackedClassifier(
@@ -99,19 +107,32 @@ def best(n_zeta: int = 10) -> StackedClassifier:
                 reliable=True,
                 per_relation=cheap,
             ),
-            component(features, name="features"),
+            component(features_alone(), name="features"),
             component(graph, name="graph"),
             component(two_hops, name="two hops", reliable=True, per_relation=two_hops),
+            component(LabelPropagation(steps=10), name="label propagation"),
             component(CopiedPlaces(), name="places", start="pool"),
             component(AnnotatedBlocks(), name="blocks", start="pool", reliable=True),
-            component(DiffusedStudent(), name="student", start="blocks", reliable=True),
-            component(DiffusedStudent(), name="student, edges as given", start="blocks"),
-            # Last: by chance it misled EM, where labels were few.
+            Component(DiffusedStudent(), 2 * COUNT, name="student", start="blocks", reliable=True),
+            # Last: by chance roles misled EM, where labels were few.
             component(RoleClassifier(), name="roles"),
+            component(ClassShares(), name="class shares"),
         ),
         features=KernelMap(),
         edges=EdgeReliability(),
     )
+
+
+@cache
+def label_propagation() -> StackedClassifier:
+    """Return label propagation, calibrated."""
+    return StackedClassifier((Component(LabelPropagation()),))
+
+
+@cache
+def logistic_regression() -> StackedClassifier:
+    """Return logistic regression on the columns of a node alone, calibrated."""
+    return StackedClassifier((Component(features_alone()),), features=KernelMap())
 
 
 @cache

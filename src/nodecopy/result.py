@@ -38,7 +38,7 @@ from nodecopy.trust.accuracy import (
     class_share_warnings,
     estimate_accuracy,
 )
-from nodecopy.trust.baselines import Baseline, baselines_on
+from nodecopy.trust.components import ComponentScore, component_scores
 from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
@@ -217,13 +217,10 @@ class Result:
     def _explainer(self) -> Explainer:
         return Explainer(self.nodes("explain"), self.model)
 
-    @cached_property
-    def baselines(self) -> tuple[Baseline, ...]:
-        """Simple methods on the same held-out labels; none where the graph is large."""
-        if self.held_out is None:
-            return ()
-        given = self.nodes("baselines")
-        return baselines_on(given.graph, given.given_features, given.labels, self.held_out)
+    @property
+    def components(self) -> tuple[ComponentScore, ...]:
+        """The components of the pool, the largest weight first; none of a single one."""
+        return component_scores(self.model, self.nodes("components").given_features is not None)
 
     @cached_property
     def inspection(self) -> Inspection:
@@ -388,11 +385,6 @@ class Lists:
         return self._attempt("novelty", lambda: self._result.novelty, None)
 
     @cached_property
-    def baselines(self) -> tuple[Baseline, ...]:
-        """Simple methods on the same held-out labels."""
-        return self._attempt("baselines", lambda: self._result.baselines, ())
-
-    @cached_property
     def explanations(self) -> dict[int, Explanation]:
         """Why nodes have their class: of those in the lists, and of the least certain ones."""
         if len(self._result.given.labels) > _MOST_NODES:
@@ -546,7 +538,10 @@ def _accuracy_warnings(held_out: HeldOut | None) -> list[str]:
     commonest = np.bincount(held_out.truth).max() / len(held_out.truth)
     if accuracy > commonest:
         return []
+    n = len(held_out.truth)
+    chance = 2 * np.sqrt(max(accuracy * (1 - accuracy), 0.25 / n) / n)
     return [
         f"held-out accuracy is {accuracy:.0%}, no better than always predicting the commonest "
-        f"class ({commonest:.0%}): do not trust these predictions"
+        f"class ({commonest:.0%}): so far columns and edges tell no more than the class shares do. "
+        f"With {n} labels that is uncertain by {100 * chance:.0f} points; more labels decide it"
     ]

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from nodecopy import NodeCopyClassifier
+from nodecopy.features.matrix import stored_by_content
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from tests.problems import make_task, short_gcn, true_labels
@@ -72,3 +73,14 @@ def test_one_odd_node_does_not_change_how_all_features_are_scaled(cell: float) -
     assert scaling_of(odd, "auto").rows
     numbers = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
     assert scaling_of(numbers, "auto").shift is not None
+
+
+@pytest.mark.parametrize("values", ["numbers", "marks"])
+def test_a_node_without_features_changes_neither_storage_nor_scaling(values: str) -> None:
+    rng = np.random.default_rng(0)
+    x = np.zeros((200, 8), np.float32)  # exactly a quarter of which is not zero
+    x.flat[rng.permutation(x.size)[: x.size // 4]] = 1.0 if values == "marks" else rng.normal(3)
+    larger = np.vstack([x, np.zeros((1, 8), np.float32)])
+    stored = [stored_by_content(one) for one in (x, larger, sp.csr_array(x), sp.csr_array(larger))]
+    assert {type(one) for one in stored} == {sp.csr_array if values == "marks" else np.ndarray}
+    assert len({scaling_of(one, "auto").rows for one in stored}) == 1

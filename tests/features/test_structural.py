@@ -27,7 +27,7 @@ def test_only_the_best_connected_nodes_have_a_column():
 
 def test_weights_and_isolated_nodes_change_nothing():
     weighted = Graph.from_edges(4, [(0, 1)], [5.0])
-    assert structural_features(weighted)[0].tolist() == [
+    assert structural_features(weighted)[0].toarray().tolist() == [
         [1, 1, 0, 0],
         [1, 1, 0, 0],
         [0, 0, 1, 0],

@@ -92,7 +92,6 @@ def make_result(
         ),
         suspect_edges=SuspectEdges(graph.edges()[:suspects], np.full(suspects, 9.5), 0.05),
         novelty=np.linspace(0, 1, num_nodes),
-        baselines=(),
     )
     return result
 

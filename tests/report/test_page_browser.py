@@ -17,7 +17,7 @@ from selenium.webdriver.support.ui import Select
 
 from nodecopy.report.page import report_page
 from nodecopy.result import Result
-from nodecopy.trust.baselines import Baseline
+from nodecopy.trust.components import ComponentScore
 from tests.browser import NEEDED, ROWS, Page, browser
 from tests.report.fabricated import HOSTILE_IDS, SCRIPT, contradicted, make_result
 
@@ -185,10 +185,12 @@ def test_20_000_rows_are_few_elements_and_many_classes_are_listed_on_demand(driv
     assert large.errors() == []
 
 
-def test_what_held_out_labels_tell_is_shown(driver, written):
+def test_what_held_out_labels_tell_is_shown(driver, written, monkeypatch):
     result = make_result(60, held_out=contradicted(6, 2))
-    propagation = Baseline("label propagation", np.array([True] * 5 + [False]))
-    vars(result.lists)["baselines"] = (propagation,)  # a cached property
+    propagation = ComponentScore(
+        "label propagation", "labels of neighbours", 0.75, np.array([True] * 5 + [False])
+    )
+    monkeypatch.setattr(type(result), "components", (propagation,))
     page = Page(driver, written("held-out", result))
     page.open()
     sizes = result.sets()[6:].sum(1)
@@ -202,10 +204,9 @@ def test_what_held_out_labels_tell_is_shown(driver, written):
         for row in page.all("#confusion-table tbody tr")
     ]
     assert counts == [[2, 0, 0], [0, 1, 1], [1, 0, 1]]
-    rows = [row.text for row in page.all("#baselines-table tbody tr")]
-    assert rows[0].startswith("nodecopy 66.7%")
-    assert rows[1].startswith("label propagation 83.3%")
-    assert rows[1].endswith("+16.7 ± 33.3")  # two standard errors, and one is 1 / 6
+    rows = [row.text for row in page.all("#components-table tbody tr")]
+    assert rows[0].startswith("nodecopy all of it 100.0% 66.7%")
+    assert rows[1].startswith("label propagation labels of neighbours 75.0% 83.3%")
     suspects = result.lists.suspect_labels
     _, second = page.all("#suspect-label-list tbody tr")
     second.find_element("css selector", "button").click()

@@ -94,7 +94,7 @@ def test_without_validation_the_page_says_why():
     data = page_data(make_result(20), "")
     assert data["nodes"]["sets"] is None
     assert data["suspectLabels"]["nodes"] == []
-    for section in ("reliability", "baselines", "confusion", "sets"):
+    for section in ("reliability", "components", "confusion", "sets"):
         assert list(data[section]) == ["sentence"]
         assert "no label was held out" in data[section]["sentence"]
     assert data["suspectLabels"]["sentence"].startswith("Known labels were not checked: no label")

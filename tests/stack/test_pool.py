@@ -129,7 +129,9 @@ def test_a_component_may_start_from_the_pool_of_those_before_it(task: Task) -> N
     fitted = fit_one(
         StackedClassifier((*first, Component(AnnotatedBlocks(), start="pool"))), task, seed=1
     )
-    start = GivenProbabilities(before.probabilities)
+    start = GivenProbabilities(
+        before.pool.posterior(one.posterior for one in before.components).probabilities
+    )
     (alone,) = AnnotatedBlocks().fit([task], [0], [start])
     np.testing.assert_allclose(fitted.components[2].probabilities, alone.probabilities, atol=1e-3)
     np.testing.assert_array_equal(fitted.held_out.nodes, before.held_out.nodes)

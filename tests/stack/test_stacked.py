@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nodecopy.classifiers import AnnotatedBlocks, DiffusionClassifier, LabelPropagation, fit_one
+from nodecopy.classifiers.adapters import GivenProbabilities
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN, Posterior, average
 from nodecopy.problem.task import Task
@@ -142,3 +143,24 @@ def test_where_labels_are_many_another_classifier_is_fitted(
     component = Component(LabelPropagation(), many_labels=DiffusionClassifier(), most_labels=most)
     fitted = fit_one(StackedClassifier((component,), folds=0), twelve)
     assert type(fitted.components[0]).__name__ == expected
+
+
+def test_held_out_labels_decide_on_the_factors_of_classes(task: Task) -> None:
+    truth = true_labels(task)
+    common = np.full((90, 3), [0.2, 0.2, 0.6])
+    stack = StackedClassifier((Component(GivenProbabilities(common)),), folds=3)
+    fitted = fit_one(stack, task, seed=1)
+    (row,) = np.unique(fitted.probabilities.round(9), axis=0)
+    shares = np.bincount(truth[task.train], minlength=3) / len(task.train)
+    assert np.abs(row - shares).sum() < np.abs(common[0] - shares).sum()
+    assert fit_one(replace(stack, folds=0), task, seed=1).factors is None
+
+
+def test_factors_of_a_fold_do_not_see_its_labels(task: Task) -> None:
+    fitted = fit_one(StackedClassifier((Component(DiffusionClassifier()),), folds=3), task, seed=1)
+    inside = fitted.held_out.folds == 0
+    wrong = np.where(inside, (fitted.held_out.truth + 1) % 3, fitted.held_out.truth)
+    spoilt = replace(fitted, held_out=replace(fitted.held_out, truth=wrong))
+    one, other = (some.with_estimated_factors().held_out for some in (fitted, spoilt))
+    np.testing.assert_array_equal(one.probabilities[inside], other.probabilities[inside])
+    assert not np.allclose(one.probabilities[~inside], other.probabilities[~inside])

@@ -50,6 +50,11 @@ def test_shared_neighbours_are_counted_and_weighted():
     weight = np.random.default_rng(3).random(60)
     expected = [sum(weight[list(some)]) for some in common]
     assert shared_neighbours(graph, pairs, weight) == pytest.approx(expected)
+    larger = Graph.from_edges(10_000, graph.edges())  # in which each neighbour is looked up
+    assert np.array_equal(
+        shared_neighbours(larger, pairs, np.resize(weight, 10_000)),
+        shared_neighbours(graph, pairs, weight),
+    )
 
 
 def test_evidence_leaves_out_what_the_edge_itself_said():

@@ -51,7 +51,8 @@ from nodecopy.weights.lbfgs import minimise
 # Least (Ω q_i)_k: two classes that were never seen connected are not impossible neighbours.
 _LEAST_AFFINITY = 1e-3
 _REGRESSION_ITERATIONS, _FEWEST_ITERATIONS = 20, 6
-# Probabilities of all tasks beyond which the fewest iterations are made.
+# Probabilities of all tasks beyond which the fewest iterations are made, in single precision; on
+# planted graphs of 100 classes and an accuracy of 0.75, predictions were the same.
 _MOST_TARGETS = 2**23
 # Scores are clamped, far from where they matter, so that their exponentials are finite.
 _LARGEST_SCORE = 60.0
@@ -98,9 +99,11 @@ class AnnotatedBlocks(Settings):
     ) -> list[FittedBlocks]:
         """Run EM for as many tasks at a time as memory allows, each from what was fitted to it."""
         start = start or self.base.fit(tasks, base_seeds(seeds), progress=progress)
-        adjacency = relation_adjacencies(tasks[0].graph)
+        entries = tasks[0].graph.num_nodes * tasks[0].num_classes
+        double = len(tasks) * entries <= _MOST_TARGETS
+        adjacency = relation_adjacencies(tasks[0].graph, np.float64 if double else np.float32)
         x = kept_features(tasks[0].features, torch.device("cpu"))
-        size = _TASK_BYTES * tasks[0].graph.num_nodes * tasks[0].num_classes
+        size = _TASK_BYTES * entries
         sized = ((number, size) for number in range(len(tasks)))
         fits = []
         for chosen, _ in chunks_within(sized, None):
@@ -111,15 +114,17 @@ class AnnotatedBlocks(Settings):
         self, adjacency: Relations, x: Features, tasks: Sequence[Task], start: Sequence[Fitted]
     ) -> list[FittedBlocks]:
         """Run EM for several tasks at once."""
-        bases = np.stack([np.asarray(one.probabilities, np.float64) for one in start])
-        q = torch.from_numpy(bases)  # [M, N, K]
+        bases = [
+            torch.as_tensor(one.probabilities, dtype=adjacency[0][0].values.dtype) for one in start
+        ]
+        q = torch.stack(bases)  # [M, N, K]
         q = q / q.sum(-1, keepdim=True)
         weights: Tensor | None = None
         for _ in range(self.rounds):
             _clamp(q, tasks)
             weights = softmax_regression(x, q, self.prior_precision, weights)
             scores = feature_scores(x, weights).unflatten(1, (len(tasks), -1)).permute(1, 0, 2)
-            log_features = scores.double().log_softmax(-1)
+            log_features = scores.to(q.dtype).log_softmax(-1)
             for _ in range(self.sweeps):
                 before, affinity = q, _affinity(adjacency, q)
                 evidence = self.edge_weight * _evidence(adjacency, q, affinity)

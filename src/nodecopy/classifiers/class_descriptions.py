@@ -155,7 +155,7 @@ def _spread(graph: RowGraph, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     operator = sp.csr_array((values.astype(np.float32), columns, indptr), shape=(n, n))
     walked, total = rows, _ALPHA * rows
     for step in range(1, _STEPS + 1):
-        walked = operator @ walked
+        walked = np.asarray(operator @ walked)
         total = total + _ALPHA * (1 - _ALPHA) ** step * walked
     return np.asarray(total, np.float32)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -17,13 +18,17 @@ from numpy.typing import NDArray
 from nodecopy.classifiers.base import Fitted, check_no_start
 from nodecopy.classifiers.posterior import Posterior
 from nodecopy.core.errors import ModelError
-from nodecopy.core.progress import Progress, stages
+from nodecopy.core.progress import Progress
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Limits, Probability, Settings
 from nodecopy.features.matrix import FeatureMatrix
 from nodecopy.graph import RowGraph
 from nodecopy.graph.operators import whole_adjacency
+from nodecopy.nn.evidence import Contrast, Neighbourhood, Terms, first_edges
 from nodecopy.problem.task import Task
+
+# Leads of F below this have no parts.
+_LEAST = 1e-12
 
 
 @savable
@@ -41,6 +46,12 @@ class LabelPropagation(Settings):
     alpha: Probability = 0.9
     steps: Annotated[int, Limits(1, 10_000)] = 50
 
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """The weights c of F = Σ_t c_t Âᵗ Y [steps + 1]."""
+        powers = self.alpha ** np.arange(self.steps + 1.0)
+        return np.append((1.0 - self.alpha) * powers[:-1], powers[-1])
+
     def fit(
         self,
         tasks: Sequence[Task],
@@ -48,71 +59,94 @@ class LabelPropagation(Settings):
         start: Sequence[Fitted] | None = None,
         progress: Progress | None = None,
     ) -> list[SpreadLabels]:
-        """Spread the training labels of each task; the seeds play no part."""
+        """Spread the training labels of all tasks side by side; the seeds play no part."""
         check_no_start(self, start)
-        fits = []
-        for task, report in zip(tasks, stages(progress, [1] * len(tasks)), strict=True):
-            labels = np.eye(task.num_classes)[task.labels[task.train]]
-            spread = self.spread(task.graph, task.train, labels, report)
-            fits.append(SpreadLabels(self, task.train, labels, spread))
-        return fits
+        labels = [np.eye(task.num_classes)[task.labels[task.train]] for task in tasks]
+        nodes = [task.train for task in tasks]
+        scores = self.spread(tasks[0].graph, nodes, labels, progress)
+        each = zip(nodes, labels, scores, strict=True)
+        return [SpreadLabels(self, *one) for one in each]
 
     def spread(
         self,
         graph: RowGraph,
-        nodes: NDArray[np.int64],
-        labels: NDArray[np.float64],
+        nodes: Sequence[NDArray[np.int64]],
+        labels: Sequence[NDArray[np.float64]],
         progress: Progress | None = None,
-    ) -> NDArray[np.float64]:
-        """Return the probabilities of every node of a graph [N, K], given the labels of some."""
+    ) -> list[NDArray[np.float64]]:
+        """Return F of every node of a graph [N, K] for each set of labelled nodes."""
         import scipy.sparse as sp
 
-        n = graph.num_nodes
+        n, k = graph.num_nodes, labels[0].shape[1]
         indptr, columns, values = whole_adjacency(graph)
         operator = sp.csr_array((values.astype(np.float64), columns, indptr), shape=(n, n))
-        known = np.zeros((n, labels.shape[1]))
-        known[nodes[nodes < n]] = labels[nodes < n]
-        scores = known
+        known = np.zeros((n, len(labels), k))
+        for at, (some, classes) in enumerate(zip(nodes, labels, strict=True)):
+            known[some[some < n], at] = classes[some < n]
+        seen = known.reshape(n, -1)
+        scores = seen
         for step in range(self.steps):
-            scores = self.alpha * (operator @ scores) + (1.0 - self.alpha) * known
+            scores = self.alpha * (operator @ scores) + (1.0 - self.alpha) * seen
             if progress is not None:
                 progress(step + 1, self.steps)
-        return _shares(scores, labels.mean(0))
+        return list(scores.reshape(n, len(labels), k).transpose(1, 0, 2).copy())
 
 
 @savable
 @dataclass(frozen=True, eq=False)
 class SpreadLabels(Fitted):
-    """Labels, and their probabilities after spreading.
+    """Labels, and what they add up to after spreading.
 
     Attributes:
         model: the settings.
         nodes: the labelled nodes [n].
         labels: Y at these nodes [n, K].
-        probabilities: of every node [N, K].
+        scores: F of every node [N, K].
     """
 
     model: LabelPropagation
     nodes: NDArray[np.int64]
     labels: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
+    scores: NDArray[np.float64]
 
     def __post_init__(self) -> None:
         """Check the shapes."""
-        expected = (len(self.nodes), self.probabilities.shape[1])
+        expected = (len(self.nodes), self.scores.shape[1])
         if self.labels.shape != expected or not np.all(self.labels >= 0) or np.any(self.nodes < 0):
             raise ModelError(f"labels must be {expected}, none negative; got {self.labels.shape}")
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """F with rows that sum to one [N, K]."""
+        return _shares(self.scores, self.labels.mean(0))
 
     def predict(
         self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
     ) -> Posterior:
         """Spread the labels over another graph."""
         labelled = self.nodes if nodes is None else nodes[self.nodes]
-        return Posterior.undivided(self.model.spread(graph, labelled, self.labels))
+        (scores,) = self.model.spread(graph, [labelled], [self.labels])
+        return Posterior.undivided(_shares(scores, self.labels.mean(0)))
+
+    def terms(self, near: Neighbourhood, of: Contrast) -> list[Terms]:
+        """Return what comes over each edge of F_a - F_b, as parts of the log-odds."""
+        lead = np.zeros(near.graph.num_nodes)
+        lead[self.nodes if near.nodes is None else near.nodes[self.nodes]] = (
+            self.labels[:, of.a] - self.labels[:, of.b]
+        )
+        each = []
+        walks = first_edges(near.adjacency, self.model.coefficients, lead, of.nodes)
+        for node, odds, (own, terms) in zip(of.nodes, of.log_odds.tolist(), walks, strict=True):
+            terms["position", 0] = own * float(lead[node])
+            total = sum(terms.values())
+            reached = abs(total) > _LEAST
+            parts: Terms = {key: odds * part / total for key, part in terms.items() if reached}
+            each.append(parts or {("class prior", 0): odds})
+        return each
 
     def reduced(self) -> SpreadLabels:
-        """Return it without the probabilities of its nodes."""
-        return replace(self, probabilities=self.probabilities[:0])
+        """Return it without what the labels add up to."""
+        return replace(self, scores=self.scores[:0])
 
 
 def _shares(scores: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:

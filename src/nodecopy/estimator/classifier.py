@@ -53,11 +53,12 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: "best" (see `nodecopy.presets.best`), "fast" (its simplest part), "paper"
-            (Algorithm 1 with the paper's settings), or any node classifier, such as
+            (Algorithm 1 with the paper's settings), "label-propagation" or "logistic-regression"
+            (to compare with), or any node classifier, such as
             ``BayesianGCN(n_zeta=20, network=GAT())`` or ``replace(presets.best(), folds=3)``.
         calibrate: hold out known labels in turn, to weight the components of a method and to
-            calibrate its probabilities. None does so where the method does: "best" and "fast" do,
-            "paper" does not. True calibrates any method; False holds nothing out and keeps the
+            calibrate its probabilities. None does so where the method does: all but "paper" do.
+            True calibrates any method; False holds nothing out and keeps the
             weights and temperatures of the prior.
         folds: cross-validation folds of the labels; None is the method's own, 5.
         class_prior: what share of the nodes each class has, if that is known: {label: share}, or

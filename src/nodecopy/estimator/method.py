@@ -35,7 +35,7 @@ from nodecopy.result import Result
 from nodecopy.stack.component import Component
 from nodecopy.stack.stacked import FittedStack, StackedClassifier
 
-MethodName = Literal["best", "fast", "paper"]
+MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 Numbers = NDArray[np.int64]
 # What names of classes have in place of spaces.
 _SEPARATORS = re.compile(r"[_:/\-\s]+")
@@ -43,7 +43,10 @@ GUESSES = (
     "no node has a label: predictions are guesses from the descriptions of the classes, which "
     "nothing has checked; next_labels.csv has the nodes whose labels would help most"
 )
-_ACCEPTED = "'best', 'fast', 'paper', or a node classifier such as BayesianGCN() or presets.best()"
+_ACCEPTED = (
+    f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
+    "presets.best()"
+)
 
 
 def method_of(method: Any, calibrate: Any, folds: Any) -> NodeClassifier:
@@ -51,7 +54,7 @@ def method_of(method: Any, calibrate: Any, folds: Any) -> NodeClassifier:
     if isinstance(method, str):
         if method not in get_args(MethodName):
             raise ModelError(unknown_name("method", method, get_args(MethodName)))
-        method = getattr(presets, method)()
+        method = getattr(presets, method.replace("-", "_"))()
     else:
         check_classifier("method", method, _ACCEPTED)
     if calibrate not in (True, False, None):

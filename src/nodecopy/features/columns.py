@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted
-from nodecopy.features.kernel_map import KernelMap, has_units
+from nodecopy.features.kernel_map import KernelMap
 from nodecopy.features.label_values import known_labels
+from nodecopy.features.matrix import has_units
 
 ColumnType = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
 Strings = NDArray[np.object_]

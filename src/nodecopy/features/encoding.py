@@ -39,7 +39,7 @@ from nodecopy.core.errors import DatasetError, ModelError, counted, listed
 from nodecopy.core.saving import savable
 from nodecopy.features.columns import MOST_VALUES, ColumnType, NodeColumns, Strings, missing_in
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
-from nodecopy.features.matrix import FeatureMatrix, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, stored_by_content
 
 # How many nodes each type has, in the order of the nodes; empty where there is one type.
 NodeTypes = dict[str, int]
@@ -131,7 +131,7 @@ class ColumnEncoder:
         blocks: list[Any] = list(self._blocks(columns))
         if len(blocks) == 1:
             dense = isinstance(blocks[0], np.ndarray)
-            return stored_by_density(blocks[0]) if dense else sp.csr_array(blocks[0])
+            return stored_by_content(blocks[0]) if dense else sp.csr_array(blocks[0])
         from sklearn.preprocessing import normalize
 
         unit = [sp.csr_array(normalize(block)) for block in blocks]

@@ -23,7 +23,7 @@ from nodecopy.core.errors import ModelError
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
 from nodecopy.core.typed import Count, Limits, NonNegative, Settings
-from nodecopy.features.matrix import DENSE_SHARE, FeatureMatrix, few_rows, row_blocks
+from nodecopy.features.matrix import FeatureMatrix, has_units, row_blocks
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -203,20 +203,6 @@ class MappedRows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return φ of every row, as NumPy asks for it [N, r]."""
         return self[:].astype(dtype or np.float32, copy=False)
-
-
-def has_units(features: FeatureMatrix) -> bool:
-    """Tell whether features are dense numbers, not counts or marks.
-
-    A column of marks may have few other cells (`few_rows`): one odd node must not change how all
-    features are scaled.
-    """
-    if not isinstance(features, np.ndarray):
-        return False
-    other = np.count_nonzero((features != 0) & (features != 1), axis=0)
-    if np.all(other <= few_rows(len(features))):
-        return False
-    return bool(np.count_nonzero(features) >= DENSE_SHARE * features.size)
 
 
 def _kernel(x: NDArray[Real], z: NDArray[Real]) -> NDArray[Real]:

@@ -15,7 +15,7 @@ from nodecopy.core.errors import DatasetError, ModelError
 from nodecopy.graph import Graph
 
 FeatureMatrix = sp.csr_array | NDArray[np.float32]
-# FeatureMatrix with a smaller fraction of non-zero entries are counts or indicators: kept sparse.
+# Features with a smaller fraction of non-zero entries are counts or marks: kept sparse.
 DENSE_SHARE = 0.25
 Scalar = TypeVar("Scalar", bound=np.generic)
 # Larger features have squares that overflow in single precision.
@@ -44,19 +44,49 @@ def to_matrix(values: Any) -> Any:
     return np.asarray(values)
 
 
-def stored_by_density(features: FeatureMatrix) -> FeatureMatrix:
-    """Return features as CSR if less than a quarter of them is not zero, else dense.
+def stored_by_content(features: FeatureMatrix) -> FeatureMatrix:
+    """Return numbers in units as an array, and counts or marks as CSR, see `has_units`.
 
-    Predictions are the same up to rounding; the cost depends on the entries that are stored.
+    What is made of features depends on this, so it must not depend on how they were given.
     """
-    least = DENSE_SHARE * np.prod(features.shape, dtype=float)
+    dense = features
+    if not isinstance(features, np.ndarray):
+        if not _is_dense(features):
+            return features
+        dense = features.toarray()
+    if has_units(dense):
+        return dense
+    return _sparse_features(features) if features is dense else features
+
+
+def has_units(features: FeatureMatrix) -> bool:
+    """Tell whether features are dense numbers, not counts or marks.
+
+    A column of marks may have few other cells (`few_rows`): one odd node must not change how all
+    features are scaled. Nor must a node without features: rows of zeros do not count.
+    """
+    if not isinstance(features, np.ndarray) or not _is_dense(features):
+        return False
+    other = np.count_nonzero((features != 0) & (features != 1), axis=0)
+    return bool(np.any(other > few_rows(features)))
+
+
+def _is_dense(features: FeatureMatrix) -> bool:
+    """Tell whether enough entries of the rows that are not zero are not zero."""
+    entries = np.count_nonzero(features) if isinstance(features, np.ndarray) else features.nnz
+    return bool(entries >= DENSE_SHARE * _described(features) * features.shape[1])
+
+
+def _described(features: FeatureMatrix) -> int:
+    """Return how many rows are not zero."""
     if isinstance(features, np.ndarray):
-        return features if np.count_nonzero(features) >= least else _sparse_features(features)
-    return features if features.count_nonzero() < least else features.toarray()
+        return int(np.count_nonzero(features.any(1)))
+    return int(np.count_nonzero(np.diff(features.indptr)))
 
 
-def few_rows(count: int) -> int:
-    """Return how many of the rows may be odd ones: 1 % of them, and one of twenty or more."""
+def few_rows(features: FeatureMatrix) -> int:
+    """Return how many rows may be odd ones: 1 % of those that are not zero, one of twenty."""
+    count = _described(features)
     return -(-count // 100) if count >= 20 else 0
 
 
@@ -169,7 +199,7 @@ def structural_features(
 
     >>> star = Graph.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     >>> values, hubs = structural_features(star, max_hubs=2)
-    >>> hubs.tolist(), values.astype(int).tolist()
+    >>> hubs.tolist(), values.toarray().astype(int).tolist()
     ([0, 1], [[1, 1], [1, 1], [1, 0], [1, 0]])
     """
     # A stable order, so that the smaller index wins among nodes of equal degree.
@@ -180,7 +210,7 @@ def structural_features(
 def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> FeatureMatrix:
     """Return the rows of A + I in the columns of the hubs [N, D]; a hub of -1 has no ties.
 
-    >>> ties_to(Graph.from_edges(2, [(0, 1)]), np.array([1, -1])).tolist()
+    >>> ties_to(Graph.from_edges(2, [(0, 1)]), np.array([1, -1])).toarray().tolist()
     [[1.0, 0.0], [1.0, 0.0]]
     """
     column = np.full(graph.num_nodes, -1, np.int32)
@@ -191,8 +221,7 @@ def ties_to(graph: Graph, hubs: NDArray[np.int64]) -> FeatureMatrix:
     rows = np.concatenate([graph.row_of_entry()[tied], hubs[here]])
     columns = np.concatenate([places[tied], here])
     ones = np.ones(len(rows), np.float32)
-    ties = sp.csr_array((ones, (rows, columns)), shape=(graph.num_nodes, len(hubs)))
-    return stored_by_density(ties)
+    return sp.csr_array((ones, (rows, columns)), shape=(graph.num_nodes, len(hubs)))
 
 
 def row_blocks(count: int, size: int) -> list[slice]:

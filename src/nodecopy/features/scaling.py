@@ -14,8 +14,14 @@ from scipy.special import log_softmax, softmax
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
 from nodecopy.core.saving import savable
-from nodecopy.features.kernel_map import has_units
-from nodecopy.features.matrix import FeatureMatrix, few_rows, row_blocks, row_normalised, unit_rows
+from nodecopy.features.matrix import (
+    FeatureMatrix,
+    few_rows,
+    has_units,
+    row_blocks,
+    row_normalised,
+    unit_rows,
+)
 from nodecopy.graph import Graph
 from nodecopy.graph.operators import adjacency_rows
 
@@ -100,7 +106,7 @@ def scaling_of(features: FeatureMatrix, normalise: Normalise) -> Scaling:
     rows = normalise == "rows"
     if normalise == "auto":
         negative = np.unique((features < 0).nonzero()[0])
-        rows = len(negative) <= few_rows(features.shape[0])
+        rows = len(negative) <= few_rows(features)
     return Scaling(rows=rows, num_features=features.shape[1])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -33,9 +33,6 @@ from nodecopy.graph.arrays import (
     unpacked,
 )
 from nodecopy.graph.operators import OperatorRows, adjacency_rows
-
-# Entries of a table of all pairs of nodes, at most: 128 MB.
-_LARGEST_TABLE = 2**27
 
 Duplicates = Literal["merge", "sum"]
 
@@ -88,7 +85,7 @@ class Graph:
         if np.any(rows == indices):
             loop = rows[rows == indices][0]
             raise GraphError(f"node {loop} has an edge to itself; from_edges leaves such edges out")
-        if not self.directed and not self._is_symmetric():
+        if not self.directed and not self.is_symmetric():
             raise GraphError(
                 "the graph is not symmetric; pass directed=True, or use from_edges or symmetrise()"
             )
@@ -237,14 +234,9 @@ class Graph:
 
     @cached_property
     def normalised(self) -> OperatorRows:
-        """All rows of Â = D^-½ (A + I) D^-½ (eqs. 1-2), see `nodecopy.graph.operators`.
-
-        Indices are of 32 bits, which sparse products read faster.
-        """
-        rows = adjacency_rows(self, np.arange(self.num_nodes))
-        return OperatorRows(
-            rows.indptr.astype(np.int32), rows.columns.astype(np.int32), rows.values
-        )
+        """All rows of Â = D^-½ (A + I) D^-½ (eqs. 1-2), see `nodecopy.graph.operators`."""
+        indptr, columns, values = adjacency_rows(self, np.arange(self.num_nodes))
+        return OperatorRows(indptr.astype(np.int32), columns, values)
 
     @property
     def built(self) -> Graph:
@@ -261,20 +253,15 @@ class Graph:
 
     def edges(self) -> NDArray[np.int64]:
         """Return every edge once [E, 2]; undirected edges as (smaller, larger)."""
-        rows, columns = self.row_of_entry(), self.indices.astype(np.int64)
-        pairs = np.stack([rows, columns], axis=1)
-        return pairs if self.directed else pairs[rows <= columns]
+        rows, columns = self.row_of_entry(), self.indices
+        if not self.directed:
+            once = rows <= columns
+            rows, columns = rows[once], columns[once]
+        return np.stack([rows, columns], axis=1, dtype=np.int64)
 
     def contains(self, sources: ArrayLike, targets: ArrayLike) -> NDArray[np.bool_]:
-        """Tell for each pair (u, v) whether v is in row u.
-
-        A binary search, O(log E) a pair; many pairs of a small graph are looked up in a table.
-        """
+        """Tell for each pair (u, v) whether v is in row u: a binary search, O(log E) a pair."""
         rows, columns = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
-        if self.num_nodes**2 <= min(rows.size, _LARGEST_TABLE):
-            table = np.zeros((self.num_nodes, self.num_nodes), bool)
-            table[self.row_of_entry(), self.indices] = True
-            return np.asarray(table[rows, columns])
         keys = rows * self.num_nodes + columns
         if len(self._keys) == 0:
             return np.zeros(keys.shape, bool)
@@ -351,6 +338,14 @@ class Graph:
         weights = None if self.weights is None else flipped.data
         return Graph.trusted(flipped.indptr, flipped.indices, weights, directed=True)
 
+    def is_symmetric(self) -> bool:
+        """Tell whether each edge is there in both directions, with the same weight."""
+        # Entry by entry: a difference of matrices would not see an edge of weight 0. Equal indices
+        # mean equal counts of every node in rows and columns, so indptr need not be compared.
+        flipped = self._matrix().T.tocsr()
+        same = np.array_equal(flipped.indices, self.indices)
+        return same and (self.weights is None or np.array_equal(flipped.data, self.weights))
+
     def symmetrise(self) -> Graph:
         """Return the undirected graph with an edge wherever either direction has one.
 
@@ -380,14 +375,16 @@ class Graph:
     def reweighted(self, factors: FloatArray) -> Graph:
         """Return the graph with the weight of every stored entry multiplied [nnz].
 
-        An entry of a relation takes the factor of the same entry of the whole graph.
+        Both entries of an undirected edge have the same factor. An entry of a relation takes the
+        factor of the same entry of the whole graph.
         """
         relations = {
             name: relation.reweighted(factors[np.searchsorted(self._keys, relation._keys)])
             for name, relation in self.relations.items()
         }
-        given = 1.0 if self.weights is None else self.weights
-        return replace(self, weights=given * factors, relations=relations)
+        weights = factors if self.weights is None else self.weights * factors
+        weights = check_weights(weights, len(self.indices))
+        return Graph.trusted(self.indptr, self.indices, weights, self.directed, relations)
 
     def _matrix(self, *, wide: bool = False) -> sp.csr_array[Any]:
         """Return a SciPy matrix for moving entries about, of 32-bit indices unless ``wide``.
@@ -404,13 +401,6 @@ class Graph:
         # SciPy computes with one type of index: 64-bit offsets would double the columns, too.
         wide = len(self.indices) > MAX_INT32
         return self.indptr if wide else frozen(self.indptr, np.int32)
-
-    def _is_symmetric(self) -> bool:
-        # Entry by entry: a difference of matrices would not see an edge of weight 0. Equal indices
-        # mean equal counts of every node in rows and columns, so indptr need not be compared.
-        flipped = self.to_scipy().T.tocsr()
-        same = np.array_equal(flipped.indices, self.indices)
-        return same and (self.weights is None or np.array_equal(flipped.data, self.weights))
 
     @cached_property
     def _keys(self) -> NDArray[np.int64]:

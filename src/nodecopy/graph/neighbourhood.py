@@ -18,15 +18,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nodecopy.graph.arrays import RowGraph
+from nodecopy.graph.arrays import RowGraph, sorted_distinct
 from nodecopy.graph.graph import Graph
 
 # Neighbours that are compared, of the end that has fewer; of more, so many stand for all.
 _MOST_NEIGHBOURS = 32
 # Nodes that are followed, as a multiple of the nodes that are returned.
 _FOLLOWED = 4
-# Edges whose ends are compared at a time.
-_BLOCK = 2**18
+# Pairs whose ends are compared at a time, and edges whose triangles are counted at a time.
+_PAIRS, _BLOCK = 2**16, 2**18
+# Additions of numbers that take no longer than looking up one neighbour.
+_ADDITIONS = 16
 
 
 def shared_neighbours(
@@ -41,18 +43,56 @@ def shared_neighbours(
     >>> shared_neighbours(square, np.array([[0, 2], [0, 1]])).tolist()
     [2.0, 0.0]
     """
-    fewer = graph.degrees[pairs[:, 0]] <= graph.degrees[pairs[:, 1]]
-    near, far = np.where(fewer, pairs.T, pairs.T[::-1])
+    totals = np.zeros(len(pairs))
+    for start in range(0, len(pairs), _PAIRS):
+        block = slice(start, start + _PAIRS)
+        totals[block] = _shared(graph, pairs[block].T, weight)
+    return totals
+
+
+def _shared(
+    graph: Graph, ends: NDArray[np.int64], weight: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the sum of the weights of shared neighbours of pairs, given their ends [2, n] -> [n].
+
+    Each neighbour of the near end is looked up in the row of the far end. Where pairs have few
+    distinct near ends, as in a clique, the rows of these neighbours are added up instead: that
+    compares a near end with every node at once.
+    """
+    near, far = np.where(graph.degrees[ends[0]] <= graph.degrees[ends[1]], ends, ends[::-1])
     degrees = graph.degrees[near]
     compared = np.minimum(degrees, _MOST_NEIGHBOURS)
-    of = np.repeat(np.arange(len(pairs)), compared)
-    within = np.arange(len(of)) - np.repeat(np.cumsum(compared) - compared, compared)
-    place = graph.indptr[near][of] + within * degrees[of] // compared[of]
-    between = graph.indices[place].astype(np.int64)
-    hits = graph.contains(far[of], between)
-    values = hits if weight is None else hits * weight[between]
-    totals = np.bincount(of, weights=values, minlength=len(pairs))
+    nodes = sorted_distinct(near)
+    of, between = _compared(graph, nodes)
+    additions = len(nodes) * graph.num_nodes + graph.degrees[between].sum()
+    if additions <= _ADDITIONS * compared.sum():
+        rows = sorted_distinct(between)
+        values = np.ones(len(of)) if weight is None else weight[between]
+        indptr, indices, _ = graph.take_rows(rows)
+        adjacent = sp.csr_array(
+            (np.ones(len(indices)), indices, indptr), shape=(len(rows), graph.num_nodes)
+        )
+        place = of, np.searchsorted(rows, between)
+        sums = sp.csr_array((values, place), shape=(len(nodes), len(rows))) @ adjacent
+        totals = sums.toarray()[np.searchsorted(nodes, near), far]
+    else:
+        of, between = _compared(graph, near)
+        hits = graph.contains(far[of], between)
+        found = hits if weight is None else hits * weight[between]
+        totals = np.bincount(of, weights=found, minlength=len(near))
     return totals * degrees / np.maximum(compared, 1)
+
+
+def _compared(
+    graph: Graph, nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return neighbours of nodes that are compared, and the place of the node that each is of."""
+    degrees = graph.degrees[nodes]
+    counts = np.minimum(degrees, _MOST_NEIGHBOURS)
+    of = np.repeat(np.arange(len(nodes)), counts)
+    within = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place = graph.indptr[nodes][of] + within * degrees[of] // counts[of]
+    return of, graph.indices[place].astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +166,7 @@ def triangles(graph: Graph, nodes: NDArray[np.int64] | None = None) -> NDArray[n
         chosen[nodes] = True
         edges = edges[chosen[edges].any(1)]
     for start in range(0, len(edges), _BLOCK):
-        pairs = edges[start : start + _BLOCK].astype(np.int64)
+        pairs = edges[start : start + _BLOCK]
         shared = np.repeat(shared_neighbours(graph, pairs), 2)
         count += np.bincount(pairs.ravel(), shared, graph.num_nodes)
     return count / 2

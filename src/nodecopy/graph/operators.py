@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,15 +21,14 @@ class OperatorRows(NamedTuple):
     """Some rows of an operator: row i holds ``values`` at the nodes ``columns``."""
 
     indptr: IntArray  # [R + 1]
-    columns: IntArray  # [nnz], node numbers
+    columns: IntArray  # [nnz], node numbers, of 32 bits, which sparse products read faster
     values: NDArray[np.float32]  # [nnz]
 
 
 def adjacency_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of Â = D^-½ (A + I) D^-½, D the row sums of A + I (eqs. 1-2)."""
     block = _with_self_loops(graph.take_rows(nodes), nodes)
-    left, right = _strengths(graph, nodes, block.indices)
-    return _scaled(block, 1.0 / np.sqrt(left + 1.0), 1.0 / np.sqrt(right + 1.0))
+    return _scaled(block, *_factors(graph, nodes, block.indices, lambda d: 1.0 / np.sqrt(d + 1.0)))
 
 
 def whole_adjacency(graph: RowGraph) -> OperatorRows:
@@ -42,7 +42,7 @@ def whole_adjacency(graph: RowGraph) -> OperatorRows:
     parts = []
     for start in range(0, n, BLOCK):
         rows = adjacency_rows(graph, np.arange(start, min(start + BLOCK, n)))
-        parts.append((np.diff(rows.indptr), rows.columns.astype(np.int32), rows.values))
+        parts.append((np.diff(rows.indptr), rows.columns, rows.values))
     counts, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return OperatorRows(np.concatenate([[0], np.cumsum(counts)]), columns, values)
 
@@ -50,19 +50,18 @@ def whole_adjacency(graph: RowGraph) -> OperatorRows:
 def laplacian_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of the scaled Laplacian L̃ = 2L/λ_max - I with λ_max = 2, i.e. -D^-½ A D^-½."""
     block = graph.take_rows(nodes)
-    left, right = (
-        np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-        for degrees in _strengths(graph, nodes, block.indices)
-    )
+
+    def inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.divide(1.0, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+
+    left, right = _factors(graph, nodes, block.indices, inverse_root)
     return _scaled(block, -left, right)
 
 
 def attention_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
     """Return rows of the pattern of A + I, each node its own neighbour, all ones."""
     block = _with_self_loops(graph.take_rows(nodes), nodes)
-    return OperatorRows(
-        block.indptr, block.indices.astype(np.int64), np.ones(len(block.indices), np.float32)
-    )
+    return OperatorRows(block.indptr, block.indices, np.ones(len(block.indices), np.float32))
 
 
 def plain_rows(graph: RowGraph, nodes: NDArray[np.int64]) -> OperatorRows:
@@ -88,15 +87,18 @@ def check_index(*sizes: int) -> None:
         )
 
 
-def _strengths(
-    graph: RowGraph, nodes: NDArray[np.int64], columns: IntArray
+def _factors(
+    graph: RowGraph,
+    nodes: NDArray[np.int64],
+    columns: IntArray,
+    factor: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the strengths of some nodes and of the columns of their rows."""
+    """Return a function of the strengths of some nodes, and of the columns of their rows."""
     if 4 * len(columns) > graph.num_nodes:  # cheaper than sorting the columns
-        every = graph.strengths(np.arange(graph.num_nodes))
+        every = factor(graph.strengths(np.arange(graph.num_nodes)))
         return every[nodes], every[columns]
     at, place = np.unique(columns.astype(np.int64), return_inverse=True)
-    return graph.strengths(nodes), graph.strengths(at)[place]
+    return factor(graph.strengths(nodes)), factor(graph.strengths(at))[place]
 
 
 def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
@@ -108,6 +110,8 @@ def _with_self_loops(block: Rows, nodes: NDArray[np.int64]) -> Rows:
 
 def _scaled(block: Rows, left: FloatArray, right: FloatArray) -> OperatorRows:
     """Multiply each entry by a factor of its row [R] and one per entry [nnz]."""
-    weights = np.ones(len(block.indices)) if block.weights is None else block.weights
-    values = np.repeat(left, np.diff(block.indptr)) * weights * right
-    return OperatorRows(block.indptr, block.indices.astype(np.int64), values.astype(np.float32))
+    values = np.repeat(left, np.diff(block.indptr))
+    if block.weights is not None:
+        values *= block.weights
+    values *= right
+    return OperatorRows(block.indptr, block.indices, values.astype(np.float32))

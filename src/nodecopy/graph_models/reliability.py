@@ -106,12 +106,18 @@ class FittedReliability:
     def weighted(self, graph: Graph, features: FeatureMatrix) -> Graph:
         """Return the graph with every edge weighted by its reliability, about one on average."""
         similarity = similarity_of(features, self.rarity, self.kernel)
-        reliability = np.empty(len(graph.indices))
+        reliability = np.zeros(len(graph.indices))
         for start in range(0, len(reliability), _BLOCK):
-            entries = np.arange(start, min(start + _BLOCK, len(reliability)))
-            evidence = _evidence(similarity(np.sort(entry_ends(graph, entries), axis=1)))
-            reliability[entries] = _reliability(evidence, self.coefficients)
-        return graph.reweighted((1.0 + reliability / self.mean) / 2)
+            ends = entry_ends(graph, np.arange(start, min(start + _BLOCK, len(reliability))))
+            once = ends[:, 0] < ends[:, 1]
+            evidence = _evidence(similarity(ends[once]))
+            reliability[start : start + _BLOCK][once] = _reliability(evidence, self.coefficients)
+        parts = reliability, graph.indices, graph.indptr
+        reliability += sp.csr_array(parts, shape=(graph.num_nodes,) * 2).T.tocsr().data
+        reliability /= self.mean
+        reliability += 1.0
+        reliability /= 2
+        return graph.reweighted(reliability)
 
 
 def similarity_of(

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import ModelError, SplitError, shown
 from nodecopy.features.label_values import one_per_node
-from nodecopy.features.matrix import FeatureMatrix, frozen, row_normalised, stored_by_density
+from nodecopy.features.matrix import FeatureMatrix, frozen, row_normalised, stored_by_content
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import integers
 from nodecopy.graph.neighbourhood import Positions, role_columns
@@ -185,7 +185,7 @@ class Task:
         """
         if dataset.features is None:
             raise ModelError(f"{dataset.name!r} has no features")
-        features = stored_by_density(row_normalised(dataset.features))
+        features = stored_by_content(row_normalised(dataset.features))
         k = dataset.num_classes
         return cls.of(
             dataset.graph, features, dataset.labels, split.train, split.val, num_classes=k

@@ -149,6 +149,8 @@ def _from_edge_index(index: NDArray[np.integer], num_nodes: int, weights: Any = 
 
 def _undirected(directed: Graph, what: str) -> Graph:
     """Return a graph that has both directions of every edge, with one weight but for rounding."""
+    if directed.is_symmetric():
+        return Graph.trusted(directed.indptr, directed.indices, directed.weights)
     there, back = directed.to_scipy(), directed.transpose().to_scipy()
     # Weights that were computed twice in 32 bits may differ in their last digits.
     differs = sp.coo_array(abs(there - back) > 1e-6 * back)

@@ -32,7 +32,7 @@ from nodecopy.features.label_values import (
     encode_labels,
     training_labels,
 )
-from nodecopy.features.matrix import NO_FEATURES, stored_by_density, to_matrix
+from nodecopy.features.matrix import NO_FEATURES, stored_by_content, to_matrix
 from nodecopy.problem.problem import Problem
 from nodecopy.read.graphs import is_edge_list, is_networkx, read_graph
 from nodecopy.read.hetero import ReadNodes, has_node_types, read_typed_nodes, type_to_label
@@ -90,7 +90,7 @@ def read_problem(
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
     blocks = problem.meaning is not None or (made is not None and bool(made.blocks))
     if features is not None and not blocks:
-        features = stored_by_density(features)
+        features = stored_by_content(features)
     known = problem.suggested if y is None and labelled else ()
     return replace(
         problem,

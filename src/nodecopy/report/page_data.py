@@ -15,6 +15,7 @@ from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
 from nodecopy.result import Result
 from nodecopy.stack.held_out import HeldOut
+from nodecopy.trust.components import weights_in_words
 
 _BINS = 20
 _COLUMNS = 40  # that are listed
@@ -247,12 +248,12 @@ def _held_out_sections(result: Result) -> dict[str, dict[str, Any]]:
     """Return the sections by name; without held-out labels, each says only why it is empty."""
     held_out = result.held_out
     if held_out is None:
-        names = ("reliability", "baselines", "confusion", "sets")
+        names = ("reliability", "components", "confusion", "sets")
         sentence = f"This cannot be estimated: {result.why_not_estimated}."
         return {name: {"sentence": sentence} for name in names}
     return {
         "reliability": _reliability(held_out),
-        "baselines": _baselines(result, held_out),
+        "components": _components(result, held_out),
         "confusion": _confusion(held_out, len(result.classes)),
         "sets": _sets(result),
     }
@@ -286,32 +287,26 @@ def _reliability(held_out: HeldOut) -> dict[str, Any]:
     return {"sentence": sentence, "points": points}
 
 
-def _baselines(result: Result, held_out: HeldOut) -> dict[str, Any]:
-    """Say whether simple methods do as well; give the accuracy of each method, ours first."""
-    baselines = result.lists.baselines
-    if not baselines:
-        failed = result.lists.failures.get("baselines")
-        return {"sentence": f"Simple methods were not compared: {failed or 'the graph is large'}."}
+def _components(result: Result, held_out: HeldOut) -> dict[str, Any]:
+    """Say what the pool is made of; give weight and accuracy of each component, ours first."""
+    components = result.components
+    if not components:
+        return {"sentence": "The method is a single component."}
     n, right = len(held_out.nodes), held_out.right
-    best = max(baselines, key=lambda baseline: float(baseline.right.mean()))
+    best = max(components, key=lambda one: float(one.right.mean()))
     gap, error = best.gap(right)
-    if gap > 2 * error:
-        verdict = "The difference is more than chance does, so nodecopy is worth it here."
-    elif gap < -2 * error:
-        verdict = "The difference is more than chance does: use the simple method here."
-    else:
-        verdict = "That is within what chance does: the simple method may do as well."
+    chance = "as the best of several that is partly chance"
+    if isfinite(error) and abs(gap) <= 2 * error:
+        chance = f"with so many labels, chance alone makes a difference of {200 * error:.0f} points"
     sentence = (
-        f"On the same {counted(n, 'held-out label')}, nodecopy was right in {right.mean():.0%}, "
-        f"and the best of the simple methods, {best.name}, in {best.right.mean():.0%}. {verdict}"
+        f"The prediction is a weighted mean: {weights_in_words(components)}. Of "
+        f"{counted(n, 'held-out label')} it was right in {right.mean():.0%}, and the component "
+        f"that did best, {best.name}, in {best.right.mean():.0%}; {chance}."
     )
-    rows = [{"name": "nodecopy", "difference": ""} | _share(right.mean(), n)]
-    for baseline in baselines:
-        gap, error = baseline.gap(right)
-        interval = f" ± {200 * error:.1f}" if isfinite(error) else ""  # two standard errors
-        difference = f"{-100 * gap:+.1f}".replace("-", "−") + interval
-        share = _share(baseline.right.mean(), n)
-        rows.append({"name": baseline.name, "difference": difference} | share)
+    rows = [{"name": "nodecopy", "source": "all of it", "weight": 1.0} | _share(right.mean(), n)]
+    for one in components:
+        share = _share(one.right.mean(), n)
+        rows.append({"name": one.name, "source": one.source, "weight": one.weight} | share)
     return {"sentence": sentence, "rows": rows}
 
 

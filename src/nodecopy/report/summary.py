@@ -15,6 +15,7 @@ from nodecopy.read.inspection import aligned, listed_sentences, printable
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.run.fit import Run, built_in
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
+from nodecopy.trust.components import weights_in_words
 
 _SHOWN = 3
 _SURE = 0.9
@@ -41,10 +42,8 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
     ]
     relations = relation_sentences(result)
     rows += [("" if at else "relations", printable(text)) for at, text in enumerate(relations)]
-    if lists.baselines and result.held_out is not None:
-        right = {"nodecopy": result.held_out.right} | {b.name: b.right for b in lists.baselines}
-        shares = ", ".join(f"{name} {hits.mean():.0%}" for name, hits in right.items())
-        rows.append(("held-out", f"accuracy of {shares}"))
+    if result.components:
+        rows.append(("learnt from", weights_in_words(result.components)))
     if result.held_out is not None:
         sizes = result.sets().sum(1)[result.without_label]
         single = f"{(sizes == 1).mean():.0%} of the nodes have a single one"

@@ -53,7 +53,8 @@ class FitSettings(TableOptions):
         nodes: file of the columns of the nodes, or several of them; None describes nodes by their
             links.
         random_state: random seed.
-        method: "best", "fast" or "paper", see `nodecopy.presets`.
+        method: "best", "fast", "label-propagation", "logistic-regression" or "paper", see
+            `nodecopy.presets`.
         calibrate: hold out known labels to calibrate probabilities and to estimate accuracy; None
             does so unless the method is "paper".
         folds: cross-validation folds of the known labels; None is 5.

@@ -1,13 +1,21 @@
-"""The class prior: what share of the nodes each class has, where that is known.
+"""The class prior: factors of the classes, by held-out labels, or by shares that are known.
 
-What predictions add up to is a better estimate of the shares than the labels are
-(docs/decisions/0039-class-shares.md). Where the shares π are known, each class gets a factor m, so
-that predictions add up to them:
+Each class gets a factor m after calibration:
 
-    q_j ∝ p_j m,   Σ_j q_jk / N = π_k
+    q_j ∝ p_j m
+
+Held-out labels decide, with a prior that keeps the factors near one while labels are few
+(Alexandari, Kundaje and Shrikumar 2020, "Maximum likelihood with bias-corrected calibration is hard
+to beat at label shift adaptation"):
+
+    log m = argmax  Σ_i log q_i(y_i) - Σ_k (log m_k)² / 2σ²
+
+Where the shares π of the classes are known, predictions of all nodes add up to them instead:
+
+    Σ_j q_jk / N = π_k
 
 Saerens, Latinne and Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori
-probabilities", with π given. The factors are found by iterative proportional fitting.
+probabilities", with π given; the factors are found by iterative proportional fitting.
 """
 
 from __future__ import annotations
@@ -23,12 +31,16 @@ from nodecopy.core.errors import ModelError, shown
 ClassPrior = Literal["estimate", "labels", "uniform"] | Mapping[Any, float]
 
 _ITERATIONS, _CONVERGED = 1000, 1e-6
+# σ of the logarithm of a factor.
+_SPREAD = 0.3
+# Labels times classes beyond which evenly spaced labels stand for all.
+_MOST_ENTRIES = 2**20
 # Shares below this are taken for it: no class is impossible.
 _LEAST_SHARE = 1e-6
 
 
 def prior_shares(prior: object, counts: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """Return π [K], or None where predictions decide.
+    """Return π [K], or None where held-out labels decide.
 
     Args:
         prior: "estimate", "labels", "uniform", or the share of each class, in order.
@@ -50,6 +62,41 @@ def prior_shares(prior: object, counts: NDArray[np.int64]) -> NDArray[np.float64
             f"sum to one; got {shown(prior)} for {len(counts)} classes"
         )
     return shares
+
+
+def estimated_factors(
+    probabilities: NDArray[np.floating], truth: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the factors m of the classes [K] with which held-out labels [n] are likeliest.
+
+    Args:
+        probabilities: what was predicted for them [n, K].
+        truth: the labels [n]. A class that none of them has keeps the factor one.
+
+    >>> even = np.full((8, 2), 0.5)
+    >>> estimated_factors(even, np.array([0, 0, 0, 0, 0, 0, 0, 1])).round(2).tolist()
+    [1.22, 0.82]
+    """
+    from scipy.optimize import minimize
+
+    k = probabilities.shape[1]
+    step = max(-(-probabilities.size // _MOST_ENTRIES), 1)
+    log_p = np.log(np.maximum(probabilities[::step], _LEAST_SHARE))
+    counts = np.bincount(truth[::step], minlength=k)
+
+    def loss(log_factors: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = log_p + log_factors
+        highest = scores.max(1, keepdims=True)
+        q = np.exp(scores - highest)
+        totals = q.sum(1, keepdims=True)
+        likelihood = counts @ log_factors - np.sum(highest + np.log(totals))
+        gradient = np.sum(q / totals, 0) - counts + log_factors / _SPREAD**2
+        return -likelihood + log_factors @ log_factors / 2 / _SPREAD**2, gradient
+
+    limits = [(None, None) if count else (0.0, 0.0) for count in counts]
+    best = minimize(loss, np.zeros(k), jac=True, method="L-BFGS-B", bounds=limits)
+    factors: NDArray[np.float64] = np.exp(best.x)
+    return factors
 
 
 def class_factors(

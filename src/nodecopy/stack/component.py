@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted, GivenProbabilities, NodeClassifier, check_fits
 from nodecopy.core.errors import ModelError, shown
@@ -33,7 +34,8 @@ _FULL, _FOLDS, _ALL = slice(0, 1), slice(1, None), slice(None)
 # Relations that have separate components: those with the most edges.
 _MOST_RELATIONS = 6
 # Labels times classes, and entries of the adjacency, beyond which ``many_labels`` is fitted,
-# however few labels each class has.
+# however few labels each class has. On planted graphs of 100 classes, fitting it took 0.003 of an
+# accuracy of 0.746, and the log loss rose from 1.075 to 1.100 (means of 3 seeds).
 _MOST_ENTRIES, _MOST_EDGES = 2**20, 2**21
 # The start of a component that begins with the pool of those before it.
 POOL = "pool"
@@ -67,7 +69,7 @@ class Component:
         classifier: fitted to all labels.
         count: a of the Dirichlet prior of its weight; 0 leaves it out of the pool, for a component
             that only serves others as their start.
-        name: for others to start from it.
+        name: for others to start from it, and for reports.
         start: what it starts from: the name of an earlier component, or "pool", the calibrated
             pool of all components before it; in each fold, the pool without the labels of the
             fold. None is the labels alone.
@@ -130,8 +132,9 @@ def expand_relations(components: Sequence[Component], graph: Graph) -> tuple[Com
     for component in components:
         if component.per_relation is not None and relations:
             one = replace(component, count=component.count / (1 + len(relations)))
-            alone = replace(one, classifier=component.per_relation, name=None, in_folds=None)
-            expanded += [one, *(replace(alone, relation=relation) for relation in relations)]
+            alone = replace(one, classifier=component.per_relation, in_folds=None)
+            names = {relation: f"{component.name}, {relation}" for relation in relations}
+            expanded += [one, *(replace(alone, name=n, relation=r) for r, n in names.items())]
         else:
             expanded.append(component)
     return tuple(expanded)
@@ -150,6 +153,7 @@ class ComponentFits:
 
     Attributes:
         full: the fits to all labels.
+        right: whether the fits to the folds predict each held-out label [n].
     """
 
     def __init__(
@@ -162,6 +166,7 @@ class ComponentFits:
         reliable: Graph,
     ) -> None:
         self.full: list[Fitted] = []
+        self.right: list[NDArray[np.bool_]] = []
         self._in_folds: list[Sequence[Fitted]] = []
         self._components: list[Component] = []
         self._labels = _Tasks((task, *folds.tasks), (seed, *folds.seeds))
@@ -187,6 +192,7 @@ class ComponentFits:
                 self._in_folds.append(in_folds)
                 self._components.append(component)
                 predictions = self._folds.predictions(in_folds)
+                self.right.append(predictions.argmax(1) == self._folds.labels.truth)
                 self._pools.add(predictions, component.count, component.calibrator)
                 if progress is not None:
                     progress(len(self.full), len(components))

@@ -34,7 +34,7 @@ from nodecopy.graph import Graph, RowGraph, align_relations, reach
 from nodecopy.graph_models import EdgeReliability, FittedReliability
 from nodecopy.nn.diffusion import Diffusion
 from nodecopy.problem.task import Task
-from nodecopy.stack.class_prior import class_factors, prior_shares, weighted
+from nodecopy.stack.class_prior import class_factors, estimated_factors, prior_shares, weighted
 from nodecopy.stack.component import (
     Component,
     ComponentFits,
@@ -69,8 +69,8 @@ class StackedClassifier:
         folds: parts of the labels, each of which is held out once; 0 holds out none, and the priors
             alone decide on weights and calibration.
         calibrator: of the pool.
-        class_prior: what share of the nodes each class has: "estimate" (what predictions add up
-            to), "labels" (as among the labels), "uniform", or the share of each class.
+        class_prior: what share of the nodes each class has: "estimate" (held-out labels decide),
+            "labels" (as among the labels), "uniform", or the share of each class.
         features: replaces dense numeric columns for all components; None leaves them.
         edges: how reliable each edge is, for the components that are to see it; None leaves all
             edges as they are.
@@ -170,6 +170,8 @@ class StackedClassifier:
             tuple(component.view for component in components),
             nested.held_out,
             nested.pool,
+            tuple(component.name or f"component {i}" for i, component in enumerate(components)),
+            np.array(fits.right),
             relations=tuple(task.graph.relations),
             reliability=reliability,
             features=kernel,
@@ -180,10 +182,9 @@ class StackedClassifier:
             fitted = fitted.extended(nodes, graphs, task.features, executor, applying)
         elif task.graph.num_nodes * task.num_classes > _MOST_PROBABILITIES:
             fitted = fitted.without_negligible()
-        if shares is not None:
-            classified = next(iter(task.node_types), task.graph.num_nodes)
-            fitted = fitted.with_shares(shares, classified)
-        return fitted
+        if shares is None:
+            return fitted.with_estimated_factors()
+        return fitted.with_shares(shares, next(iter(task.node_types), task.graph.num_nodes))
 
 
 @savable
@@ -196,6 +197,8 @@ class FittedStack(Fitted):
         views: which edges each of them sees [C].
         held_out: what pools that did not see held-out labels either predict for them.
         pool: how the predictions of the components become one.
+        names: of the components [C].
+        right: whether each component predicts each held-out label, fitted without it [C, n].
         relations: names of the relations.
         reliability: weighs edges; None leaves all as they are.
         features: replaces dense numeric columns.
@@ -204,7 +207,7 @@ class FittedStack(Fitted):
             of the components is ``part[i]`` [n].
         applied: the pooled posterior of all nodes, where components do not hold their own: they
             were fitted to a part, or are from a file.
-        factors: of the classes, where their shares were given [K].
+        factors: of the classes [K]; None without held-out labels.
         each: what components predict for all nodes, where they were fitted to a part [C, N, K];
             None where that is too large to keep. A file does not hold it.
     """
@@ -213,6 +216,8 @@ class FittedStack(Fitted):
     views: tuple[View, ...]
     held_out: HeldOut
     pool: Pool
+    names: tuple[str, ...]
+    right: NDArray[np.bool_]
     relations: tuple[str, ...] = ()
     reliability: FittedReliability | None = None
     features: FittedKernelMap | None = None
@@ -233,7 +238,8 @@ class FittedStack(Fitted):
         reduced = self.applied is not None and n == 0
         fitting = {
             "components": shapes == {(n, k)} and (reduced or n == len(part)),
-            "views": len(self.views) == len(self.pool.weights) == count,
+            "views": len(self.views) == len(self.names) == len(self.pool.weights) == count,
+            "right": self.right.shape == (count, len(self.held_out.nodes)),
             "part": bool(np.all(np.diff(part, prepend=-1, append=nodes) > 0)),
             "applied": self.applied is None or self.applied.probabilities.shape[1] == k,
             "held_out": np.all((labelled >= 0) & (labelled < nodes)),
@@ -258,6 +264,21 @@ class FittedStack(Fitted):
     @cached_property
     def _pooled(self) -> Posterior:
         return self.applied or self.pool.posterior(one.posterior for one in self.components)
+
+    def with_estimated_factors(self) -> FittedStack:
+        """Return the fit with factors of the classes that its held-out labels decide on.
+
+        Those of the labels of a fold are fitted without them.
+        """
+        p, truth, folds = self.held_out.probabilities, self.held_out.truth, self.held_out.folds
+        if not len(truth):
+            return self
+        predicted = np.empty_like(p)
+        for fold in range(self.held_out.num_folds):
+            inside = folds == fold
+            predicted[inside] = weighted(p[inside], estimated_factors(p[~inside], truth[~inside]))
+        held_out = replace(self.held_out, probabilities=predicted)
+        return replace(self, held_out=held_out, factors=estimated_factors(p, truth))
 
     def with_shares(self, shares: NDArray[np.float64], count: int | None = None) -> FittedStack:
         """Return the fit with factors of the classes, so that predictions add up to shares [K].
@@ -310,6 +331,8 @@ class FittedStack(Fitted):
             components=tuple(compress(self.components, kept)),
             pool=self.pool.of(kept),
             views=tuple(compress(self.views, kept)),
+            names=tuple(compress(self.names, kept)),
+            right=self.right[kept],
         )
 
     def reduced(self) -> FittedStack:

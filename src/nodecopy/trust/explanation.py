@@ -254,7 +254,8 @@ class Explainer:
                 terms, labels = _times(scale, terms), _times(scale, labels)
                 if kernel is not None:
                     terms = _by_column(kernel, self._given.scaled, int(nodes[at]), terms)
-                terms["class prior", 0] = float(end - after)
+                for part in (terms, labels):
+                    part["class prior", 0] = part.get(("class prior", 0), 0.0) + float(end - after)
                 leads[at] = Lead(a, b, (float(final[at, a]), float(final[at, b])), terms, labels)
         return [leads[at] for at in range(len(nodes))]
 
@@ -320,8 +321,8 @@ def _pooled_terms(
         limit = (p[:, a] + p[:, b]) / 2
         scale = part.weight * np.divide(gap, odds, out=limit, where=np.abs(odds) > _LEAST)
         for totals, terms, log_odds, factor in zip(pooled, each, odds, scale, strict=True):
-            learnt = {key: v for key, v in terms.items() if key[0] == "labelled node"}
-            evidence = {key: v for key, v in terms.items() if key not in learnt}
+            learnt = {k: v for k, v in terms.items() if k[0] in ("labelled node", "class prior")}
+            evidence = {k: v for k, v in terms.items() if k[0] != "labelled node"}
             for total, view in zip(totals, (evidence, learnt), strict=True):
                 view["not explained", 0] = log_odds - sum(view.values())
                 for term, value in view.items():

@@ -6,7 +6,7 @@ function start() {
   showClasses();
   showConfidence();
   showReliability();
-  showBaselines();
+  showComponents();
   showConfusion();
   showSets();
   showNext();

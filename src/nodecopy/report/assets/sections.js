@@ -154,18 +154,19 @@ function settled(gain) {
   return count < 9.95 ? count.toFixed(1) : whole(Math.round(count));
 }
 
-function showBaselines() {
-  const { sentence, rows = [] } = data.baselines;
-  byId("baselines-words").append(sentence);
+function showComponents() {
+  const { sentence, rows = [] } = data.components;
+  byId("components-words").append(sentence);
   if (rows.length === 0) return;
-  const cells = rows.map(({ name, right, low, high, difference }) => [
+  const cells = rows.map(({ name, source, weight, right, low, high }) => [
     name,
+    source,
+    percent(weight),
     percent(right),
     span(low, high),
-    difference,
   ]);
-  const headings = ["Method", "#Right", "#95% interval", "#Against nodecopy, points (95% interval)"];
-  byId("baselines-table").append(plainTable(headings, cells));
+  const headings = ["Component", "Learns from", "#Weight", "#Right", "#95% interval"];
+  byId("components-table").append(plainTable(headings, cells));
 }
 
 function showConfusion() {
