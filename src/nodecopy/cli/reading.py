@@ -54,6 +54,7 @@ _FIT = {
     "text_model": _option(
         str, "Read sentences by a folder or model name, or none. (default: auto, if installed)"
     ),
+    "classes": _option(str, "What classes mean: games,web or a CSV file of class, description."),
     "random_state": _option(int, "Random seed. (default: 0)"),
     "calibrate": _option(
         bool, "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)"

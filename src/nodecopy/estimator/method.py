@@ -155,7 +155,7 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
 
 
 def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
-    """Return a description of each class, or none at all where some class has none.
+    """Return a description of each class, its name where there is none; nothing without any.
 
     Args:
         described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None takes the names
@@ -168,9 +168,9 @@ def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
         described = names if words else ()
     if not isinstance(described, Mapping):
         described = {one: one for one in described}
-    if not all(one in described for one in names):
+    if not described:
         return {}
-    return {one: _SEPARATORS.sub(" ", str(described[one])).strip() for one in names}
+    return {one: _SEPARATORS.sub(" ", str(described.get(one, one))).strip() for one in names}
 
 
 def with_descriptions(
@@ -184,7 +184,8 @@ def with_descriptions(
     texts = described_classes(described, given.classes) if several and given.meaning else {}
     if not texts or not isinstance(method, StackedClassifier):
         return method
-    component = Component(_description_classifier(given, texts, text_model), presets.COUNT)
+    classifier = _description_classifier(given, texts, text_model)
+    component = Component(classifier, presets.COUNT, name="class descriptions")
     return replace(method, components=(component, *method.components))
 
 

@@ -173,7 +173,7 @@ class TextModel:
         """Embed the other texts, and commit some at a time."""
         what = f"embedding {counted(len(new), 'text')}"
         if seconds > _WORTH_TELLING:
-            what += f", {_about(seconds)} (text_model none skips this)"
+            what += f", {_about(seconds)} (--text-model none skips this)"
             if show and not sys.stderr.isatty():  # a bar has a title, lines come later
                 sys.stderr.write(f"{what}\n")
         total, done = sum(len(texts[key]) for key in new), 0
