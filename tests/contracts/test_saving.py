@@ -58,6 +58,8 @@ def arguments(name: str) -> tuple[Any, ...]:
     needed: dict[str, tuple[Any, ...]] = {
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
+        "ClassDescriptions": (w,),
+        "FittedDescriptions": (w, w[0], p),
         "FittedBlocks": (0.5, p, p, p[None], w),
         "ColumnEncoder": (
             {"age": "number"},
