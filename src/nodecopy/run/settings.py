@@ -206,7 +206,8 @@ def parse_classes(text: str) -> dict[str, str]:
     if not os.path.isfile(text):
         if text.casefold().endswith((".csv", ".tsv", ".txt")):
             raise SpecError(f"classes: there is no file {text}")
-        return {name.strip(): name.strip() for name in text.split(",") if name.strip()}
+        names = map(str.strip, next(csv.reader([text], skipinitialspace=True), []))
+        return {name: name for name in names if name}
     rows = list(csv.reader(Path(text).read_text(encoding="utf-8-sig").splitlines()))
     cells = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
     if [cell.casefold() for cell in cells[0]][:1] in (["class"], ["label"], ["name"]):
