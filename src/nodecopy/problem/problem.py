@@ -260,7 +260,9 @@ class Problem:
             sp.diags_array(np.sqrt(others / (others + 1))) @ unit_rows(self.features),
         ]
         features = sp.csr_array(sp.hstack(parts), dtype=np.float32)
-        return replace(self, features=features, meaning=meaning)
+        columns = ", ".join(map(repr, dict.fromkeys(self.encoder.sentences)))
+        note = f"{columns} read by meaning, with {meaning.name}, beside words"
+        return replace(self, features=features, meaning=meaning, notes=(*self.notes, note))
 
     def similar_texts(self, node: int, count: int) -> NDArray[np.int64]:
         """Return the labelled nodes with texts of a similar meaning, the most similar first."""
