@@ -51,7 +51,7 @@ dist: $(READY_DEV)  ## Build wheel and sdist, check them, and try the wheel in a
 
 oldest:  ## Run the tests with the oldest versions that pyproject.toml allows (Python 3.11)
 	@$(PYTHON) -m venv .venv/oldest
-	@.venv/oldest/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e '.[cluster,networkx,pyg,report,test]'
+	@.venv/oldest/bin/python -m pip --disable-pip-version-check install -q -c constraints-oldest.txt -e '.[cluster,excel,networkx,pyg,report,test]'
 	@.venv/oldest/bin/python -m pytest -q -W default -n 2 --dist loadfile
 
 clean:  ## Remove the virtual environment, caches and builds

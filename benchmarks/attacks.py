@@ -36,7 +36,7 @@ from benchmarks.compared import (
 from benchmarks.markdown import markdown_rows
 from benchmarks.wrong_graphs import SimilarEdges
 from nodecopy.classifiers import GCNClassifier
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_content
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from nodecopy.posterior import BayesianGCN
@@ -69,7 +69,7 @@ def problem(name: str, attack: str, labels: int, trial: int) -> ScoredTask:
     graph = Graph.from_edges(len(truth), np.stack([source, attacked["indices"]], axis=1))
     split = json.loads((data / f"{name}_nettacked_nodes.json").read_text())
     test = split["attacked_test_nodes" if attack.startswith("nettack") else "idx_test"]
-    features = stored_by_density(scaling_of(x, "auto").apply(graph, x))
+    features = stored_by_content(scaling_of(x, "auto").apply(graph, x))
     return ScoredTask(
         Task.of(graph, features, truth, np.sort(split["idx_train"])), truth, np.sort(test)
     )

@@ -15,6 +15,7 @@ import random
 import shutil
 import sqlite3
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from nodecopy.core.saving import checksum
 from nodecopy.paper.store import Failure, Row, Store, Trial, TrialResult, export_rows
 
 CHEAP = ["--method=fast"]
-FOLDER_FILES = 9  # of a whole output folder
+FOLDER_FILES = 10  # of a whole output folder
 
 
 class Case(NamedTuple):
@@ -54,6 +55,7 @@ def whole_files(folder: Path) -> None:
     _write_rows(folder / "features.csv", [("id", "f1", "f2"), *rows])
     (folder / "edges.csv.gz").write_bytes(gzip.compress((folder / "edges.csv").read_bytes()))
     _parquet(folder)
+    _other_formats(folder, edges, labels, rows)
     for features, out in ((["--nodes", str(folder / "features.csv")], "run"), ([], "bare")):
         words = ["fit", "--edges", str(folder / "edges.csv"), "--labels"]
         words += [str(folder / "labels.csv"), *features, *CHEAP, "--out", str(folder / out)]
@@ -74,6 +76,35 @@ def _parquet(folder: Path) -> None:
             f"COPY (SELECT * FROM read_csv('{folder}/edges.csv')) "
             f"TO '{folder}/edges.parquet' (FORMAT parquet)"
         )
+
+
+def _other_formats(folder: Path, edges: Any, labels: Any, rows: Any) -> None:
+    """Write the same tables as a workbook, as graph files and as JSON."""
+    import networkx as nx
+    import openpyxl
+
+    graph = nx.Graph(edges)
+    for id, *cells in rows:
+        graph.nodes[id].update(f1=cells[0], tags="x|y" if cells[1] else "x")
+    nx.write_graphml(graph, folder / "graph.graphml")
+    nx.write_gexf(graph, folder / "graph.gexf")
+    nx.write_gml(graph, folder / "graph.gml")
+    links = {"nodes": [{"id": id} for id in graph], "links": _records("source target", edges)}
+    (folder / "graph.json").write_text(json.dumps(links))
+    records = map(json.dumps, _records("source target", edges))
+    (folder / "edges.jsonl").write_text("\n".join(records))
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    tables = {"edges": [("source", "target"), *edges], "nodes": [("id", "f1", "f2"), *rows]}
+    for name, held in (tables | {"labels": [("id", "label"), *labels]}).items():
+        sheet = book.create_sheet(name)
+        for row in held:
+            sheet.append(row)
+    book.save(folder / "book.xlsx")
+
+
+def _records(names: str, rows: Any) -> list[dict[str, Any]]:
+    return [dict(zip(names.split(), row, strict=True)) for row in rows]
 
 
 def _experiment(folder: Path) -> None:
@@ -109,7 +140,7 @@ def _experiment(folder: Path) -> None:
 CELLS = ["a", "b", "007", "7", "-1", "", " ", "nan", "1e400", "0.5", "ß", '"', "\0", "id", "label"]
 CELLS += ["source", "target", "weight", "feature", "value", "<b>", "=1", "\u2028", "1,2", "x" * 300]
 CELLS += ["1,5", "1,200", "sep=;", "2", "-inf", "1e38", "'", "\ufeff", "\n", "\r", "[/b]", "{", "#"]
-CELLS += ["NA", "1.234,5"]
+CELLS += ["NA", "1.234,5", "a|b", "['a', 'b']", '["a"]', "a;b", "Directed"]
 NAMES = [
     "",
     ".",
@@ -228,6 +259,32 @@ def packed_tables(rng: random.Random, folder: Path) -> Case:
     damage_file(rng, edges)
     words = [f"--edges={edges}", f"--labels={folder / 'labels.csv'}"]
     return _read(rng, folder, words, 0.7)
+
+
+def other_formats(rng: random.Random, folder: Path) -> Case:
+    """Damage a workbook, the XML inside one, a graph file or JSON."""
+    graphs = [f"graph.{end}" for end in ("graphml", "gexf", "gml", "json")]
+    name = rng.choice([*graphs, "edges.jsonl", "book.xlsx", "book.xlsx"])
+    path = folder / name
+    if name == "book.xlsx" and rng.random() < 0.7:
+        with zipfile.ZipFile(path) as held:
+            parts = {one: held.read(one) for one in held.namelist()}
+        part = rng.choice(sorted(parts))
+        parts[part] = damaged(rng, parts[part])
+        with zipfile.ZipFile(path, "w") as held:
+            for one, content in parts.items():
+                held.writestr(one, content)
+    elif name.endswith("json") and rng.random() < 0.5:
+        path.write_text(dumped(mutated_json(rng, json.loads(path.read_text()))))
+    else:
+        damage_file(rng, path)
+    words = [
+        f"--edges={path}",
+        f"--labels={path if name == 'book.xlsx' else folder / 'labels.csv'}",
+    ]
+    if name == "book.xlsx":
+        words.append(f"--nodes={path}{rng.choice(['', '#nodes', '#Nodes', '#x', '#'])}")
+    return _read(rng, folder, words, 0.8)
 
 
 def _read(rng: random.Random, folder: Path, words: list[str], look: float) -> Case:
@@ -420,6 +477,7 @@ def arguments(rng: random.Random, folder: Path) -> Case:
 CASES: dict[Maker, int] = {
     own_tables: 25,
     packed_tables: 20,
+    other_formats: 40,
     model: 20,
     config: 10,
     store: 10,

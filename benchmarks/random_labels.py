@@ -38,7 +38,7 @@ from benchmarks.synthetic_graphs import TESTED, as_problem, random_labels
 from benchmarks.trust import DATASETS, RANDOM, ROWS, OwnWord, measure
 from nodecopy.classifiers import FeatureClassifier, fit_one
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.matrix import row_normalised, stored_by_density
+from nodecopy.features.matrix import row_normalised, stored_by_content
 from nodecopy.presets import best
 from nodecopy.problem.dataset import load_dataset
 from nodecopy.problem.task import Task
@@ -74,7 +74,7 @@ def problem(name: str, labels: int, trial: int) -> ScoredTask:
     dataset, rng = load_dataset(name), stream(trial, "random labels", name, labels)
     train, truth, classes = random_labels(dataset.labels, labels * dataset.num_classes, rng)
     rest = rng.permutation(np.setdiff1d(np.flatnonzero(truth >= 0), train))
-    features = stored_by_density(row_normalised(dataset.features))
+    features = stored_by_content(row_normalised(dataset.features))
     task = Task.of(dataset.graph, features, truth, np.sort(train), num_classes=classes)
     return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 

@@ -22,7 +22,7 @@ from benchmarks.compared import DEFAULT, Comparison, ScoredTask, main, tables
 from benchmarks.synthetic_graphs import TESTED, even_labels, words
 from nodecopy.classifiers import Fitted, fit_one
 from nodecopy.core.rng import stream
-from nodecopy.features.matrix import stored_by_density
+from nodecopy.features.matrix import stored_by_content
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph, join_relations
 from nodecopy.presets import best
@@ -55,7 +55,7 @@ def problem(name: str, per_class: int, trial: int) -> ScoredTask:
     train = np.concatenate([pool[:per_class] for pool in pools])
     rest = rng.permutation(np.setdiff1d(np.arange(len(truth)), train))
     scaled = scaling_of(features, "auto").apply(graph, features)
-    task = Task.of(graph, stored_by_density(scaled), truth, np.sort(train))
+    task = Task.of(graph, stored_by_content(scaled), truth, np.sort(train))
     return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 
 

@@ -24,7 +24,7 @@ from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.matrix import stored_by_density, structural_features
+from nodecopy.features.matrix import stored_by_content, structural_features
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from nodecopy.presets import best
@@ -133,7 +133,7 @@ def made_problem(name: str, labels: int, trial: int) -> ScoredTask:
 
 def described(graph: Graph) -> object:
     values = structural_features(graph)[0]
-    return stored_by_density(scaling_of(values, "auto").apply(graph, values))
+    return stored_by_content(scaling_of(values, "auto").apply(graph, values))
 
 
 BLOCK = "suspects"

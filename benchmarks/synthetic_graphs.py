@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from benchmarks.compared import ScoredTask
 from nodecopy.core.rng import stream
-from nodecopy.features.matrix import stored_by_density, structural_features
+from nodecopy.features.matrix import stored_by_content, structural_features
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from nodecopy.problem.dataset import load_dataset, random_split
@@ -69,7 +69,7 @@ def as_problem(name: str, per_class: int, trial: int, *, even: bool = True) -> S
         features = structural_features(made.graph)[0]
     scaled = scaling_of(features, "auto").apply(made.graph, features)
     task = Task.of(
-        made.graph, stored_by_density(scaled), shown, np.sort(train), num_classes=classes
+        made.graph, stored_by_content(scaled), shown, np.sort(train), num_classes=classes
     )
     return ScoredTask(task, truth, np.sort(rest[:TESTED]))
 

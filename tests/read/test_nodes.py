@@ -42,7 +42,7 @@ def test_mostly_zero_columns_are_kept_sparse(read):
     table = read(nodes="\n".join([wide, *lines]))
     assert isinstance(table.features, sp.csr_array)
     assert table.features.indices.tolist() == [70, 71, 72]
-    assert isinstance(read(nodes="id,f\na,1\nb,0\nc,0\n").features, np.ndarray)
+    assert isinstance(read(nodes="id,f\na,1.5\nb,0\nc,2\n").features, np.ndarray)
 
 
 def test_missing_numbers_become_the_mean_and_a_column_says_so(read):

@@ -51,7 +51,7 @@ def test_an_adjacency_matrix_of_any_library_is_the_same_graph(source: Any) -> No
     assert read_graph(source).graph == KNOT
 
 
-@pytest.mark.parametrize("given", [{"value": 2, "since": 1999}, {"value": 2, "weight": 2}])
+@pytest.mark.parametrize("given", [{"size": 2, "since": 1999}, {"size": 2, "weight": 2}])
 def test_what_is_given_of_edges_and_not_used_is_named(pyg: Any, given: dict[str, int]) -> None:
     with pytest.warns(UserWarning, match="'edge_weight' .*of 'edge_attr'"):
         read_graph(pyg.Data(edge_index=torch.tensor(BOTH).T, edge_attr=torch.ones(4), num_nodes=3))
@@ -60,7 +60,7 @@ def test_what_is_given_of_edges_and_not_used_is_named(pyg: Any, given: dict[str,
         warnings.simplefilter("always")
         for graph in (nx.Graph([("a", "b", given)]), frame):
             read_graph(graph)
-    named = ["'value', 'since'" in str(warning.message) for warning in caught]
+    named = ["'size', 'since'" in str(warning.message) for warning in caught]
     assert named == [True] * 2 * ("weight" not in given)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 from pathlib import Path
@@ -16,7 +17,8 @@ from nodecopy.read.tables import read_tables
 from tests.csv_files import read_csv, write_csv
 
 FILES = {
-    *("config.toml", "model", "next_labels.csv", "predictions.csv", "predictions.parquet"),
+    *("columns.csv", "config.toml", "model", "next_labels.csv", "predictions.csv"),
+    *("predictions.parquet",),
     *("report.html", "suspect_edges.csv", "suspect_labels.csv", "manifest.json"),
 }
 TABLES = ["--edges=edges.csv", "--nodes=features.csv"]
@@ -69,6 +71,10 @@ def test_fit_writes_every_file_and_prints_the_result(here, capsys):
     assert "20, 7 of them with a known label" in out
     assert set(os.listdir("run")) == FILES
     assert hidden(here) == []
+    read = [(row["file"], row["became"]) for row in read_csv("run/columns.csv")]
+    assert {("edges.csv", "id"), ("labels.csv", "class"), ("features.csv", "number")} <= {*read}
+    assert re.search(r"labels.csv +label +class", out)
+    assert "(features.csv): number" in Path("run/report.html").read_text()
     rows = read_csv("run/predictions.csv")
     clf = NodeCopyClassifier.load("run/model")
     for row, p, label in zip(rows, clf.predict_proba(), clf.predict(), strict=True):

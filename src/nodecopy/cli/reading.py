@@ -72,9 +72,9 @@ _FIT = {
     ),
 }
 _INPUT = {
-    "edges": "CSV, TSV or Parquet: two ids, perhaps a weight and a relation. May be repeated.",
-    "labels": "CSV, TSV or Parquet: id, label. May be given again.",
-    "nodes": "CSV, TSV or Parquet: id and columns, or id, feature, value. May be given again.",
+    "edges": "A table of two ids, perhaps a weight and a relation, or a graph. May be given again.",
+    "labels": "A table of ids and labels. May be given again.",
+    "nodes": "A table of ids and columns, or of id, feature, value. May be given again.",
 }
 _OPTIONS = {
     **_FIT,

@@ -6,6 +6,9 @@ which `nodecopy.features.encoding` turns into features.
 
 from __future__ import annotations
 
+import ast
+import json
+import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,7 +25,7 @@ from nodecopy.features.kernel_map import KernelMap
 from nodecopy.features.label_values import known_labels
 from nodecopy.features.matrix import has_units
 
-ColumnType = Literal["number", "category", "text", "date", "boolean", "name", "skip"]
+ColumnType = Literal["number", "category", "list", "text", "date", "boolean", "name", "skip"]
 Strings = NDArray[np.object_]
 
 # A category has at most so many values, each in two rows on average; of values that are sentences
@@ -40,7 +43,10 @@ _OBJECTS: dict[ColumnType, tuple[type, ...]] = {
     "number": (int, float, np.number),
     "date": (date,),
 }
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
 _NAMES = ("name", "title", "titel", "bezeichnung", "labeltext", "user", "login", "headline")
+# Lists as JSON and Python write them, the share of cells that tells them, and names of objects.
+BRACKETS, _IN_BRACKETS, _KEYS = "[]", 0.9, ("name", "title", "label", "id")
 
 
 # Expected number of columns that are left out although they agree with the labels by chance.
@@ -138,7 +144,9 @@ class NodeColumns:
         """
         types, reasons = {**self.types, **settled}, dict(self.reasons)
         strings = {c: v for c, v in self.values.items() if v.dtype.kind == "O"}
-        looks = {c: _Look.at(v) for c, v in strings.items() if c not in settled}
+        unsettled = {c: v for c, v in strings.items() if c not in settled}
+        types |= dict.fromkeys((c for c, v in unsettled.items() if list_separator(v)), "list")
+        looks = {c: _Look.at(v) for c, v in unsettled.items() if types[c] != "list"}
         for column, look in looks.items():
             types[column], reason = look.column_type()
             if reason:
@@ -151,6 +159,64 @@ class NodeColumns:
             types[name] = "name"
             reasons.pop(name, None)
         return replace(self, types=types, reasons=reasons)
+
+
+def list_separator(values: Strings, *, settled: bool = False) -> str:
+    """Return what separates the values of lists in cells, empty where they are not lists.
+
+    Where it is settled that they are lists, it may also be a comma.
+
+    That is a character at which most cells that have it split into values of other rows, too, of
+    fewer words than a sentence, and not more of them than different cells.
+
+    >>> list_separator(np.array(["a|b", "b", "a|c", "c|b"], object))
+    '|'
+    >>> list_separator(np.array(["['a', 'b']", '["c"]', None], object))
+    '[]'
+    """
+    known = [value for value in values.tolist() if value is not None]
+    if sum(_bracketed(value) is not None for value in known) > _IN_BRACKETS * len(known):
+        return BRACKETS
+    for mark in "|;":
+        lists = [list_values(value, mark) for value in known if mark in value]
+        counts = Counter(one for value in known for one in list_values(value, mark))
+        repeated = sum(all(counts[one] > 1 for one in values) for values in lists)
+        words = sum(len(one.split()) for one in counts) / max(len(counts), 1)
+        if 2 * repeated > len(lists) > 1 and len(counts) <= len(set(known)) and words < _SENTENCE:
+            return mark
+    often = max("|;,", key=lambda mark: sum(mark in value for value in known))
+    return often if settled else ""
+
+
+def list_values(cell: str, separator: str) -> tuple[str, ...]:
+    """Return the different values of a list, in order.
+
+    >>> list_values("['BE', 'NL', 'BE']", "[]"), list_values("a; b;", ";")
+    (('BE', 'NL'), ('a', 'b'))
+    """
+    items = _bracketed(cell) if separator == BRACKETS else cell.split(separator)
+    texts = (str(_of_object(item)).strip() for item in ([cell] if items is None else items))
+    return tuple(dict.fromkeys(text for text in texts if text and text != "None"))
+
+
+def _bracketed(cell: str) -> list[Any] | None:
+    """Return a list as JSON or Python write it; None where a cell is something else."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return None
+    with warnings.catch_warnings(action="ignore"):  # of an escape such as \d in a string
+        for read in (json.loads, ast.literal_eval):
+            try:
+                return list(read(cell))
+            except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+                continue
+    return None
+
+
+def _of_object(item: Any) -> Any:
+    """Return what an object of a list is called, ``{"id": 18, "name": "Drama"}`` for instance."""
+    return (
+        next((item[key] for key in _KEYS if key in item), item) if isinstance(item, dict) else item
+    )
 
 
 def _codes(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -203,7 +269,7 @@ def columns_of_attributes(
 ) -> NodeColumns | None:
     """Return the attributes of the nodes of a networkx graph as columns; None where they have none.
 
-    Those with values that are neither strings, numbers, booleans nor dates are left out.
+    Those with values that are neither strings, numbers, booleans, dates nor lists are left out.
 
     Args:
         nodes: the attributes of each node, in order.
@@ -212,8 +278,13 @@ def columns_of_attributes(
     columns = {}
     for name in dict.fromkeys(name for node in nodes for name in node):
         cells = np.array([node.get(name) for node in nodes] + [None], object)[:-1]
-        known = np.array([cell is not None and cell == cell for cell in cells], bool)
-        if all(isinstance(cell, (str, *sum(_OBJECTS.values(), ()))) for cell in cells[known]):
+        known = np.array(
+            [cell is not None and (isinstance(cell, _LISTS) or cell == cell) for cell in cells],
+            bool,
+        )
+        if all(
+            isinstance(cell, (str, *_LISTS, *sum(_OBJECTS.values(), ()))) for cell in cells[known]
+        ):
             columns[str(name)] = (cells[known], known, False)
     return _columns(columns, len(nodes), types) if columns else None
 
@@ -229,8 +300,8 @@ def _columns(
     for name, (cells, known, marked) in columns.items():
         own: ColumnType = "category" if marked else _array_type(cells)
         settled[name] = own if types is None else types.get(name, "skip")
-        if settled[name] in ("category", "text", "name"):
-            cells = np.array([str(cell) for cell in cells], object)
+        if settled[name] in ("category", "list", "text", "name"):
+            cells = np.array([_string(cell) for cell in cells], object)
         try:
             if settled[name] != "skip":
                 values[name] = placed(cells, known, num_rows, settled[name])
@@ -282,6 +353,14 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "O":
         return np.array([value is None for value in values.tolist()], bool)
     return np.asarray(values != values)
+
+
+def _string(cell: Any) -> str:
+    """Return a cell of Python as a string: a list as JSON writes it."""
+    if not isinstance(cell, _LISTS):
+        return str(cell)
+    values = sorted(cell, key=str) if isinstance(cell, (set, frozenset)) else list(cell)
+    return json.dumps([one if isinstance(one, dict) else str(one) for one in values], default=str)
 
 
 def _written(value: Any) -> str:

@@ -7,7 +7,7 @@ no option again.
   marks where; so does one for the nodes that have no row at all.
 - Dates are years since 1970, with the month and the weekday as points on a circle where they vary.
 - A category has a column for each value that occurs twice at least, one for all others, and one for
-  missing.
+  missing. So has a list, whose cells are sets of values.
 - Words of text and names are weighted by TF-IDF (Spärck Jones 1972, "A statistical interpretation
   of term specificity and its application in retrieval"), with the logarithm of their counts.
 - Cells that are sentences are also kept as they are, for a text model
@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,15 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError, counted, listed
 from nodecopy.core.saving import savable
-from nodecopy.features.columns import MOST_VALUES, ColumnType, NodeColumns, Strings, missing_in
+from nodecopy.features.columns import (
+    MOST_VALUES,
+    ColumnType,
+    NodeColumns,
+    Strings,
+    list_separator,
+    list_values,
+    missing_in,
+)
 from nodecopy.features.kernel_map import FittedKernelMap, KernelMap
 from nodecopy.features.matrix import FeatureMatrix, stored_by_content
 
@@ -67,7 +76,8 @@ class ColumnEncoder:
         means: replacements for missing numbers, by the name of the number, in order.
         marked: numbers whose missing values are marked.
         marks_rows: whether nodes without a row are marked.
-        categories: values of each category that have a column.
+        categories: values of each category and list that have a column.
+        separators: what separates the values of each list, see `list_separator`.
         words: of text and names, in order.
         idf: their weights.
         sentences: columns of text and names whose cells have several words.
@@ -81,6 +91,7 @@ class ColumnEncoder:
     marked: tuple[str, ...] = ()
     marks_rows: bool = False
     categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    separators: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     idf: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     sentences: tuple[str, ...] = ()
@@ -99,16 +110,22 @@ class ColumnEncoder:
             DatasetError: nothing in them can be used.
         """
         means, marked = _fitted_numbers(columns)
+        separators = {
+            name: list_separator(columns.values[name], settled=True)
+            for name, column_type in columns.types.items()
+            if column_type == "list"
+        }
         encoder = cls(
             dict(columns.types),
             means=means,
             marked=marked,
             marks_rows=bool(means) and bool(columns.absent.any()),
             categories={
-                name: _fitted_values(columns.values[name])
+                name: _fitted_values(_sets(columns.values[name], separators.get(name)))
                 for name, column_type in columns.types.items()
-                if column_type == "category"
+                if column_type in ("category", "list")
             },
+            separators=separators,
             listed=columns.listed_names,
         )
         words, idf = _fitted_words(encoder._documents(columns, encoder._texts))
@@ -199,15 +216,16 @@ class ColumnEncoder:
         return np.column_stack([*values, *marks]).astype(np.float32, copy=False)
 
     def _indicators(self, columns: NodeColumns) -> Iterator[sp.csr_array]:
-        """Yield a matrix of zeros and ones for each category."""
+        """Yield a matrix of zeros and ones for each category and list."""
         for name, kept in self.categories.items():
             place = {value: at for at, value in enumerate(kept)}
             other = place.get(OTHER, -1)
-            values = map(_shown, columns.values[name].tolist())
-            numbers = np.array([place.get(value, other) for value in values])
-            rows = np.flatnonzero(numbers >= 0)
-            ones = np.ones(len(rows), np.float32)
-            yield sp.csr_array((ones, (rows, numbers[rows])), (len(numbers), len(kept)))
+            sets = _sets(columns.values[name], self.separators.get(name))
+            numbers = [sorted({place.get(value, other) for value in own} - {-1}) for own in sets]
+            ends = np.cumsum([0, *map(len, numbers)])
+            ones = np.ones(ends[-1], np.float32)
+            places = np.fromiter(chain(*numbers), np.int64, int(ends[-1]))
+            yield sp.csr_array((ones, places, ends), (len(numbers), len(kept)))
 
     def _picked(self, columns: NodeColumns) -> Any:
         """Return listed features by name; those that are not listed are zero."""
@@ -241,8 +259,9 @@ class ColumnEncoder:
             elif column_type in ("text", "name"):
                 what = "text" if column_type == "text" else "name, shown with the id; text"
                 made[name] = f"{what}, {counted(len(self.words), 'different word')} in all"
-            elif column_type == "category":
-                made[name] = f"category, {counted(len(self.categories[name]), 'column')}{missing}"
+            elif name in self.categories:
+                count = counted(len(self.categories[name]), "column")
+                made[name] = f"{column_type}, {count}{missing}"
             else:
                 made[name] = (
                     column_type + missing if name in self.means else "left out: it is empty"
@@ -485,17 +504,22 @@ def _date_parts(dates: NDArray[np.datetime64]) -> dict[str, NDArray[np.float32]]
     return {name: np.where(gap, np.nan, part).astype(np.float32) for name, part in parts.items()}
 
 
-def _fitted_values(values: Strings) -> tuple[str, ...]:
-    """Return the values of a category that have a column, the commonest first."""
-    counts = Counter(map(_shown, values.tolist()))
+def _fitted_values(sets: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the values of a category or list that have a column, the commonest first."""
+    counts = Counter(chain(*sets))
     gaps = counts.pop(MISSING.strip(), 0)
     kept = [value for value, count in counts.most_common(MOST_VALUES) if count > 1]
     kept += [OTHER] if len(kept) < len(counts) else []
     return (*kept, *([MISSING.strip()] if gaps else []))
 
 
-def _shown(value: str | None) -> str:
-    return MISSING.strip() if value is None else value
+def _sets(values: Strings, separator: str | None) -> list[tuple[str, ...]]:
+    """Return the values of each cell: one of a category, any number of a list."""
+    gap = (MISSING.strip(),)
+    return [
+        gap if cell is None else list_values(cell, separator) if separator else (cell,)
+        for cell in values.tolist()
+    ]
 
 
 def _has_sentences(values: Strings) -> bool:

@@ -75,6 +75,7 @@ class Problem:
             texts are words alone.
         validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
+        read: file and name of each column that was read, and what became of it.
         notes: what was changed or assumed in reading, in sentences.
         scaling: how features are scaled for models; see `scaled_by`.
         scaled: X as models see it [N, D]; without rows before `scaled_by`.
@@ -102,6 +103,7 @@ class Problem:
     meaning: Meaning | None = None
     validation: NDArray[np.int64] = field(default_factory=_no_nodes)
     suggested: NDArray[np.int64] = field(default_factory=_no_nodes)
+    read: tuple[tuple[str, str, str], ...] = field(default=(), metadata=NOT_SAVED)
     notes: tuple[str, ...] = field(default=(), metadata=NOT_SAVED)
     scaling: Scaling = field(default_factory=Scaling)
     scaled: FeatureMatrix = field(default_factory=_no_features, metadata=NOT_SAVED)

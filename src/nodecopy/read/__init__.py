@@ -1,4 +1,4 @@
-"""Anything in: tables (CSV, TSV, Parquet) through DuckDB, Python objects, and synthetic graphs.
+"""Anything in: tables and graph files through DuckDB, Python objects, and synthetic graphs.
 
 Reading order for tables: ``options`` (how tables are read), ``formats`` (files as DuckDB scans
 them), ``columns`` (which column is what, and its SQL), ``database`` (loads tables, numbers nodes,

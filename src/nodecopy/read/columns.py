@@ -61,9 +61,9 @@ EDGES = TableRole(
     {
         "source": "source sourceid sourcenode src from fromid fromnode fromnodeid node1 id1 nodea "
         "citing start startid sender",
-        "target": "target targetid targetnode tgt dst dest destination to toid tonode tonodeid "
-        "node2 id2 nodeb cited end endid receiver recipient",
-        "weight": "weight weights edgeweight w",
+        "target": "target targetid targetnode tgt dst dest destination destinationid to toid "
+        "tonode tonodeid node2 id2 nodeb cited end endid receiver recipient",
+        "weight": "weight weights edgeweight w value",
         "relation": "kind type relation relationship rel predicate edgekind edgetype linktype",
     },
 )
@@ -78,22 +78,28 @@ NODES = TableRole(
 )
 
 
+# Given columns and how many are wanted: those that hold ids, and whether that is known for sure.
+FindIds = Callable[[Sequence[int], int], tuple[list[int], bool]]
+
+
 def assign(
     table: Table,
     table_role: TableRole,
     chosen: Sequence[str] | None,
     settled: dict[str, int] | None = None,
+    find_ids: FindIds | None = None,
 ) -> dict[str, int]:
     """Return the places of the first two roles, and of others that are there.
 
     A header need not name every role: required ones that it leaves out are taken by the columns
-    without a role, in order, if there are just as many.
+    without a role, in order, if there are just as many, or else by those that hold known ids.
 
     Args:
         table: whose columns are assigned.
         table_role: edges, labels or nodes.
         chosen: columns of the first roles, if the user named them.
         settled: places of other roles that the user named.
+        find_ids: finds columns of ids by their values.
     """
     settled, roles = settled or {}, list(table_role.roles)
     if chosen:
@@ -104,39 +110,33 @@ def assign(
     places = [place for place in table.named_places if place not in settled.values()]
     if table_role is EDGES and table.header and len(places) > 2 and not table.names[0].strip():
         places = places[1:]  # the index of a data frame
-    required = roles[:2]
-    example = [
-        name for at in places if table_role.role(name := table.names[at].strip()) != "relation"
-    ]
-    example = example[: 3 if table_role is EDGES else 2]
-    hint = (
-        f"accepted: columns {', '.join(roles)}; `{table_role.name}_columns` "
-        f"{shlex.quote(','.join(example))}, for instance, says which to read, `delimiter` what "
-        "separates them"
-    )
-    if not table.header:
-        if not 2 <= len(places) <= 3:
-            raise DatasetError(
-                f"{table.path}: cannot tell what its {len(places)} columns are; its first row is "
-                f"{table.first_row_text}; {hint}"
-            )
+    if not table.header and 2 <= len(places) <= 3:
         return dict(zip(roles, places, strict=False)) | settled
-    of_place = table_role.roles_of(table.names)
+    of_place = table_role.roles_of(table.names) if table.header else [None] * len(table.names)
     for role, at in settled.items():
         of_place = [None if other == role else other for other in of_place]
         of_place[at] = role
-    _refuse_repeats(table, [role for role in of_place if role])
+    repeated = {role for role, count in Counter(of_place).items() if role and count > 1}
+    repeated |= {*roles[:2]} if repeated & {*roles[:2]} else set()
+    of_place = [None if role in repeated else role for role in of_place]
     place = {role: at for at, role in enumerate(of_place) if role}
-    missing = [role for role in required if role not in place]
+    missing = [role for role in roles[:2] if role not in place]
     unknown = [at for at in places if of_place[at] is None]
-    # Other columns beside an id and a label are ignored; one beside an edge may be its weight.
-    if len(missing) != len(unknown) and (missing or table_role is EDGES):
-        names = " and ".join(table.column_name(at) for at in unknown[:10])
-        verb = "is" if len(unknown) == 1 else "are"
-        what = f"cannot tell what {names} {verb}" if names else f"no column for the {missing[0]}"
-        raise DatasetError(f"{table.path}: {what}; {hint}")
-    place |= dict(zip(missing, unknown, strict=False))
-    return place
+    if not missing or (len(missing) == len(unknown) and not repeated):
+        return place | dict(zip(missing, unknown, strict=False))
+    ids, sure = find_ids(unknown, len(missing)) if find_ids else ([], False)
+    if sure:
+        return place | dict(zip(missing, ids, strict=True))
+    option = f"`{table_role.name}_columns`"
+    hint = f"{option} names the two{', and perhaps a weight' * (table_role is EDGES)}; `delimiter` "
+    hint += "says what separates columns"
+    if len(ids) == 2:
+        pair = shlex.quote(",".join(table.titles[at] for at in ids))
+        hint = f"{option} {pair}, for instance: they hold the same values"
+    raise DatasetError(
+        f"{table.path}: cannot tell which column is the {missing[0]}; the first row is "
+        f"{table.first_row_text}; {hint}"
+    )
 
 
 def node_places(table: Table, types: Mapping[str, str]) -> tuple[int, list[int], bool]:
@@ -158,15 +158,13 @@ def node_places(table: Table, types: Mapping[str, str]) -> tuple[int, list[int],
     roles = NODES.roles_of(table.names) if table.header else []
     id = asked.get("id", roles.index("id") if "id" in roles else 0)
     others = [place for place in table.named_places if place != id]
-    if not others:
-        raise DatasetError(f"{table.path} has an id in each row, but no other column")
     if {"feature", "value"} <= asked.keys():
         return id, [asked["feature"], asked["value"]], True
     if {"id", "feature", "value"} == set(roles) and len(roles) == 3 and not asked:
         return id, [roles.index("feature"), roles.index("value")], True
     _refuse_repeats(table, [table.names[place].strip() for place in others])
     undecided = len(others) == 2 and not table.header and not asked
-    undecided &= is_number(table.types[others[-1]])
+    undecided = undecided and is_number(table.types[others[-1]])
     triples = undecided and not is_number(table.types[others[0]])
     if undecided and not triples:
         raise DatasetError(

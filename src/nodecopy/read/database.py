@@ -53,12 +53,16 @@ class Database:
         folder: a temporary folder, while the database is open.
         loaded: the file and the columns of each table that was loaded, by name.
         known_ids: SQL for ids of nodes that are known already; empty where none are.
+        read: file and name of each column so far, and what became of it.
+        graphs: what graph files hold, by path.
     """
 
     def __init__(self, options: TableOptions | None = None, *, threads: int | None = None) -> None:
         self.options = TableOptions() if options is None else options
         self.loaded: dict[str, tuple[Table, Sequence[Column]]] = {}
         self.known_ids = ""
+        self.read: list[tuple[str, str, str]] = []
+        self.graphs: dict[Path, Any] = {}
         self._memory_limit = min(MEMORY_LIMIT, usable_memory() // 2)
         self._threads = threads
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy.core.errors import DatasetError, counted
+from nodecopy.core.errors import counted
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.arrays import MAX_WEIGHT
 from nodecopy.graph.graph import Duplicates
@@ -27,11 +29,15 @@ from nodecopy.read.columns import (
     read_string,
 )
 from nodecopy.read.database import IN_EDGES, Database, number_values
-from nodecopy.read.formats import PathLike, Table, open_table, paths_of
+from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of
 from nodecopy.read.options import NO_RELATION, RepeatedEdges
 
-# Most relations: a column of more is taken for something else.
-MOST_RELATIONS = 256
+# Most relations: of more, the rarest are one.
+MOST_RELATIONS, OTHER = 256, "other"
+# A column without a known name is the relation if it has so few values, each in so many rows.
+_FEW_RELATIONS, _ROWS_EACH = 20, 10
+# Rows whose values are compared, and shares of them that tell ids.
+_SAMPLE, _KNOWN, _COMMON = 50_000, 0.5, 0.2
 
 
 class EdgeRows(NamedTuple):
@@ -53,10 +59,13 @@ class EdgeRows(NamedTuple):
         return cls(pairs, weights, numbers, tuple(names.tolist()))
 
 
-def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
+def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> bool:
     """Read tables of edges into ``edges(source, target[, weight][, relation])``; check every cell.
 
     Edges of several files without a column of relations are of a relation each, named as its file.
+
+    Returns:
+        Whether all files say that edges are directed.
     """
     paths = paths_of(edges)
     several = len(paths) > 1
@@ -65,44 +74,135 @@ def load_edges(db: Database, edges: PathLike | Sequence[PathLike]) -> None:
     if several:
         of_relations = db.options.relation != NO_RELATION
         parts = []
-        for name, path, place in zip(names, paths, loaded, strict=True):
+        for name, path, (place, _) in zip(names, paths, loaded, strict=True):
             added = "" if "weight" in place else ", 1.0 AS weight"
             if of_relations and "relation" not in place:
-                added += f", {quoted(path.name.split('.')[0])} AS relation"
+                added += f", {quoted(stem_of(path))} AS relation"
             parts.append(f"SELECT *{added} FROM {name}")
         db.run(f"CREATE TEMP VIEW edges AS {' UNION ALL BY NAME '.join(parts)}")
         db.loaded["edges"] = db.loaded["edges0"]
     db.known_ids = " UNION ALL ".join(filter(None, [db.known_ids, IN_EDGES]))
-    for name, place in zip(names, loaded, strict=True):
-        _check(db, name, place)
+    return all(directed for _, directed in loaded)
 
 
-def _load(db: Database, name: str, path: PathLike) -> dict[str, int]:
-    """Read a table of edges; return the places of its columns."""
+def _load(db: Database, name: str, path: PathLike) -> tuple[dict[str, int], bool]:
+    """Read a table of edges; return the places of its columns, and whether edges are directed."""
     chosen, relation = db.options.edge_columns, db.options.relation
     table = open_table(db, path, EDGES, [*(chosen or ()), *([relation] if relation else [])])
     settled = {} if relation in (None, NO_RELATION) else {"relation": choose(table, [relation])[0]}
-    place = assign(table, EDGES, chosen, settled)
+    place = assign(table, EDGES, chosen, settled, partial(_id_columns, db, table))
     if relation == NO_RELATION:
         place.pop("relation", None)
     number = _number_reader(db, table, place["weight"]) if "weight" in place else read_number
+    if number is None:  # strings, in a third column without a name
+        place.pop("weight")
+    made = {at: role if role in ("weight", "relation") else "id" for role, at in place.items()}
+    unused = [at for at in range(len(table.names)) if at not in made]
+    looks = {} if chosen else {at: _look(db, table, at) for at in unused}
+    made |= {at: looks[at].unused if at in looks else "not used" for at in unused}
+    few, directed = [at for at in looks if looks[at].few], table.directed
+    if relation is None and "relation" in place:
+        look = _look(db, table, place["relation"])
+        if look.is_direction or look.nearly_unique:  # of Gephi, or of ids
+            made[place.pop("relation")] = "direction" if look.is_direction else look.unused
+            directed = directed or look.directed
+    elif relation is None and len(few) == 1:
+        place["relation"] = few[0]
     columns = [
         Column(role, at, {"weight": number, "relation": read_string}.get(role, read_id))
         for role, at in place.items()
     ]
     db.load(name, table, columns)
-    return place
+    _check(db, name, place)
+    if "relation" in place:
+        made[place["relation"]] = _group_relations(db, name)
+    db.read += [(table.path.name, name, made[at]) for at, name in enumerate(table.titles)]
+    return place, directed
 
 
-def _number_reader(db: Database, table: Table, place: int) -> Reader:
-    """Return how weights are read: with the decimal mark that they tell; 1,234 does not tell it."""
+class _Look(NamedTuple):
+    """What a column of edges holds: how many values, and whether these may be relations.
+
+    The last two say whether they are "directed" or "undirected", and whether all are "directed".
+    """
+
+    unused: str
+    nearly_unique: bool
+    few: bool
+    is_direction: bool
+    directed: bool
+
+
+def _look(db: Database, table: Table, place: int) -> _Look:
+    """Look at all cells of a column."""
+    cell = f"lower({read_string(f'c{place}', '', db.options)})"
+    strings, values = str(table.types[place] == "VARCHAR"), f"count(DISTINCT {cell})"
+    few = f"{strings} AND {values} BETWEEN 2 AND least({_FEW_RELATIONS}, count(*) / {_ROWS_EACH})"
+    rows = db.attempt(
+        f"SELECT {values}, {values} > greatest({MOST_RELATIONS}, count(*) / 2), "
+        f"{few} AND count({cell}) = count(*), bool_and({cell} IN ('directed', 'undirected')), "
+        f"bool_and({cell} = 'directed') FROM {table.scan()}"
+    )
+    count, *looks = rows[0] if rows else [0] * 5
+    return _Look(f"not used, {counted(count, 'different value')}", *map(bool, looks))
+
+
+def _group_relations(db: Database, name: str) -> str:
+    """Make one of the rarest relations where there are too many; say how many there are."""
+    count = db.value(f"SELECT count(DISTINCT relation) FROM {name}")
+    made = f"relation, {counted(count, 'value')}"
+    if count <= MOST_RELATIONS:
+        return made
+    kept = f"SELECT relation FROM {name} GROUP BY relation ORDER BY count(*) DESC, relation"
+    kept += f" LIMIT {MOST_RELATIONS - 1}"
+    db.run(f"UPDATE {name} SET relation = {quoted(OTHER)} WHERE relation NOT IN ({kept})")
+    return f"{made}, the {count - MOST_RELATIONS + 1:,} rarest as {OTHER!r}"
+
+
+def _id_columns(
+    db: Database, table: Table, places: Sequence[int], wanted: int
+) -> tuple[list[int], bool]:
+    """Return the columns that hold ids, as their values tell, and whether ids are known for sure.
+
+    They hold ids of the nodes where these are known; of several such pairs, or where no ids are
+    known, the pair with most values in common.
+    """
+    cells = [read_id(f"c{at}", table.scanned_type(at), db.options) for at in places]
+    picked = ", ".join(f"list(DISTINCT {cell})" for cell in cells)
+    rows = db.attempt(f"SELECT {picked} FROM (SELECT * FROM {table.scan()} LIMIT {_SAMPLE})")
+    values = (
+        {at: {*(own or ())} - {None} for at, own in zip(places, rows[0], strict=True)}
+        if rows
+        else {}
+    )
+    if db.known_ids:
+        known = {*db.column(f"SELECT DISTINCT id FROM ({db.known_ids})")}
+        values = {at: own for at, own in values.items() if len(own & known) > _KNOWN * len(own)}
+        if len(values) == wanted:
+            return list(values), True
+    best: list[int] = []
+    most = 1
+    for one, other in combinations(values, 2) if wanted == 2 else ():
+        common, union = values[one] & values[other], values[one] | values[other]
+        if len(common) > max(most, _COMMON * len(union)):
+            best, most = [one, other], len(common)
+    return best, bool(best and db.known_ids)
+
+
+def _number_reader(db: Database, table: Table, place: int) -> Reader | None:
+    """Return how weights are read: with the decimal mark that they tell; 1,234 does not tell it.
+
+    None is for a column without a name that holds no numbers.
+    """
     if db.options.decimal is not None or is_number(table.types[place]):
         return read_number
     readers = [_read_with(","), _read_with(".")]
     cells = [read(f"c{place}", table.scanned_type(place), db.options) for read in readers]
-    every = ", ".join(f"bool_and(isfinite({cell}))" for cell in cells)
-    (fits,) = db.attempt(f"SELECT {every} FROM {table.scan()}") or [()]
-    return readers[fits.index(True)] if fits.count(True) == 1 else read_number
+    every = ", ".join(f"avg(CAST(isfinite({cell}) AS INTEGER))" for cell in cells)
+    (shares,) = db.attempt(f"SELECT {every} FROM {table.scan()}") or [(1, 1)]
+    if not (table.header or db.options.edge_columns or any(shares)):
+        return None
+    return readers[shares.index(1)] if shares.count(1) == 1 else read_number
 
 
 def _read_with(mark: Literal[",", "."]) -> Reader:
@@ -118,9 +218,7 @@ def _check(db: Database, name: str, place: Mapping[str, int]) -> None:
         what = f"missing, or not a number from 0 to {MAX_WEIGHT:g}"
         db.refuse(name, wrong, "weight", what, show=("weight",), hint=NUMBER_HINT)
     if "relation" in place:
-        hint, path = "; `relation` none reads all edges as one relation", db.loaded[name][0].path
-        if db.value(f"SELECT count(DISTINCT relation) FROM {name}") > MOST_RELATIONS:
-            raise DatasetError(f"{path}: more than {MOST_RELATIONS} relations{hint}")
+        hint = "; `relation` none reads all edges as one relation"
         db.refuse(
             name, "relation IS NULL", "row", "without a relation", show=("source",), hint=hint
         )

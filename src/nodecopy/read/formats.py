@@ -1,6 +1,7 @@
-r"""File formats: text or Parquet, opened as a `Table`, which DuckDB scans.
+r"""File formats: text, Parquet, JSON, workbooks and graph files, opened as a `Table` for DuckDB.
 
-Content decides, not the name. Text is recognised by DuckDB's CSV sniffer once it is UTF-8 with
+Content decides, not the name. Workbooks and graph files become text (`nodecopy.read.conversion`).
+Text is recognised by DuckDB's CSV sniffer once it is UTF-8 with
 ``\n`` as line end: other encodings, compressed files and other line ends are copied to a plain
 file first. Quotes are ``"``, doubled inside. Lines at the top that begin with ``# `` are
 comments, and so is Excel's ``sep=;``.
@@ -9,6 +10,7 @@ comments, and so is Excel's ``sep=;``.
 from __future__ import annotations
 
 import codecs
+import csv
 import glob
 import gzip
 import io
@@ -23,19 +25,33 @@ from typing import IO, Any
 
 from nodecopy.core.errors import DatasetError, FormatError, shortened
 from nodecopy.core.files import regular_file
-from nodecopy.read.columns import LABELS, NODES, TableRole, quoted
+from nodecopy.read.columns import LABELS, NODES, TableRole, is_number, quoted
+from nodecopy.read.conversion import GRAPH_FORMATS, Rows, graph_rows, sheet_rows
 from nodecopy.read.database import Database
 from nodecopy.read.options import TableOptions
 
 PathLike = str | os.PathLike[str]
-ACCEPTED = "CSV or TSV text (also .gz), or Parquet"
+ACCEPTED = (
+    "CSV, TSV or JSON text (also .gz), Parquet, Excel (.xlsx), or a graph as GraphML, GEXF or GML"
+)
 MAX_LINE = 2_000_000
-_PIECE = 2**20
+_PIECE, _START = 2**20, 4096
 # A compressed file may unpack to so many bytes, or to so many times its size.
 _MOST_UNPACKED, _MOST_PACKED = 2**30, 100
 # DuckDB would take a folder named key=value for a column of all tables below it.
 _NO_FOLDERS = "hive_partitioning = false"
-_MARKUP = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*[\[{]|<\?xml)')
+# How files begin, in any encoding of which ASCII is a part; the first that fits.
+_ABOVE = rb"(<\?xml.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(\[.*?\])?\s*>|\s)*"
+_STARTS = {
+    "GraphML": _ABOVE + rb"<(\w+:)?graphml\b",
+    "GEXF": _ABOVE + rb"<(\w+:)?gexf\b",
+    "XML": rb"<(\?xml|!DOCTYPE|html|svg)\b",
+    "GML": rb"((#|creator|version|comment)[^\n]*\n\s*)*graph\s*\[",
+    "JSON graph": rb'\{(\s*"\w+"\s*:\s*("[^"]*"|\w+|\{\s*\})\s*,)*'
+    rb'\s*"(nodes|links|edges)"\s*:\s*\[',
+    "JSON": rb'\{\s*"|\[\s*[\[{]',
+}
+_ANY_CASE = re.IGNORECASE | re.DOTALL
 _GZIP = b"\x1f\x8b"
 _COMMENT = re.compile(r'#[ \t].*|#?|"?sep=.?"?', re.IGNORECASE)
 
@@ -57,6 +73,7 @@ class Table:
         header: whether the names are its own.
         first_row: the header row or, without one, the first row.
         notes: what is unusual about it.
+        directed: whether edges are, where the file says so.
     """
 
     path: Path
@@ -66,6 +83,7 @@ class Table:
     header: bool = True
     first_row: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    directed: bool = False
 
     def scan(self, doubles: Sequence[int] = ()) -> str:
         """Return SQL to select from; of text, the columns at these places are parsed as numbers."""
@@ -88,6 +106,11 @@ class Table:
         return [at for at, name in enumerate(self.names) if at == 0 or name.strip()]
 
     @property
+    def titles(self) -> list[str]:
+        """The name of each column, or its number from 1 where it has none."""
+        return [name.strip() or str(at + 1) for at, name in enumerate(self.names)]
+
+    @property
     def first_row_text(self) -> str:
         """The first row, for a message."""
         more = ", …" if len(self.first_row) > 10 else ""
@@ -107,11 +130,13 @@ class TextTable(Table):
         text: the plain file that DuckDB reads.
         delimiter: between cells.
         skip: lines above the first row, the header row among them.
+        unit: what a line is in the file.
     """
 
     text: Path = Path()
     delimiter: str = ","
     skip: int = 0
+    unit: str = "line"
 
     def scan(self, doubles: Sequence[int] = ()) -> str:
         """Return SQL to select from: DuckDB's CSV reader."""
@@ -140,9 +165,9 @@ class TextTable(Table):
                 quotes += line.count('"')
                 row += quotes % 2 == 0
                 if quotes % 2 == 0 and row in rows:
-                    lines.append(f"line {number}")
+                    lines.append(f"{self.unit} {number}")
         # A quote that is not closed: its row goes on to the last line.
-        return lines + [f"line {number}"] * (len(rows) - len(lines))
+        return lines + [f"{self.unit} {number}"] * (len(rows) - len(lines))
 
 
 def open_table(
@@ -152,19 +177,61 @@ def open_table(
 
     Args:
         db: scans the file.
-        path: the file.
+        path: the file, or a sheet of a workbook: ``book.xlsx#people``.
         role: edges, labels or features.
         chosen: columns that were asked for; a first row with one of these names is a header row.
     """
-    file = Path(path)
-    start = first_bytes(file)
+    file, sheet = sheet_of(path)
+    form = format_of(file)
+    if form == "Parquet":
+        return _open_typed(db, file, f"read_parquet({_sql_path(file)}, {_NO_FOLDERS})", form)
+    if form == "workbook":
+        rows = sheet_rows(file, sheet, role)
+        return _open_rows(db, Path(f"{file}#{rows.sheet}"), rows, role, chosen)
+    text, notes = _plain(file, db, lines=form == "text")
+    if form == "JSON":
+        return _open_json(db, file, text, notes)
+    if form in GRAPH_FORMATS:
+        rows = graph_rows(file, text.read_text("utf-8-sig"), form, role, db.graphs)
+        return _open_rows(db, file, rows._replace(notes=notes), role, chosen)
+    return _named(_open_text(db, file, text, notes, role), role, chosen, db)
+
+
+def stem_of(path: PathLike) -> str:
+    """Return the name of a sheet, or of a file without its ending.
+
+    >>> stem_of("data/people.csv.gz"), stem_of("book.xlsx#people")
+    ('people', 'people')
+    """
+    name = Path(path).name.rpartition("#")[-1]
+    return name.split(".")[0] or name
+
+
+def format_of(path: Path) -> str:
+    """Return the format that the first bytes of a file tell; "text" is a table of text."""
+    start = first_bytes(path)
     if start.startswith(b"PAR1"):
-        return open_parquet(db, file)
-    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        raise FormatError(f"{file} is an Excel workbook, NPZ or zip archive; accepted: {ACCEPTED}")
-    if _MARKUP.match(start):
-        raise FormatError(f"{file} is JSON or XML; accepted: {ACCEPTED}")
-    return _named(_open_text(db, file), role, chosen, db)
+        return "Parquet"
+    if start.startswith(b"PK\x03\x04"):
+        return "workbook"
+    if start.startswith(b"\xd0\xcf\x11\xe0"):
+        raise FormatError(f"{path} is an old or encrypted workbook: save it as .xlsx or CSV")
+    with suppress(OSError, EOFError, zlib.error), _opened(path) as file:  # said when it is read
+        start = file.read(_START)
+    start = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+    known = (name for name, begin in _STARTS.items() if re.match(begin, start, _ANY_CASE))
+    form = next(known, "text")
+    if form == "XML":
+        raise FormatError(f"{path} is XML or HTML, but no GraphML or GEXF; accepted: {ACCEPTED}")
+    return form
+
+
+def sheet_of(path: PathLike) -> tuple[Path, str]:
+    """Return a file, and the sheet that is named behind a #, unless that is part of its name."""
+    file, mark, sheet = str(path).rpartition("#")
+    if mark and not Path(path).exists() and Path(file).is_file():
+        return Path(file), sheet
+    return Path(path), ""
 
 
 def first_bytes(path: Path, size: int = 16) -> bytes:
@@ -177,46 +244,104 @@ def first_bytes(path: Path, size: int = 16) -> bytes:
         raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def open_parquet(db: Database, path: Path) -> Table:
-    """Open a Parquet file."""
-    source = f"read_parquet({_sql_path(path)}, {_NO_FOLDERS})"
+def _open_typed(db: Database, path: Path, source: str, form: str) -> Table:
+    """Open what has types of its own; lists and objects become strings, as JSON writes them."""
     schema = db.attempt(f"DESCRIBE SELECT * FROM {source}")
     if schema is None:
-        raise FormatError(f"{path} cannot be read as Parquet; is it complete?")
+        raise FormatError(f"{path} cannot be read as {form}; is it complete?")
     names, types = (tuple(str(row[place]) for row in schema) for place in (0, 1))
-    aliases = ", ".join(f"c{place}" for place in range(len(names)))
-    return Table(path, names, types, f"{source} AS t({aliases})", first_row=names)
+    nested = [re.search(r"\]$|^(STRUCT|MAP|UNION)\b", type) is not None for type in types]
+    picked = ", ".join(
+        f"{f'CAST(to_json(a{place}) AS VARCHAR)' if own else f'a{place}'} AS c{place}"
+        for place, own in enumerate(nested)
+    )
+    aliases = ", ".join(f"a{place}" for place in range(len(names)))
+    types = tuple("VARCHAR" if own else type for own, type in zip(nested, types, strict=True))
+    source = f"(SELECT {picked} FROM {source} AS t({aliases}))"
+    return Table(path, names, types, source, first_row=names)
 
 
-def _open_text(db: Database, path: Path) -> TextTable:
-    """Open a text file: make it plain, then let DuckDB find its dialect and its types."""
-    text, notes = _plain(path, db)
+def _open_json(db: Database, path: Path, text: Path, notes: tuple[str, ...]) -> Table:
+    """Open JSON records, a line each or in an array; only numbers and booleans have types."""
+    source = f"read_json({_sql_path(text)}, {_NO_FOLDERS}, sample_size = -1"
+    schema = db.attempt(f"DESCRIBE SELECT * FROM {source})") or []
+    if not schema or [row[0] for row in schema] == ["json"]:
+        raise FormatError(f'{path} is no JSON of records such as {{"id": 1}}; is it complete?')
+    types = {
+        name: type if is_number(type) or type == "BOOLEAN" else "VARCHAR"
+        for name, type, *_ in schema
+    }
+    columns = ", ".join(f"{quoted(name)}: {quoted(type)}" for name, type in types.items())
+    table = _open_typed(db, path, f"{source}, columns = {{{columns}}})", "JSON")
+    return replace(table, notes=notes)
+
+
+def _open_rows(
+    db: Database, path: Path, rows: Rows, role: TableRole, chosen: Sequence[str] | None
+) -> Table:
+    """Open rows of a workbook or of a graph file: write them as text."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    for row in rows.rows:
+        cells = ("" if cell is None else str(cell) for cell in row)
+        writer.writerow([re.sub(r"[\r\n\0]+", " ", cell) for cell in cells])
+    text = _copied([lines.getvalue()], db.folder)
+    table = _open_text(db, path, text, rows.notes, role, ",")
+    table = replace(table, unit="row", directed=rows.directed)
+    return _named(table, role, chosen, db, rows.named)
+
+
+def _open_text(
+    db: Database,
+    path: Path,
+    text: Path,
+    notes: tuple[str, ...],
+    role: TableRole,
+    delimiter: str | None = None,
+) -> TextTable:
+    """Open plain text: let DuckDB find its dialect, unless that is given, and its types."""
     skip, first = _first_line(text)
     if not first.strip():
         raise DatasetError(f"{path} has no rows; accepted: {ACCEPTED}")
-    if _is_spaced(first, db.options):
+    delimiter = delimiter or db.options.delimiter
+    if delimiter == " " or (delimiter is None and _is_spaced(first)):
         with text.open(encoding="utf-8-sig") as lines:
             text = _copied((" ".join(line.split()) + "\n" for line in lines), db.folder)
         skip, first = _first_line(text)
-    delimiter, types, header = _sniffed(db, text, skip, first)
-    if len(types) < 2:
+    delimiter, types, header = _sniffed(db, text, skip, first, delimiter)
+    # Ids alone are a table of nodes, unless another character may separate cells.
+    if len(types) < 2 and (role is not NODES or re.search(r"[,;|:\t]", first)):
         raise FormatError(
             f"{path}: no separator in the first row, {shortened(first.strip())!r}; accepted: "
             "comma, tab, semicolon, | or spaces, or another one that `delimiter` names"
         )
-    table = TextTable(path, ("",) * len(types), types, "", header, (), notes, text, delimiter, skip)
+    table = TextTable(
+        path,
+        ("",) * len(types),
+        types,
+        "",
+        header,
+        notes=notes,
+        text=text,
+        delimiter=delimiter,
+        skip=skip,
+    )
     rows = db.in_order(f"SELECT * FROM {table.scan()} LIMIT 1")
     cells = tuple(cell or "" for cell in rows[0]) if rows else tuple(first.strip().split(delimiter))
     return replace(table, first_row=cells)
 
 
 def _named(
-    table: TextTable, role: TableRole, chosen: Sequence[str] | None, db: Database
+    table: TextTable,
+    role: TableRole,
+    chosen: Sequence[str] | None,
+    db: Database,
+    header: bool | None = None,
 ) -> TextTable:
-    """Decide whether the first row names the columns, and name them."""
+    """Decide whether the first row names the columns, unless that is known, and name them."""
     first = [cell.strip() for cell in table.first_row]
     numbers = tuple(str(place + 1) for place in range(len(table.names)))
-    header, notes = db.options.header, table.notes
+    header, notes = header or db.options.header, table.notes
     if header is None:
         named = not set(first).isdisjoint(set(chosen or ()) - {*numbers})
         numbered = not set(numbers).isdisjoint(chosen or ())
@@ -258,17 +383,20 @@ def _is_number(cell: str) -> bool:
     return cell == "" or re.fullmatch(r"[+-]?[\d., ']*\d[\d., ']*([eE][+-]?\d+)?", cell) is not None
 
 
-def _sniffed(db: Database, text: Path, skip: int, first: str) -> tuple[str, tuple[str, ...], bool]:
+def _sniffed(
+    db: Database, text: Path, skip: int, first: str, given: str | None
+) -> tuple[str, tuple[str, ...], bool]:
     """Return the delimiter, the types of the columns, and whether they tell a header row.
 
-    DuckDB does not try spaces, and cannot say anything of a file with broken rows: then the first
-    line decides.
+    DuckDB does not try spaces and ``::``, and cannot say anything of a file with broken rows: then
+    the first line decides.
     """
     decimal = f", decimal_separator = {quoted(db.options.decimal or '.')}"
     query = "SELECT Delimiter, Columns, HasHeader FROM "
     query += f"sniff_csv({_sql_path(text)}, {_NO_FOLDERS}, skip = {skip}{decimal}"
-    rows = db.attempt(f"{query}, {_dialect(db.options.delimiter)})")
-    if not rows or (len(rows[0][1]) < 2 and db.options.delimiter is None):
+    given = given or ("::" if "::" in first else None)
+    rows = db.attempt(f"{query}, {_dialect(given)})")
+    if not rows or (len(rows[0][1]) < 2 and given is None):
         delimiter = max(",;\t| ", key=lambda mark: mark in first)
         rows = db.attempt(f"{query}, {_dialect(delimiter)})")
         if not rows:
@@ -278,11 +406,9 @@ def _sniffed(db: Database, text: Path, skip: int, first: str) -> tuple[str, tupl
     return str(delimiter), types, bool(header) and set(types) != {"VARCHAR"}
 
 
-def _is_spaced(first: str, options: TableOptions) -> bool:
+def _is_spaced(first: str) -> bool:
     """Tell whether cells are separated by spaces, which may be several in a row."""
-    if options.delimiter is not None:
-        return options.delimiter == " "
-    return " " in first.strip() and not set(first) & set(",;\t|")
+    return " " in first.strip() and not set(first) & set(",;\t|") and "::" not in first
 
 
 def _dialect(delimiter: str | None) -> str:
@@ -306,19 +432,25 @@ def _first_line(text: Path) -> tuple[int, str]:
     return skip, ""
 
 
-def _plain(path: Path, db: Database) -> tuple[Path, tuple[str, ...]]:
+def _plain(path: Path, db: Database, *, lines: bool = True) -> tuple[Path, tuple[str, ...]]:
     r"""Return a file that holds the text in UTF-8 with ``\n`` as line end, and notes.
 
     That is the file itself, or a copy in the temporary folder of the database.
+
+    Args:
+        path: of the file.
+        db: has the options and the folder.
+        lines: whether long lines are refused.
     """
+    most = MAX_LINE if lines else _MOST_UNPACKED
     try:
         encodings = _encodings(path, db.options)
-        if encodings[0] == "utf-8-sig" and _is_plain(path):
+        if encodings[0] == "utf-8-sig" and _is_plain(path, most):
             return path, ()
         for encoding in encodings:
             with suppress(UnicodeError, LookupError):  # LookupError: an unknown encoding
                 with _opened(path) as raw, io.TextIOWrapper(raw, encoding) as text:
-                    copy = _copied(_pieces(text, path), db.folder)
+                    copy = _copied(_pieces(text, path, most), db.folder)
                 guessed = f"{path.name}: not UTF-8, read as Windows-1252 (cp1252)"
                 return copy, (guessed,) if encoding != encodings[0] else ()
     except (OSError, EOFError, zlib.error) as error:
@@ -329,25 +461,30 @@ def _plain(path: Path, db: Database) -> tuple[Path, tuple[str, ...]]:
 def _encodings(path: Path, options: TableOptions) -> tuple[str, ...]:
     """Return the encodings to try; a byte-order mark tells more than the options."""
     with _opened(path) as file:
-        start = file.read(3)
-    if start == codecs.BOM_UTF8:
+        start = file.read(_START)
+    if start.startswith(codecs.BOM_UTF8):
         return ("utf-8-sig",)
     if options.encoding is not None:
         return (options.encoding,)
-    marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return ("utf-16",) if marked else ("utf-8-sig", "cp1252")
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return ("utf-16",)
+    if start[1:4:2] == b"\0\0" or start[0:3:2] == b"\0\0":  # Latin letters in UTF-16
+        return ("utf-16-le" if start[1:2] == b"\0" else "utf-16-be",)
+    declared = re.match(rb"<\?xml[^>]*encoding=[\"']([\w.-]+)", start)
+    return (declared[1].decode(),) if declared else ("utf-8-sig", "cp1252")
 
 
-def _is_plain(path: Path) -> bool:
+def _is_plain(path: Path, most: int) -> bool:
     """Tell whether DuckDB can read a file as it is."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return not any("\r" in piece or "\0" in piece for piece in _pieces(file, path))
+            pieces = _pieces(file, path, most)
+            return not any("\r" in piece or "\0" in piece for piece in pieces)
     except UnicodeError:
         return False
 
 
-def _pieces(text: IO[str], path: Path) -> Iterator[str]:
+def _pieces(text: IO[str], path: Path, most_line: int) -> Iterator[str]:
     """Yield a text in pieces; refuse one that is far larger than its file, or has a huge line.
 
     DuckDB leaves out a last line that is longer than its buffer, without a word.
@@ -357,8 +494,8 @@ def _pieces(text: IO[str], path: Path) -> Iterator[str]:
     for piece in iter(lambda: text.read(_PIECE), ""):
         read += len(piece)
         line += len(piece) if "\n" not in piece else piece.index("\n")
-        if line > MAX_LINE:
-            raise FormatError(f"{path}: line {number} has more than {MAX_LINE:,} characters")
+        if line > most_line:
+            raise FormatError(f"{path}: line {number} has more than {most_line:,} characters")
         if read > most:
             raise FormatError(
                 f"{path} unpacks to more than {most / 2**30:,.0f} GiB: unpack it first"

@@ -23,6 +23,7 @@ from nodecopy.features.matrix import to_matrix
 from nodecopy.graph import ONE_RELATION, Graph, join_relations
 from nodecopy.graph.graph import Duplicates
 from nodecopy.problem.problem import Problem
+from nodecopy.read.columns import EDGES
 from nodecopy.read.edges import EdgeRows, build_graph
 
 ACCEPTED = (
@@ -31,7 +32,7 @@ ACCEPTED = (
     "(of pairs: networkx.Graph(pairs)), a PyTorch Geometric Data, or a mapping of relations "
     "to these"
 )
-# Names of the columns of an edge list, and of the attributes of an edge.
+# Roles of the columns of an edge list, and names of the attributes of an edge.
 SOURCE, TARGET, WEIGHT, RELATION = "source", "target", "weight", "relation"
 _OF_PYG = ("edge_weight", "edge_type")
 
@@ -43,7 +44,15 @@ def is_networkx(source: Any) -> bool:
 
 def is_edge_list(source: Any) -> bool:
     """Tell whether a value is a DataFrame with the columns of an edge list."""
-    return {SOURCE, TARGET} <= set(getattr(source, "columns", ()))
+    return {SOURCE, TARGET} <= _edge_columns(source).keys()
+
+
+def _edge_columns(source: Any) -> dict[str | None, Any]:
+    """Return the column of each role of a DataFrame, whose names are those of tables of edges."""
+    columns = list(getattr(source, "columns", ()))
+    return {EDGES.role(str(name)): name for name in reversed(columns)} | {
+        name: name for name in columns if isinstance(name, str) and name in EDGES.roles
+    }
 
 
 def read_graph(
@@ -56,9 +65,10 @@ def read_graph(
       be symmetric; entries other than one become weights.
     - ``edge_index`` [2, E]: both directions of every edge, as PyTorch Geometric keeps them.
     - Edge list: a pandas or polars DataFrame with columns source and target, and perhaps weight
-      and relation. An edge counts once, with its largest weight, in whichever direction it is
-      listed, as in a table. Other ids than numbers below N name the nodes; these have the order of
-      the index of X, which adds nodes without an edge, or are sorted.
+      and relation, or others of the names that tables of edges may have. An edge counts once, with
+      its largest weight, in whichever direction it is listed, as in a table. Other ids than numbers
+      below N name the nodes; these have the order of the index of X, which adds nodes without an
+      edge, or are sorted.
     - networkx.Graph: nodes are numbered in the order of ``graph.nodes``; the attribute "weight" of
       an edge counts, and those of parallel edges are added up; "relation" is its relation.
     - PyTorch Geometric Data: with its ``edge_weight``, which must be the same in both directions of
@@ -94,7 +104,9 @@ def read_graph(
     elif is_networkx(source):
         graph, own = _from_networkx(source), list(source)
     elif is_edge_list(source):
-        _warn_of_unused(name for name in source.columns if name not in (SOURCE, TARGET))
+        roles = {name: EDGES.role(str(name)) for name in source.columns}
+        ends = (SOURCE, TARGET)
+        _warn_of_unused(role or name for name, role in roles.items() if role not in ends)
         graph, own = _from_frame(source, num_nodes, names)
     else:
         graph = _from_array(source, num_nodes)
@@ -232,12 +244,13 @@ def _from_frame(frame: Any, num_nodes: int | None, more: Sequence[Hashable]) -> 
 
     Args:
         frame: a pandas or polars DataFrame with columns source and target, and perhaps weight and
-            relation.
+            relation, by the names that tables of edges have.
         num_nodes: N, where ids are numbers below it.
         more: ids of nodes, those without an edge among them, which come first in their order;
             other ids are sorted.
     """
-    ends = np.stack([frame[name].to_numpy() for name in (SOURCE, TARGET)], axis=1)
+    columns = {role: frame[name].to_numpy() for role, name in _edge_columns(frame).items()}
+    ends = np.stack([columns[SOURCE], columns[TARGET]], axis=1)
     try:
         first = np.asarray(list(dict.fromkeys(more)), ends.dtype)
         names, numbers = np.unique(np.concatenate([first, ends.ravel()]), return_inverse=True)
@@ -258,9 +271,12 @@ def _from_frame(frame: Any, num_nodes: int | None, more: Sequence[Hashable]) -> 
     else:
         order = np.concatenate([at := numbers[: len(first)], np.setdiff1d(numbers, at)])
         names, pairs = names[order], np.argsort(order)[numbers[len(first) :]].reshape(-1, 2)
-    weights = frame[WEIGHT].to_numpy() if WEIGHT in frame.columns else None
-    of_row = list(map(str, frame[RELATION].to_numpy())) if RELATION in frame.columns else None
-    graph, changes = build_graph(len(names), EdgeRows.of(pairs, weights, of_row))
+    of_row = list(map(str, columns.get(RELATION, ())))
+    directions = {one.lower() for one in of_row}
+    if directions <= {"directed", "undirected"}:  # as of Gephi
+        of_row = []
+    rows = EdgeRows.of(pairs, columns.get(WEIGHT), of_row)
+    graph, changes = build_graph(len(names), rows, directed=directions == {"directed"})
     if changes.repeats:
         warnings.warn(
             f"{counted(changes.repeats, 'row')} of the edge list repeat another one and do not "

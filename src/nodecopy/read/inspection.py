@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from nodecopy.core.errors import counted, listed
-from nodecopy.features.encoding import Encoder
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 
@@ -53,11 +52,26 @@ def inspection_lines(problem: Problem, inspection: Inspection) -> list[str]:
     """Return counts, columns and labels, then notes and warnings, as lines of text."""
     return [
         *aligned(_counts(problem, inspection)),
-        *_column_lines(problem.encoder),
-        "",
+        *column_lines(problem),
         *listed_sentences("note", problem.notes),
         *listed_sentences("warning", inspection.warnings),
     ]
+
+
+def columns_read(problem: Problem) -> list[tuple[str, str, str]]:
+    """Return file and name of each column, and what became of it; X is no file."""
+    if problem.read or problem.encoder is None:
+        return list(problem.read) or [("X", name, "number") for name in problem.columns]
+    return [("X", name, text) for name, text in problem.encoder.made.items()]
+
+
+def column_lines(problem: Problem) -> list[str]:
+    """Return what became of each column, of very many the first, between empty lines."""
+    rows = [(*map(printable, names), text) for *names, text in columns_read(problem)]
+    shown = [("file", "column", "what became of it"), *rows]
+    widths = [max(len(row[at]) for row in shown) for at in (0, 1)]
+    lines = [f"{file:<{widths[0]}}  {name:<{widths[1]}}  {text}" for file, name, text in shown]
+    return ["", *(text for _, text in _rows("", lines)), ""] if rows else [""]
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> list[str]:
@@ -138,13 +152,3 @@ def _relation_rows(graph: Graph) -> list[str]:
 def _classes(problem: Problem, counts: NDArray[np.int64]) -> list[str]:
     named = zip(problem.class_names, counts.tolist(), strict=True)
     return [f"{printable(name)}: {counted(count, 'label')}" for name, count in named]
-
-
-def _column_lines(encoder: Encoder | None) -> list[str]:
-    """Return what was made of each column, below an empty line."""
-    if encoder is None:
-        return []
-    made = {printable(name): text for name, text in encoder.made.items()}
-    width = max(len("column"), *map(len, made))
-    lines = [f"{name:<{width}}  {text}" for name, text in made.items()]
-    return ["", f"{'column':<{width}}  made of it", *(text for _, text in _rows("", lines))]

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.core.errors import DatasetError, counted
+from nodecopy.features.columns import list_separator, list_values
 from nodecopy.read.columns import LABELS, Column, assign, quoted, read_id, read_label
 from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, set_nodes
 from nodecopy.read.formats import PathLike, open_table, paths_of
@@ -73,6 +74,12 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
         if CHOSEN in table.names and table.names.index(CHOSEN) not in place.values():
             columns.append(Column(CHOSEN, table.names.index(CHOSEN)))
         db.load(name, table, columns)
+        made = {place["id"]: "id", place["label"]: "class"}
+        made |= {column.place: CHOSEN for column in columns[2:]}
+        db.read += [
+            (table.path.name, title, made.get(at, "not used as a label"))
+            for at, title in enumerate(table.titles)
+        ]
         db.refuse(name, "id IS NULL", "row", "without an id", show=("id", "label"))
 
 
@@ -110,6 +117,10 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
     notes += _misspelt(classes, np.bincount(matched["k"], minlength=len(classes)))
+    given = np.array(classes, object)[matched["k"]]
+    if separator := list_separator(given):
+        example = max(given, key=lambda label: len(list_values(label, separator)))
+        notes.append(f"labels are lists, such as {example!r}: each combination is one class")
     return Labelling(result, classes, tuple(f"{named}: {note}" for note in notes), suggested)
 
 

@@ -7,6 +7,7 @@ cell is one; of strings see `NodeColumns.detected`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +21,7 @@ from nodecopy.features.columns import ColumnType, NodeColumns, missing_in, place
 from nodecopy.features.encoding import ColumnEncoder, Encoder
 from nodecopy.read.columns import NODES, NUMBER_HINT, Column, is_number, node_places, read_id
 from nodecopy.read.database import Database, Ids, isolated_nodes, number_values
-from nodecopy.read.formats import PathLike, Table, open_table, paths_of
+from nodecopy.read.formats import PathLike, Table, open_table, paths_of, stem_of
 from nodecopy.read.readings import LARGEST, Reading, as_number, as_text, choose_readings
 
 # Columns that are converted at a time: SQL takes memory for each of them.
@@ -72,8 +73,38 @@ class NodeTable:
 
     @property
     def stem(self) -> str:
-        """The name of the file without its ending."""
-        return self.table.path.name.split(".")[0] or self.table.path.name
+        """The name of the sheet, or of the file without its ending."""
+        return stem_of(self.table.path)
+
+    def read(
+        self, columns: NodeColumns | None, encoder: Encoder | None, held: Mapping[str, ColumnType]
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield file and name of each column, and what became of it.
+
+        Args:
+            columns: of its node type.
+            encoder: how columns became features; None where none of them did.
+            held: types of those that hold the labels.
+        """
+        own = getattr(encoder, "encoders", {self.node_type: encoder}).get(self.node_type)
+        made = {} if own is None else own.made
+        if own is None and columns is not None:
+            made = {name: f"left out: {why}" for name, why in columns.reasons.items()}
+            made |= {n: f"{one}, shown" for n, one in columns.types.items() if one == "name"}
+        roles = {column.place: column.name for column in self.keys}
+        used = {column.place for column in self.cells}
+        for at, title in enumerate(self.table.titles):
+            text = roles.get(at, "value" if at in used else "not used")
+            if title in held:
+                keep = f"`column_types` {shlex.quote(f'{title}={held[title]}')} keeps it"
+                text = f"left out: it holds the labels; {keep}"
+            elif at in used and not self.triples:
+                text = made.get(title, "left out: nothing in it can be used")
+            elif at not in roles and not self.triples:
+                asked = "the model has not seen it" if self.fitted else "`column_types` says so"
+                unnamed = at not in self.table.named_places
+                text = f"left out: {'it has no name' if unnamed else asked}"
+            yield self.table.path.name, title, text
 
     def of_model(self, node_types: Sequence[str], encoder: Any) -> NodeTable:
         """Return the table as one of the type of a model whose columns it has, or whose name."""
@@ -103,7 +134,7 @@ class NodeTable:
         self, db: Database, num_nodes: int
     ) -> Iterator[tuple[str, ColumnType, NDArray[Any]]]:
         """Yield name, type and values of each column; all strings are "text" here."""
-        readings = list(self._readings(db))
+        readings = list(self._readings(db)) if self.cells else []
         for start in range(0, len(readings), _BLOCK):
             block = readings[start : start + _BLOCK]
             picked = ", ".join(f"{one.sql} AS v{at}" for at, one in enumerate(block))
@@ -137,7 +168,7 @@ class NodeTable:
         for column in self.cells:
             asked = self.asked(column)
             type, sniffed = types[column.name], self.table.types[column.place]
-            if asked in ("category", "text", "name"):
+            if asked in ("category", "list", "text", "name"):
                 settled[column] = as_text(column, db.options)
             elif asked in (None, "number") and (is_number(type) or is_number(sniffed)):
                 settled[column] = as_number(column, type, db.options)
@@ -288,7 +319,7 @@ def _absent(db: Database, tables: Sequence[NodeTable], ids: Ids, among: slice) -
     """Return which nodes have no row in any table; refuse more than half of those in edges."""
     absent, inside = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
     inside[among] = True
-    wide = [table for table in tables if not table.triples]
+    wide = [table for table in tables if not table.triples and table.cells]
     if not wide:
         return absent
     rows = " UNION ALL ".join(f"SELECT id FROM {table.name}" for table in wide)

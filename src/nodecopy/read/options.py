@@ -27,7 +27,7 @@ NA_IDS = ("", r"\N", "NULL", "null", "NaN", "nan", "None", "<NA>", "#N/A")
 # What a column of a table of nodes may be. The last three are of its id, and of the feature and its
 # value where a row is (id, feature, value).
 COLUMN_TYPES = (
-    *("number", "category", "text", "date", "boolean", "name", "skip"),
+    *("number", "category", "list", "text", "date", "boolean", "name", "skip"),
     *("id", "feature", "value"),
 )
 # What relation is where all edges are of one.

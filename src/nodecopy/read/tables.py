@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from nodecopy.features.encoding import Encoder, NodeTypes, encode_columns, spans
 from nodecopy.features.matrix import NO_FEATURES
 from nodecopy.problem.problem import Problem
 from nodecopy.read.columns import quoted
+from nodecopy.read.conversion import GRAPH_FORMATS
 from nodecopy.read.database import SHOWN, Database, Ids, isolated_nodes, number_nodes, same_but_case
 from nodecopy.read.edges import build_graph, fetch_edges, load_edges
-from nodecopy.read.formats import PathLike, paths_of
+from nodecopy.read.formats import PathLike, format_of, paths_of, sheet_of, stem_of
 from nodecopy.read.labels import load_labels, number_labels
 from nodecopy.read.node_types import assign_node_types
 from nodecopy.read.nodes import NodeTable, open_nodes, read_nodes
@@ -34,16 +35,17 @@ def read_tables(
     threads: int | None = None,
     **options: Any,
 ) -> Problem:
-    r"""Read a graph, labels and columns of nodes from CSV, TSV or Parquet files.
+    r"""Read a graph, labels and columns of nodes from tables, workbooks or graph files.
 
     Ids are compared as they are written: ``007`` is not ``7``. The nodes are the ids of the edges
     and of the tables of nodes. docs/tables.md has examples.
 
     Args:
         edges: two ids in each row, and perhaps a weight and a relation; one file, or one for each
-            relation. The graph is undirected and simple: an edge counts in both directions and
-            once, self-loops are dropped. With relations or ``directed=True``, ``graph.relations``
-            has the edges of each relation.
+            relation. A graph file (GraphML, GEXF, GML) is a table of its nodes, too. The graph is
+            undirected and simple: an edge counts in both directions and once, self-loops are
+            dropped. With relations or ``directed=True``, ``graph.relations`` has the edges of each
+            relation.
         labels: an id and a label in each row, empty where unknown; None where nothing is known.
             Of several files one may say what another leaves open; they must not disagree.
         nodes: an id and columns of any type in each row, or id, feature and value; one file or
@@ -73,6 +75,10 @@ def read_tables(
     'edges.csv: dropped 1 self-loop'
     """
     settings = TableOptions(**options)
+    graphs = [path for path in paths_of(edges) if format_of(sheet_of(path)[0]) in GRAPH_FORMATS]
+    nodes = [*graphs, *(path for path in paths_of(nodes) if path not in graphs)]
+    if not paths_of(edges):
+        raise DatasetError("`edges` names no file")
     if settings.label_columns is not None and not labels:
         raise DatasetError("`label_columns` is given, but no file of labels (`labels`)")
     if settings.column_types is not None and not nodes:
@@ -82,7 +88,7 @@ def read_tables(
 
     with Database(settings, threads=threads) as db:
         sources = open_nodes(db, nodes, encoder, node_types or ())
-        load_edges(db, edges)
+        directed = load_edges(db, edges)
         load_labels(db, labels)
         sizes, sources, of_types = assign_node_types(db, sources, node_types)
         if settings.label_type is not None and node_types is None and not sizes:
@@ -94,28 +100,27 @@ def read_tables(
         known = number_labels(db, len(ids))
         columns = _read_columns(db, sources, sizes, ids) if sources else {}
         rows = fetch_edges(db)
-        tables = {table.path: table for table, _ in db.loaded.values()}
-        of_files = [note for table in tables.values() for note in table.notes]
+        of_files = list(dict.fromkeys(chain(*(table.notes for table, _ in db.loaded.values()))))
         of_files += [*of_types, *_node_notes(db, sources, ids, of_types=bool(sizes))]
-    notes: list[str] = []
     model = encoder
+    held: dict[str, ColumnType] = {}
     if model is None:
         labels_of = np.array([*known.class_names, None], object)[known.labels]
         columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
-        notes = [_left_out(name, column_type) for name, column_type in held.items()]
     features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
-    directed = bool(settings.directed)
-    graph, changes = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
+    of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
+    read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]
+    notes = _unused_notes(read)
+    if settings.directed is not None:
+        directed = settings.directed
+    elif directed:
+        notes.append(f"{', '.join(files)}: edges are directed, as the file says (`directed`)")
+    graph, changes = build_graph(len(ids), rows, settings.repeated_edges, directed=directed)
     of_edges = [f"{', '.join(files)}: {one}" for one in changes.notes(settings.repeated_edges)]
-    of_nodes = [NO_FEATURES]
-    if encoder is not None:
-        of_nodes = _column_notes(sources, columns, encoder, fitted=model is not None)
-    elif columns:
-        notes.append(_no_columns(columns))
-    name = files[0].split(".")[0] or files[0]
+    of_nodes = [NO_FEATURES] if encoder is None else []
     return Problem(
-        name,
+        stem_of(paths_of(edges)[0]),
         graph,
         features,
         known.labels,
@@ -126,6 +131,7 @@ def read_tables(
         encoder=encoder,
         texts=texts,
         suggested=known.suggested,
+        read=tuple(read),
         notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),
     )
 
@@ -150,19 +156,6 @@ def _read_columns(
         if own_tables:
             columns[node_type] = read_nodes(db, own_tables, ids, own)
     return columns
-
-
-def _left_out(name: str, column_type: ColumnType) -> str:
-    """Say that a column holds the labels, and how to keep it."""
-    keep = f"`column_types` {shlex.quote(f'{name}={column_type}')} keeps it"
-    return f"column {name!r} of the nodes: left out, as it holds the labels; {keep}"
-
-
-def _no_columns(columns: Mapping[str, NodeColumns | None]) -> str:
-    """Say that no column of nodes can be used, and why."""
-    every = [reason for own in columns.values() if own for reason in own.reasons.items()]
-    reasons = "; ".join(f"{name!r}: {why}" for name, why in every)
-    return f"file of nodes: no column can be used{': ' * bool(reasons)}{reasons}"
 
 
 def _titles(
@@ -201,29 +194,18 @@ def _node_notes(
     return notes
 
 
-def _column_notes(
-    sources: Sequence[NodeTable],
-    columns: Mapping[str, NodeColumns | None],
-    encoder: Encoder,
-    *,
-    fitted: bool,
-) -> list[str]:
-    """Return which columns of each type were left out, by themselves or as a model lacks them."""
-    encoders = getattr(encoder, "encoders", dict.fromkeys(columns, encoder))
-    notes = []
-    for node_type, own in columns.items():
-        own_tables, made = [s for s in sources if s.node_type == node_type], encoders[node_type]
-        if made is None or own is None:
+def _unused_notes(read: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Return which columns of edges and nodes do not count, and why."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for file, title, text in read:
+        if text.startswith("not used,"):
+            text = "not used; `relation` and `edge_columns` name what counts"
+        elif not text.startswith("left out: "):
             continue
-        titles = set(own.listed_names).union(*(source.titles for source in own_tables))
-        what, names = "as the model has not seen them", titles - {*made.types, *made.listed}
-        if not fitted:
-            what = "which `column_types` NAME=TYPE settles"
-            names = {name for name, text in made.made.items() if text.startswith("left out")}
-        if names:
-            files = ", ".join(source.table.path.name for source in own_tables)
-            notes.append(f"{files}: left out, {what}: {_first(sorted(names))}")
-    return notes
+        elif "`" not in text and "model" not in text:
+            text += "; `column_types` NAME=TYPE settles it"
+        groups.setdefault((file, text), []).append(title)
+    return [f"{file}: {_first(titles)} {text}" for (file, text), titles in groups.items()]
 
 
 def _first(names: Sequence[str]) -> str:

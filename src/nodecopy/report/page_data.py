@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nodecopy.core.errors import counted
 from nodecopy.core.metrics import reliability_curve, wilson_interval
+from nodecopy.read.inspection import columns_read
 from nodecopy.report import page_nodes
 from nodecopy.report.page_nodes import MAX_NODES, evidence_block, packed
 from nodecopy.report.summary import relation_sentences, unseen_sentence
@@ -91,9 +92,8 @@ def _evidence(result: Result, place: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def _columns(result: Result) -> list[str]:
-    """Say what was made of each column of the nodes, of the first ones where there are many."""
-    encoder = result.given.encoder
-    made = [] if encoder is None else [f"{name}: {what}" for name, what in encoder.made.items()]
+    """Say what became of each column, of the first ones where there are many."""
+    made = [f"{name} ({file}): {text}" for file, name, text in columns_read(result.given)]
     more = [f"and {len(made) - _COLUMNS:,} more"] if len(made) > _COLUMNS else []
     return [*made[:_COLUMNS], *more]
 

@@ -11,7 +11,7 @@ from nodecopy.classifiers.posterior import entropy
 from nodecopy.core.errors import counted, shortened
 from nodecopy.core.metrics import score_predictions
 from nodecopy.graph import Graph
-from nodecopy.read.inspection import aligned, listed_sentences, printable
+from nodecopy.read.inspection import aligned, column_lines, listed_sentences, printable
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.run.fit import Run, built_in
 from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
@@ -59,6 +59,7 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
         rows.append(("suspect", f"{_labels(result)}  ({folder / SUSPECT_LABELS})"))
     rows.append(("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"))
     return [
+        *column_lines(given),
         *listed_sentences("note", given.notes),
         *listed_sentences("warning", [*result.warnings, *lists.failures.values()]),
         *aligned(rows),

@@ -74,7 +74,8 @@ def read_source(settings: FitSettings) -> Problem:
         return _built_in_table(settings)
     assert settings.edges is not None  # or the settings would have been refused
     table = read_tables(settings.edges, settings.labels, settings.nodes, **settings.reading)
-    return replace(table, notes=tuple(map(with_flags, table.notes)))
+    read = tuple((file, name, with_flags(text)) for file, name, text in table.read)
+    return replace(table, read=read, notes=tuple(map(with_flags, table.notes)))
 
 
 @lru_cache(maxsize=1)

@@ -26,6 +26,7 @@ from nodecopy.core.files import (
 from nodecopy.core.machine import usable_memory
 from nodecopy.core.saving import savable, save
 from nodecopy.graph.neighbourhood import shared_neighbours
+from nodecopy.read.inspection import columns_read
 from nodecopy.read.labels import CHOSEN, SUGGESTED
 from nodecopy.result import (
     CONFIDENCE,
@@ -43,9 +44,9 @@ from nodecopy.run.fit import Run
 from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 
 CONFIG, REPORT, MODEL, PARQUET = "config.toml", "report.html", "model", "predictions.parquet"
-NEXT_LABELS = "next_labels.csv"
+COLUMNS, NEXT_LABELS = "columns.csv", "next_labels.csv"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
-_LISTS = {REPORT, NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS}
+_LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS}
 WRITTEN = {CONFIG, MODEL, PREDICTIONS, PARQUET, MANIFEST, *_LISTS}
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
@@ -217,6 +218,9 @@ def _quoted(name: str) -> str:
 def _tables(result: Result) -> dict[str, Columns]:
     """Return the tables beside the predictions, by the name of their file."""
     tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
+    if rows := columns_read(result.given):
+        named = zip(("file", "column", "became"), zip(*rows, strict=True), strict=True)
+        tables[COLUMNS] = {name: np.array(own, object) for name, own in named}
     if (suspects := result.lists.suspect_labels) is not None:
         tables[SUSPECT_LABELS] = {
             **_identity(result, suspects.nodes),

@@ -12,7 +12,7 @@ function showSummary() {
   }
   showBox("Warnings", "box warning", data.warnings);
   showBox("Notes on the files", "box", data.notes);
-  showBox("What was made of the columns", "box", data.columns);
+  showBox("What became of the columns", "box", data.columns);
   showBox("Relations", "box", data.relations);
   for (const sentence of data.summary) byId("words").append(make("p", {}, sentence));
   if (data.leftOut) {
