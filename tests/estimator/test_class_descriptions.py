@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nodecopy import NodeCopyClassifier
+from nodecopy.annotate import Session
 from nodecopy.core.errors import ModelError
-from tests.features.test_text_model import Counting, sentences
+from nodecopy.run import FitSettings, label_tables
+from tests.features.test_text_model import Counting, installed, sentences
+from tests.waiting import wait_until
 
 DESCRIBED = {"games": "chess3 and the like", "letters": "mail4_and_such"}
 
@@ -64,3 +68,33 @@ def test_what_cannot_be_guessed_is_one_line(described: list[str], text_model: ob
     clf = NodeCopyClassifier(text_model=text_model, class_descriptions=described)
     with pytest.raises(ModelError, match=message):
         clf.fit(graph, frame)
+
+
+@installed
+def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
+    programs = {
+        "mutt": "a text-based reader for e-mail",
+        "postfix": "a server that delivers electronic mail",
+        "imapsync": "copies mailboxes from one mail server to another",
+        "chess": "play chess against the computer",
+        "nethack": "dungeon crawl game with many levels",
+        "freeciv": "strategy game about civilisations",
+    }
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    rows = [f"{name},{text}" for name, text in programs.items()]
+    nodes.write_text("\n".join(["id,description", *rows]))
+    edges.write_text("source,target\nmutt,postfix\nchess,nethack\n")
+    classes = tmp_path / "classes.csv"
+    classes.write_text("class,description\nmail,e-mail and mail servers\nplay,games\n")
+    settings = FitSettings(edges=str(edges), nodes=str(nodes), classes=str(classes))
+    result = label_tables(settings, False).result
+    predicted = result.classes[result.probabilities.argmax(1)]
+    told = dict(zip(result.given.ids, predicted, strict=True))
+    assert all(told[name] == ("mail" if at < 3 else "play") for at, name in enumerate(programs))
+    with closing(Session(tmp_path / "run", settings, ("mail", "play"))) as session:
+        assert wait_until(lambda: session.state()["fitted"])
+        guess = session.view("nethack")["probabilities"]
+        assert guess[1] > guess[0]
+        session.label("mutt", "mail", None)
+        session.label("chess", "play", None)
+        assert session.answers.labels == {"mutt": "mail", "chess": "play"}
