@@ -37,6 +37,8 @@ from nodecopy.stack.stacked import FittedStack, StackedClassifier
 
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 Numbers = NDArray[np.int64]
+# Labels that descriptions of classes are worth before any was held out: they need none.
+_DESCRIBED = 0.6
 # What names of classes have in place of spaces.
 _SEPARATORS = re.compile(r"[_:/\-\s]+")
 GUESSES = (
@@ -185,7 +187,7 @@ def with_descriptions(
     if not texts or not isinstance(method, StackedClassifier):
         return method
     classifier = _description_classifier(given, texts, text_model)
-    component = Component(classifier, presets.COUNT, name="class descriptions")
+    component = Component(classifier, _DESCRIBED, name="class descriptions")
     return replace(method, components=(component, *method.components))
 
 
