@@ -12,7 +12,8 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 
 # A missing package is not a reason: `make test` installs them all.
-ALLOWED = {"needs a CUDA device", "only Linux can forget a peak"}
+# The language model is large, and tests of what is done with it take a stub.
+ALLOWED = {"needs a CUDA device", "only Linux can forget a peak", "needs nodecopy[text]"}
 
 
 def main(report: str, *also_allowed: str) -> int:

@@ -270,6 +270,8 @@ class Result:
         plain = dict(self.arguments)
         if not isinstance(plain.get("random_state"), (int, np.integer)):
             plain["random_state"] = None
+        if callable(plain.get("text_model")):  # a file holds no code; predictions name it again
+            plain["text_model"] = "auto"
         model = self.model.reduced() if isinstance(self.model, FittedStack) else self.model
         save(path, replace(self, given=self.given.for_file(), model=model, arguments=plain))
 

@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from nodecopy.classifiers import (
     AnnotatedBlocks,
+    ClassDescriptions,
     CopiedPlaces,
     DiffusedStudent,
     DiffusionClassifier,
@@ -43,6 +44,16 @@ from tests.modules import Sage
 from tests.problems import make_task, true_labels
 
 SHORT = TrainConfig(epochs=60)
+
+
+def _class_means() -> np.ndarray:
+    """Return what the features of each class are like, as words for it would say."""
+    task = make_task()
+    rows = sp.csr_array(task.features).toarray()
+    means = np.array([rows[true_labels(task) == k].mean(0) for k in range(3)], np.float32)
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
 CLASSIFIERS: dict[str, NodeClassifier] = {
     "gcn": GCNClassifier(training=SHORT),
     "cheb": NetworkClassifier(ChebNet(), SHORT),
@@ -62,6 +73,7 @@ CLASSIFIERS: dict[str, NodeClassifier] = {
     "roles": RoleClassifier(),
     "annotated blocks, diffused": DiffusedStudent(),
     "label propagation": LabelPropagation(),
+    "class descriptions": ClassDescriptions(_class_means()),
     "logistic regression": FeatureClassifier(LogisticRegression(C=100.0)),
     "nearest neighbours": FeatureClassifier(KNeighborsClassifier(3)),
     "bayesian gcn": BayesianGCN(n_zeta=2, n_graphs=2, n_weights=2, weights=MCDropout(SHORT)),

@@ -58,6 +58,8 @@ def arguments(name: str) -> tuple[Any, ...]:
     needed: dict[str, tuple[Any, ...]] = {
         "Component": (LabelPropagation(),),
         "FittedBayesianGCN": (p, samples, Posterior.undivided(p), Computing()),
+        "ClassDescriptions": (w,),
+        "FittedDescriptions": (w, w[0], p),
         "FittedBlocks": (0.5, p, p, p[None], w),
         "ColumnEncoder": (
             {"age": "number"},
@@ -86,6 +88,7 @@ def arguments(name: str) -> tuple[Any, ...]:
         "FittedStudent": (Diffusion(), w, p),
         "GivenProbabilities": (p,),
         "HeldOut": (np.array([7]), np.array([2]), p[:1], np.array([0])),
+        "Meaning": ("MiniLM", "53aa", 384),
         "NetworkClassifier": (Diffusion(), TrainConfig()),
         "Pool": ((0.5, 0.5), (one, one), one),
         "Posterior": (p, p[0], p[0], p[0], 2, 3, p[1]),

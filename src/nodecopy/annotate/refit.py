@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy.estimator.method import described_classes
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
 from nodecopy.result import Result
 from nodecopy.run import FitSettings
+from nodecopy.run.settings import parse_classes
 from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.next_labels import suggest_nodes
 
@@ -33,12 +35,14 @@ class Labels:
         classes: class of each node that may have one, -1 where unknown [n].
         excluded: nodes that are not to be suggested.
         suggested: labelled nodes that were.
+        names: of the classes, in their order.
     """
 
     version: int
     classes: NDArray[np.int64]
     excluded: NDArray[np.int64]
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    names: tuple[str, ...] = ()
 
     @property
     def known(self) -> NDArray[np.int64]:
@@ -119,15 +123,35 @@ class Refitter:
 
     def _fit(self, labels: Labels) -> Fit:
         problem = ""
-        if len(np.unique(labels.classes[labels.known])) > 1:
-            try:
+        try:
+            if len(np.unique(labels.classes[labels.known])) > 1:
                 return self._refit(labels)
-            except Exception as error:  # noqa: BLE001 - shown on the page; the thread goes on
-                problem = f"no fit: {error}"
+            if len(self._described(labels)) > 1 and self._unlabelled.meaning is not None:
+                return self._guess(labels)
+        except Exception as error:  # noqa: BLE001 - shown on the page; the thread goes on
+            problem = f"no fit: {error}"
         return Fit(labels, self._first_suggestions(labels), problem=problem)
+
+    def _guess(self, labels: Labels) -> Fit:
+        """Guess classes from their descriptions, and suggest where that leaves most open."""
+        classifier = self._settings.classifier(False)
+        classifier.class_descriptions = self._described(labels)
+        unknown = np.full(len(self._table.ids), -1)
+        classifier.fit(self._unlabelled, y=unknown)
+        excluded = self._ids(np.union1d(labels.excluded, labels.known))
+        suggestions = classifier.suggest(_SUGGESTIONS, exclude=excluded).tolist()
+        return Fit(labels, tuple(suggestions), classifier.result_)
+
+    def _described(self, labels: Labels) -> dict[int, str]:
+        """Return what is said of each class, by its number; nothing unless all are described."""
+        given = self._settings.classes
+        described = None if given is None else parse_classes(given)
+        texts = described_classes(described, np.array(labels.names))
+        return {number: texts[name] for number, name in enumerate(labels.names) if texts}
 
     def _refit(self, labels: Labels) -> Fit:
         classifier, suggested = self._classifier, self._ids(labels.suggested)
+        classifier.class_descriptions = self._described(labels)
         if self._fitted is None:
             classifier.fit(self._table, y=labels.classes, suggested=suggested)
         elif len(changed := np.flatnonzero(self._fitted != labels.classes)):
@@ -157,4 +181,5 @@ class Refitter:
 
     @cached_property
     def _unlabelled(self) -> Problem:
-        return read_problem(self._table, labelled=False).scaled_by(self._settings.normalise)
+        problem = read_problem(self._table, labelled=False)
+        return problem.by_meaning(self._settings.text_model).scaled_by(self._settings.normalise)

@@ -362,7 +362,8 @@ class Session:
             for ids in (self.answers.excluded(), suggested)
         )
         excluded, chosen = (np.array(nodes, np.int64) for nodes in parts)
-        self._refitter.ask(Labels(self._version, classes, excluded, chosen))
+        names = tuple(self.answers.classes)
+        self._refitter.ask(Labels(self._version, classes, excluded, chosen, names))
 
     def _publish(self, fit: Fit) -> None:
         """Take a new fit."""

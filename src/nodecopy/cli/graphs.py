@@ -65,7 +65,7 @@ def fit(
 
 @app.command(rich_help_panel=reading.PANEL)
 @reading.options(
-    *("edges", "nodes", "coverage", *reading.READING),
+    *("edges", "nodes", "coverage", "text_model", *reading.READING),
     without=("label_columns", "label_type", "repeated_edges", "column_types"),
 )
 def predict(
@@ -80,7 +80,7 @@ def predict(
 
     coverage, settings = options["coverage"], reading.settings_of(options)
     target = check_predictions_file(out)
-    table, predictions = predict_tables(model, settings, coverage)
+    table, predictions = predict_tables(model, settings, coverage, options["text_model"])
     write_predictions(predictions, target)
     line = incomplete_model(model)
     notes = [*map(with_flags, table.notes), *([line] if line else [])]
@@ -100,7 +100,7 @@ def inspect(**options: Any) -> None:
 
 
 @app.command(rich_help_panel=reading.PANEL)
-@reading.options(*FILES, "method", "random_state", *reading.READING)
+@reading.options(*FILES, "method", "text_model", "classes", "random_state", *reading.READING)
 def label(
     run: Annotated[
         str | None,
@@ -108,9 +108,6 @@ def label(
     ] = None,
     out: Annotated[
         str | None, typer.Option(help="The folder to label in, a new one for instance.")
-    ] = None,
-    classes: Annotated[
-        str | None, typer.Option(help="Names of classes to choose from: red,blue.")
     ] = None,
     port: Annotated[
         int, typer.Option(help="To listen on; 0 takes any.", min=0, max=65535, show_default=False)
@@ -133,11 +130,13 @@ def label(
     """
     sys.setswitchinterval(0.001)  # the page does not wait for a fit to pause
     asked = reading.asked_for(options)
-    named = reading.column_names(classes or "")
     from nodecopy.annotate import Session
     from nodecopy.annotate.server import Served
     from nodecopy.run import FitSettings
+    from nodecopy.run.settings import parse_classes
 
+    classes = asked.pop("classes", None) if run is not None else asked.get("classes")
+    named = () if classes is None else tuple(parse_classes(classes))
     settings = FitSettings(**asked) if run is None else None
     edited: tuple[str, ...] = ()
     if run is not None:

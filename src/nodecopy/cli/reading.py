@@ -51,6 +51,10 @@ def _option(type: Any, help: str, heading: str | None = None) -> Any:
 _FIT = {
     "method": _option(str, "The method: best, fast or paper. (default: best)"),
     "normalise": _option(str, "Scale features: auto, rows, columns or none. (default: auto)"),
+    "text_model": _option(
+        str, "Read sentences by a folder or model name, or none. (default: auto, if installed)"
+    ),
+    "classes": _option(str, "What classes mean: games,web or a CSV file of class, description."),
     "random_state": _option(int, "Random seed. (default: 0)"),
     "calibrate": _option(
         bool, "Hold out labels to calibrate and to estimate accuracy. (default: not for paper)"

@@ -17,6 +17,8 @@ _THREADS = (
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+# What the user asked for, before `prefer_one_thread`.
+_ASKED = os.environ.get("OMP_NUM_THREADS", "")
 
 
 def usable_memory(root: Path = Path("/")) -> int:
@@ -71,6 +73,19 @@ def one_thread(*, always: bool = False) -> Iterator[None]:
     try:
         with threadpool_limits(1):
             yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def all_threads() -> Iterator[None]:
+    """Compute on all cores, or on as many as the user's OMP_NUM_THREADS says; then restore."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(int(_ASKED) if _ASKED.isdecimal() and int(_ASKED) else available_cores())
+    try:
+        yield
     finally:
         torch.set_num_threads(before)
 

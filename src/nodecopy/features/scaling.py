@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
 
 from nodecopy.core.errors import ModelError, unknown_name
 from nodecopy.core.rng import stream
@@ -21,12 +23,19 @@ from nodecopy.features.matrix import (
     unit_rows,
 )
 from nodecopy.graph import Graph
+from nodecopy.graph.operators import adjacency_rows
 
 Normalise = Literal["auto", "rows", "columns", "none"]
 
 # Labels that are compared, how often they are permuted, and from how many deviations on it is clear
 # that a block of columns tells something of them.
 _COMPARED, _PERMUTATIONS, _CLEAR = 500, 200, 5.0
+# Shares of the meaning of a text that are compared, against its words; regularisation of the
+# regression that compares them, and factors of its outputs.
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_RIDGE, _FACTORS = 0.1, (1.0, 2.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
+# Of each, at least: a weight of zero cannot be divided by.
+_LEAST_SHARE = 0.01
 # Rows that are scaled at a time.
 _BLOCK = 2**16
 
@@ -106,6 +115,7 @@ def weighted_blocks(
     features: FeatureMatrix,
     blocks: tuple[tuple[int, ...], ...],
     labels: NDArray[np.int64],
+    words: int | None = None,
 ) -> Scaling:
     """Return weights of blocks of columns, by how much more similar nodes of a class are in them.
 
@@ -120,11 +130,14 @@ def weighted_blocks(
         features: blocks of columns side by side [N, D].
         blocks: the widths of the blocks of each node type, the labelled one first.
         labels: class of each node, -1 where it is unknown [N].
+        words: which block of the labelled type has the words of a text whose meaning is the first;
+            None where there are none. What the two count together is divided by `meaning_share`.
     """
     known = np.flatnonzero(labels >= 0)
     rng = stream(0, "block weights")
     known = np.sort(rng.permutation(known)[:_COMPARED])
-    seen, scale, start = features[known], [], 0
+    seen, start = features[known], 0
+    scale: list[NDArray[np.float64]] = []
     for widths in blocks:
         shares = []
         for width in widths:
@@ -132,10 +145,63 @@ def weighted_blocks(
             start += width
             z = _z_score((block @ block.T).toarray(), labels[known], rng)
             shares.append(1 + float(np.clip(z, 0.0, _CLEAR)) ** 4)
+        if not scale and words is not None:
+            starts = np.cumsum([0, *widths])
+            texts = [slice(starts[at], starts[at + 1]) for at in (0, words)]
+            share = meaning_share(graph, features, texts, labels, known)
+            both = shares[0] + shares[words]
+            shares[0], shares[words] = both * share, both * (1 - share)
         scale.append(np.repeat(np.sqrt(np.sum(shares) / np.array(shares)), widths))
         if len(scale) == 1 and len(blocks) > 1:
             seen = unit_rows(sp.csr_array(graph.to_scipy()[known] @ features))
     return Scaling(scale=np.concatenate(scale), num_features=features.shape[1])
+
+
+def meaning_share(
+    graph: Graph,
+    features: FeatureMatrix,
+    blocks: Sequence[slice],
+    labels: NDArray[np.int64],
+    known: NDArray[np.int64],
+) -> float:
+    """Return how much the meaning of texts is to count, against their words, from 0 to 1.
+
+    Texts are averaged with those of neighbours, H_b = (I + Â) X_b, and labels are predicted by
+    ridge regression with the kernel s H_m H_mᵀ + (1 - s) H_w H_wᵀ, each without its own label,
+    which has a closed form:
+
+        f_i = y_i - (G Y)_i / G_ii,   G = (K + λ I)⁻¹
+
+    The share is the mean of s, weighted by the likelihood of the labels
+    (docs/decisions/0060-text-by-its-meaning.md).
+
+    Args:
+        graph: the observed graph.
+        features: [N, D].
+        blocks: columns of the meaning, and of the words.
+        labels: class of each node [N].
+        known: labelled nodes that are compared [n].
+    """
+    n, classes = len(known), np.unique(labels[known], return_inverse=True)[1]
+    if n == 0:
+        return float(np.mean(_SHARES))
+    near = adjacency_rows(graph.symmetrise(), known)
+    shape = n, graph.num_nodes
+    means = sp.csr_array((near.values, near.columns, near.indptr), shape=shape) @ features
+    rows = [sp.csr_array(means + features[known])[:, block] for block in blocks]
+    meaning, words = ((one @ one.T).toarray() for one in rows)
+    targets = np.eye(classes.max() + 1)[classes]
+    targets -= targets.mean(1, keepdims=True)
+    scores = []
+    for share in _SHARES:
+        kernel = share * meaning + (1 - share) * words
+        kernel /= max(float(np.diag(kernel).mean()), 1e-12)
+        inverse = np.linalg.inv(kernel + _RIDGE * np.eye(n))
+        outputs = targets - inverse @ targets / np.diag(inverse)[:, None]
+        logs = [log_softmax(factor * outputs, axis=1)[np.arange(n), classes] for factor in _FACTORS]
+        scores.append(max(float(log.sum()) for log in logs))
+    share = float(softmax(scores) @ np.array(_SHARES))
+    return float(np.clip(share, _LEAST_SHARE, 1 - _LEAST_SHARE))
 
 
 def _z_score(

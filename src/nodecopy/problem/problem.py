@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.core.errors import DatasetError, ModelError, shown
@@ -22,13 +23,17 @@ from nodecopy.features.matrix import (
     frozen,
     structural_features,
     to_matrix,
+    unit_rows,
 )
 from nodecopy.features.scaling import Normalise, Scaling, scaling_of, weighted_blocks
+from nodecopy.features.text_model import Meaning, read_texts
 from nodecopy.graph import Graph
 from nodecopy.problem.task import Split, Task
 
 # The graph of a problem from a model file.
 _NO_GRAPH = Graph.from_edges(0, [])
+# Cosine from which on two texts are called similar.
+_SIMILAR = 0.3
 # Names that an unknown one is compared with, at most.
 _COMPARED = 100_000
 
@@ -65,6 +70,9 @@ class Problem:
             first. Empty where there is one type.
         encoder: how features were made of the columns of nodes; None without columns.
         columns: names of features that are the columns of a DataFrame as they are.
+        texts: sentences of each node, "" where it has none [N]; None without such columns.
+        meaning: the text model whose vectors are the first columns of the features; None where
+            texts are words alone.
         validation: labelled nodes that are held out for early stopping.
         suggested: labelled nodes that were suggested, not drawn or chosen by the user.
         read: file and name of each column that was read, and what became of it.
@@ -91,6 +99,8 @@ class Problem:
     node_types: NodeTypes = field(default_factory=dict)
     encoder: Encoder | None = None
     columns: tuple[str, ...] = ()
+    texts: NDArray[np.object_] | None = field(default=None, metadata=NOT_SAVED)
+    meaning: Meaning | None = None
     validation: NDArray[np.int64] = field(default_factory=_no_nodes)
     suggested: NDArray[np.int64] = field(default_factory=_no_nodes)
     read: tuple[tuple[str, str, str], ...] = field(default=(), metadata=NOT_SAVED)
@@ -225,6 +235,56 @@ class Problem:
         nodes = f"nodes are {shown(self.ids[:3].tolist())}"
         return f"no node is called {name!r}; {f'did you mean {near[0]!r}?' if near else nodes}"
 
+    def by_meaning(
+        self, text_model: object, show: bool | None = False, fitted: Meaning | None = None
+    ) -> Problem:
+        """Return the problem with one more block of features, the first: vectors of its texts.
+
+        All blocks of a node have an equal share of its row, see `nodecopy.features.encoding`.
+        Nothing changes where there are no sentences, or words are kept alone.
+
+        Args:
+            text_model: see `nodecopy.NodeCopyClassifier`.
+            show: whether to show progress, see `nodecopy.core.progress.progress_bar`.
+            fitted: the text model of a fit, where this is another graph for it.
+        """
+        if self.encoder is None or self.texts is None or self.meaning is not None:
+            return self
+        assert self.features is not None  # the encoder made them
+        vectors, meaning, note = read_texts(self.texts.tolist(), text_model, show, fitted)
+        if vectors is None or meaning is None:
+            return replace(self, notes=(*self.notes, *([note] if note else [])))
+        counts = [len(own) for own in self.encoder.widths_by_type]
+        sizes = list(self.node_types.values()) or [self.num_nodes]
+        others = np.repeat(counts, sizes)  # blocks of each node beside its text
+        parts: list[Any] = [
+            sp.diags_array(1 / np.sqrt(others + 1)) @ sp.csr_array(vectors),
+            sp.diags_array(np.sqrt(others / (others + 1))) @ unit_rows(self.features),
+        ]
+        features = sp.csr_array(sp.hstack(parts), dtype=np.float32)
+        columns = ", ".join(map(repr, dict.fromkeys(self.encoder.sentences)))
+        note = f"{columns} read by meaning, with {meaning.name}, beside words"
+        return replace(self, features=features, meaning=meaning, notes=(*self.notes, note))
+
+    def similar_texts(self, node: int, count: int) -> NDArray[np.int64]:
+        """Return the labelled nodes with texts of a similar meaning, the most similar first."""
+        if self.meaning is None:
+            return _no_nodes()
+        known = np.setdiff1d(np.flatnonzero(self.labels >= 0), [node])
+        features: Any = self.features
+        vectors: Any = unit_rows(features[:, : self.meaning.dimension])
+        cosine = (vectors[known] @ vectors[[node]].T).toarray()[:, 0]
+        order = np.argsort(-cosine, kind="stable")[:count]
+        return known[order[cosine[order] >= _SIMILAR]]
+
+    @property
+    def blocks(self) -> tuple[tuple[int, ...], ...]:
+        """Widths of the blocks of columns of each node type; empty where X is a single block."""
+        if self.encoder is None or self.meaning is None:
+            return () if self.encoder is None else self.encoder.blocks
+        first, *others = self.encoder.widths_by_type
+        return ((self.meaning.dimension, *first), *others)
+
     def scaled_by(self, normalise: Normalise) -> Problem:
         """Return the problem with scaled features, `structural_features` where it has none.
 
@@ -295,10 +355,10 @@ class Problem:
 
     def _with_block_weights(self) -> Problem:
         """Return the problem with blocks of columns weighted by their information about labels."""
-        blocks = () if self.encoder is None else self.encoder.blocks
-        if not blocks:
+        if self.encoder is None or not self.blocks:
             return self
-        scaling = weighted_blocks(self.graph, self.compared, blocks, self.labels)
+        words = None if self.meaning is None else self.encoder.words_at
+        scaling = weighted_blocks(self.graph, self.compared, self.blocks, self.labels, words)
         return replace(self, scaling=scaling, scaled=scaling.apply(self.graph, self.compared))
 
     def for_file(self) -> Problem:

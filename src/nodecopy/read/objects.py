@@ -78,23 +78,25 @@ def read_problem(
     labels = EncodedLabels(np.full(problem.num_nodes, -1, np.int64), np.zeros(0, np.int64))
     if labelled:
         labels = _labels(graph, problem, y)
-    features, made = problem.features, problem.encoder
+    features, made, texts = problem.features, problem.encoder, problem.texts
     if columns:
         columns, held = without_labels(columns, problem.node_types, labels.values(), nodes.kept)
         if held or features is None:
-            features, made = encode_columns(columns, problem.node_types, encoder)
+            features, made, texts = encode_columns(columns, problem.node_types, encoder)
         if fitted is None:
             _warn_of_columns(columns, held)
     if features is None and fitted is None and not isinstance(graph, Problem):  # its notes say it
         warnings.warn(NO_FEATURES, stacklevel=3)
     # Several blocks are scaled already, and stay sparse: they are neither counts nor plain numbers.
-    if features is not None and (made is None or not made.blocks):
+    blocks = problem.meaning is not None or (made is not None and bool(made.blocks))
+    if features is not None and not blocks:
         features = stored_by_content(features)
     known = problem.suggested if y is None and labelled else ()
     return replace(
         problem,
         features=features,
         encoder=made,
+        texts=texts,
         columns=problem.columns if made is None else (),
         labels=labels.numbers,
         classes=labels.classes,

@@ -107,7 +107,7 @@ def read_tables(
     if model is None:
         labels_of = np.array([*known.class_names, None], object)[known.labels]
         columns, held = without_labels(columns, sizes, labels_of, settings.settled_types)
-    features, encoder = encode_columns(columns, sizes, model) if columns else (None, None)
+    features, encoder, texts = encode_columns(columns, sizes, model) if columns else (None,) * 3
     of_sources = (one.read(columns[one.node_type], encoder, held) for one in sources)
     read = [*db.read, *chain(*of_sources)]
     files = [path.name for path in paths_of(edges)]
@@ -129,6 +129,7 @@ def read_tables(
         titles=_titles(columns, sizes),
         node_types=sizes,
         encoder=encoder,
+        texts=texts,
         suggested=known.suggested,
         read=tuple(read),
         notes=(*of_edges, *notes, *of_files, *known.notes, *of_nodes),

@@ -41,8 +41,11 @@ def label_tables(settings: FitSettings, progress: bool | None = None) -> Run:
         settings: what to read, and how and where to fit.
         progress: show how far it is, see `progress_bar`; None does so on a terminal.
     """
-    if settings.edges is not None and settings.labels is None:
-        raise SpecError("labels is missing: name a file of the known labels (--labels FILE)")
+    if settings.edges is not None and settings.labels is None and settings.classes is None:
+        raise SpecError(
+            "labels is missing: name a file of the known labels (--labels FILE), or what the "
+            "classes are (--classes games,web)"
+        )
     # A scheduler that does not answer is noticed before anything is read.
     with opened(settings.executor) as executor:
         return label_table(settings, read_source(settings), progress, executor)

@@ -22,7 +22,10 @@ from nodecopy.run.settings import FitSettings
 
 
 def predict_tables(
-    model: str | os.PathLike[str], settings: FitSettings, coverage: float | None = None
+    model: str | os.PathLike[str],
+    settings: FitSettings,
+    coverage: float | None = None,
+    text_model: object = None,
 ) -> tuple[Problem, Predictions]:
     """Apply a model to other tables, e.g. of the same graph with new nodes.
 
@@ -37,6 +40,7 @@ def predict_tables(
         settings: what to read, and how.
         coverage: of the sets; None takes that of the fit, and makes none where no label was
             held out.
+        text_model: that of the fit, if it is elsewhere now; None takes it as the fit named it.
     """
     result = Result.load(model)
     reading = load(model_file(model).with_name(TABLES_FILE), FittedTables).reading
@@ -45,7 +49,8 @@ def predict_tables(
     table = _read(result, settings, reading | settings.given_reading)
     n = table.num_classified
     places = places_in(table.ids, result.given.ids)
-    posterior = predict_another(result, table.graph, table.features, places).take(slice(n))
+    named = result.arguments.get("text_model", "auto") if text_model is None else text_model
+    posterior = predict_another(result, table, None, places, text_model=named).take(slice(n))
     sets = None
     if coverage is not None or result.held_out is not None:
         sets = result.sets(coverage, posterior.probabilities)

@@ -6,6 +6,7 @@ with hyphens, the option of the command line; its type and limits are checked as
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import os
@@ -61,6 +62,9 @@ class FitSettings(TableOptions):
         class_prior: "estimate", "labels", "uniform", or shares of the classes as one string,
             "spam=0.05,ham=0.95", see `NodeCopyClassifier`.
         normalise: how features are scaled, see `NodeCopyClassifier`.
+        text_model: "auto", "none", or a text model by folder or name, see `NodeCopyClassifier`.
+        classes: what the classes mean: a CSV file of class and description, or their names,
+            "games,web,mail". Without labels, predictions are guesses from them.
         coverage: how often the label of a node is to be in its prediction set; there are sets where
             labels are held out.
         max_novelty: leave the prediction of a node empty if it belongs to none of the classes with
@@ -80,6 +84,8 @@ class FitSettings(TableOptions):
     folds: Annotated[int, Limits(2)] | None = None
     class_prior: str = "estimate"
     normalise: Normalise = "auto"
+    text_model: str = "auto"
+    classes: str | None = None
     random_state: _Seed = 0
     executor: str | None = None
     coverage: float = 0.9
@@ -104,6 +110,8 @@ class FitSettings(TableOptions):
             method_of(self.method, self.calibrate, self.folds)
             if parse_class_prior(self.class_prior) != "estimate" and not self.holds_out:
                 raise ModelError("class_prior is for a calibrated model: calibrate it, too")
+            if self.classes is not None:
+                parse_classes(self.classes)
         except (DatasetError, ModelError) as error:
             raise SpecError(str(error)) from error
 
@@ -160,6 +168,8 @@ class FitSettings(TableOptions):
             folds=self.folds,
             class_prior=parse_class_prior(self.class_prior),
             normalise=self.normalise,
+            text_model=self.text_model,
+            class_descriptions=None if self.classes is None else parse_classes(self.classes),
             random_state=self.random_state,
             progress=progress,
             executor=executor,
@@ -187,12 +197,32 @@ def parse_class_prior(text: str) -> Any:
     return shares
 
 
+def parse_classes(text: str) -> dict[str, str]:
+    """Return a description of each class: rows of a CSV file, or names separated by commas.
+
+    >>> parse_classes("games, web browsers")
+    {'games': 'games', 'web browsers': 'web browsers'}
+    """
+    if not os.path.isfile(text):
+        if text.casefold().endswith((".csv", ".tsv", ".txt")):
+            raise SpecError(f"classes: there is no file {text}")
+        names = map(str.strip, next(csv.reader([text], skipinitialspace=True), []))
+        return {name: name for name in names if name}
+    rows = list(csv.reader(Path(text).read_text(encoding="utf-8-sig").splitlines()))
+    cells = [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
+    if [cell.casefold() for cell in cells[0]][:1] in (["class"], ["label"], ["name"]):
+        cells = cells[1:]
+    if not cells or any(len(row) > 2 or not row[0] for row in cells):
+        raise SpecError(f"classes: {text} must have a class and its description in each row")
+    return {row[0]: row[-1] or row[0] for row in cells}
+
+
 def write_settings(settings: FitSettings, folder: Path) -> str:
     """Return settings as TOML, with the files named as seen from the folder the text is kept in."""
     lines = [f"# {SETTINGS_MARK} --config config.toml --out FOLDER gives the same files again."]
     for declared in fields(FitSettings):
         value = getattr(settings, declared.name)
-        if declared.name in _FILES:
+        if declared.name in _FILES or (declared.name == "classes" and os.path.isfile(value or "")):
             value = _each(lambda path: _seen_from(folder, path), value)
         # Where a fit ran is not a property of its result.
         if value is not None and declared.name != "executor":
@@ -213,6 +243,9 @@ def read_settings(path: str | os.PathLike[str], **changes: Any) -> FitSettings:
     content = read_toml(file, [declared.name for declared in fields(FitSettings)])
     for key in content.keys() & _FILES:
         content[key] = _each(lambda path: os.path.normpath(file.parent / path), content[key])
+    named = content.get("classes")
+    if isinstance(named, str) and (file.parent / named).is_file():
+        content["classes"] = os.path.normpath(file.parent / named)
     try:
         return FitSettings(**(content | changes))
     except SpecError as error:

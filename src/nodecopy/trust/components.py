@@ -22,6 +22,7 @@ _SOURCES = {
     "student": "columns of neighbours",
     "roles": "degree and clustering",
     "class shares": "class shares",
+    "class descriptions": "words for the classes",
 }
 # Weights from which a source is named.
 _MOST, _SOME = 0.5, 0.1

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy.classifiers import Fitted
-from nodecopy.core.errors import InputError
+from nodecopy.core.errors import InputError, shortened
 from nodecopy.features.kernel_map import FittedKernelMap
 from nodecopy.features.matrix import FeatureMatrix, unit_rows
 from nodecopy.graph import Graph
@@ -36,6 +36,8 @@ from nodecopy.stack.temperature import FittedCalibrator
 _LEAST = 1e-9
 # The term of what all numeric columns add together, see `_by_column`.
 TOGETHER = -1
+# Labelled texts that the meaning of a text is described by, and their length.
+_SIMILAR_TEXTS, _TEXT = 2, 60
 # Rows of one source that are named in a summary.
 _NAMED = 4
 _ABOUT: dict[Source, str] = {
@@ -294,10 +296,10 @@ def named_explanation(
         lead: of its class.
     """
     label, against = given.classes[[lead.a, lead.b]].tolist()
-    evidence = _rows(given, lead.terms)
+    evidence = _rows(given, lead.terms, node)
     if relations:
         evidence = tuple(row._replace(over=_over(relations, node, row)) for row in evidence)
-    rows = evidence, _rows(given, lead.labels)
+    rows = evidence, _rows(given, lead.labels, node)
     return Explanation(_node(given, node), label, against, *lead.probabilities, *rows)
 
 
@@ -350,13 +352,16 @@ def _by_column(kernel: FittedKernelMap, features: FeatureMatrix, node: int, term
     return terms | split | {("column", TOGETHER): float(values.sum() - parts.sum())}
 
 
-def _rows(given: Problem, terms: Terms) -> tuple[Row, ...]:
+def _rows(given: Problem, terms: Terms, node: int) -> tuple[Row, ...]:
     rows: dict[tuple[Source, Hashable], Row] = {}
     columns = given.columns if given.encoder is None else given.encoder.feature_names
+    first = 0 if given.meaning is None else given.meaning.dimension
+    text = _about_text(given, node) if first else ""
     for (source, number), points in terms.items():
         name: Hashable = ""
         if source == "column":
-            name = _column(given, number, columns)
+            meant = 0 <= number < first
+            name = text if meant else _column(given, max(number - first, TOGETHER), columns)
         elif source in OF_NODES:
             name = _node(given, number)
         held = rows.get((source, name), Row(source, name, 0.0, number))
@@ -383,6 +388,16 @@ def _node(given: Problem, number: int) -> Hashable:
         return number
     name: Hashable = names[number : number + 1].tolist()[0]
     return name
+
+
+def _about_text(given: Problem, node: int) -> str:
+    """Name the meaning of a text by labelled texts that mean something similar."""
+    assert given.texts is not None  # that they are known by their meaning
+    named = [
+        f"“{shortened(str(given.texts[one]), _TEXT)}” ({given.classes[given.labels[one]]})"
+        for one in given.similar_texts(node, _SIMILAR_TEXTS).tolist()
+    ]
+    return f"its text, which means much the same as {' and '.join(named)}" if named else "its text"
 
 
 def _column(given: Problem, number: int, names: Sequence[str]) -> str:

@@ -1,0 +1,172 @@
+"""Classes described in words: a node is of the class whose description its text is most similar to.
+
+A text model (`nodecopy.features.text_model`) gives vectors v_j of the texts of nodes and c_k of the
+descriptions. No label is used:
+
+    s_jk = v_jᵀ c_k                               similarity
+    r_k  = Π (s_k - mean) / deviation             balanced over classes, spread over the graph
+    W    = argmin Σ_j CE(argmax r_j, softmax((Π V)_j W))   self-training on the surest nodes
+    p    = softmax(Π V W)
+
+with Π of personalised PageRank, as in `nodecopy.nn.diffusion`. Self-training on the surest
+nodes of each class is that of Meng et al. 2020, "Text classification using label names only", in
+its simplest form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from nodecopy.classifiers.base import Fitted, check_no_start
+from nodecopy.classifiers.posterior import Posterior
+from nodecopy.core.errors import ModelError
+from nodecopy.core.progress import Progress
+from nodecopy.core.saving import savable
+from nodecopy.features.matrix import FeatureMatrix, unit_rows
+from nodecopy.graph import RowGraph
+from nodecopy.graph.operators import whole_adjacency
+from nodecopy.problem.task import Task
+
+# α of personalised PageRank, and its longest walk.
+_ALPHA, _STEPS = 0.1, 10
+# Nodes of each class that are learnt from, at most, and as a share of all nodes per class.
+_SUREST, _SHARE = 50, 0.5
+# Inverse of the regularisation of the classifier.
+_INVERSE = 10.0
+# Share of a guess that is uniform: nothing has checked it.
+_DOUBT = 0.3
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class ClassDescriptions:
+    """Predict classes from their descriptions.
+
+    Args:
+        vectors: of the descriptions, of unit length; the first columns of X are of the same text
+            model [K, d].
+    """
+
+    vectors: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        """Check the shape."""
+        if self.vectors.ndim != 2 or len(self.vectors) < 2:
+            raise ModelError("at least two classes need descriptions")
+
+    def fit(
+        self,
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        start: Sequence[Fitted] | None = None,
+        progress: Progress | None = None,
+    ) -> list[FittedDescriptions]:
+        """Learn from the descriptions and the texts of nodes: labels and seeds play no part."""
+        check_no_start(self, start)
+        fitted = self._fit(tasks[0])
+        return [fitted] * len(tasks)
+
+    def _fit(self, task: Task) -> FittedDescriptions:
+        from sklearn.linear_model import LogisticRegression
+
+        d, k = self.vectors.shape[1], len(self.vectors)
+        texts = _texts(task.features, d)
+        there = np.flatnonzero(np.abs(texts).sum(1) > 0)
+        similar = np.zeros((len(texts), k), np.float32)
+        similar[there] = texts[there] @ self.vectors.T
+        if len(there):
+            deviation = similar[there].std(0)
+            similar[there] -= similar[there].mean(0)
+            similar[there] /= np.where(deviation > 0, deviation, 1.0)
+        near = _spread(task.graph, np.hstack([similar, texts]))
+        scores, around = near[:, :k], near[:, k:]
+        # A class that the graph favours everywhere is no likelier for that.
+        scores = (scores - scores.mean(0)) / np.maximum(scores.std(0), 1e-6)
+        nodes, classes = _surest(scores)
+        weights, bias = np.zeros((d, k), np.float32), np.zeros(k, np.float32)
+        rows = unit_rows(around)[nodes]
+        learnt = LogisticRegression(C=_INVERSE, max_iter=200).fit(rows, classes)
+        sign = np.array([-0.5, 0.5])[:, None]
+        binary = len(learnt.classes_) == 2
+        weights[:, learnt.classes_] = (sign * learnt.coef_ if binary else learnt.coef_).T
+        bias[learnt.classes_] = sign[:, 0] * learnt.intercept_ if binary else learnt.intercept_
+        absent = np.setdiff1d(np.arange(k), learnt.classes_)
+        bias[absent] = bias.min() - 5.0
+        fitted = FittedDescriptions(weights, bias, np.zeros((0, k)))
+        return replace(fitted, probabilities=fitted.of(around))
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class FittedDescriptions(Fitted):
+    """A linear classifier on diffused vectors of texts.
+
+    Attributes:
+        weights: W [d, K].
+        bias: of the classes [K].
+        probabilities: of every node [N, K].
+    """
+
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    probabilities: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        """Check the shapes."""
+        k = self.probabilities.shape[1]
+        if self.weights.shape[1:] != (k,) or self.bias.shape != (k,):
+            raise ModelError("weights and bias must have an entry for each class")
+
+    def of(self, around: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return class probabilities, given diffused vectors [N, d]."""
+        from scipy.special import softmax
+
+        logits = np.asarray(unit_rows(around), np.float64) @ self.weights + self.bias
+        p: NDArray[np.float64] = softmax(logits, axis=1)
+        return (1 - _DOUBT) * p + _DOUBT / p.shape[1]
+
+    def predict(
+        self, graph: RowGraph, features: FeatureMatrix, nodes: NDArray[np.int64] | None = None
+    ) -> Posterior:
+        """Apply it to the texts of another graph."""
+        return Posterior.undivided(self.of(_spread(graph, _texts(features, len(self.weights)))))
+
+    def reduced(self) -> FittedDescriptions:
+        """Return it without the probabilities of its nodes."""
+        return replace(self, probabilities=self.probabilities[:0])
+
+
+def _texts(features: FeatureMatrix, dimension: int) -> NDArray[np.float32]:
+    """Return the vectors of the texts of nodes, of unit length [N, d]."""
+    columns = features[:, :dimension]
+    dense = columns if isinstance(columns, np.ndarray) else columns.toarray()
+    return np.asarray(unit_rows(np.asarray(dense, np.float32)), np.float32)
+
+
+def _spread(graph: RowGraph, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return Π X [N, c]."""
+    n = graph.num_nodes
+    indptr, columns, values = whole_adjacency(graph)
+    operator = sp.csr_array((values.astype(np.float32), columns, indptr), shape=(n, n))
+    walked, total = rows, _ALPHA * rows
+    for step in range(1, _STEPS + 1):
+        walked = np.asarray(operator @ walked)
+        total = total + _ALPHA * (1 - _ALPHA) ** step * walked
+    return np.asarray(total, np.float32)
+
+
+def _surest(scores: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the nodes whose class leads the next one most, as many of each class."""
+    order = np.sort(scores, axis=1)
+    lead, best = order[:, -1] - order[:, -2], scores.argmax(1)
+    n, k = scores.shape
+    most = max(min(_SUREST, int(_SHARE * n / k)), 1)
+    parts = [np.flatnonzero(best == one) for one in range(k)]
+    chosen = [part[np.argsort(-lead[part], kind="stable")[:most]] for part in parts]
+    nodes = np.concatenate(chosen)
+    return nodes, best[nodes]

@@ -1,0 +1,100 @@
+"""Classes described in words: guesses without a label, a component with labels."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodecopy import NodeCopyClassifier
+from nodecopy.annotate import Session
+from nodecopy.core.errors import ModelError
+from nodecopy.run import FitSettings, label_tables
+from tests.features.test_text_model import Counting, installed, sentences
+from tests.waiting import wait_until
+
+DESCRIBED = {"games": "chess3 and the like", "letters": "mail4_and_such"}
+
+
+def classifier(**arguments: object) -> NodeCopyClassifier:
+    return NodeCopyClassifier(text_model=Counting(), random_state=0, **arguments)
+
+
+def test_classes_are_guessed_without_a_label_and_nothing_is_claimed(tmp_path: Path):
+    frame, y, graph = sentences(200)
+    truth = np.array(["games", "letters"])[y]
+    clf = classifier(class_descriptions=DESCRIBED).fit(graph, frame)
+    assert clf.classes_.tolist() == ["games", "letters"]
+    assert (clf.predict() == truth).mean() > 0.9
+    assert clf.predict_proba().max() < 0.9
+    assert clf.result_.accuracy is None
+    assert "guesses" in " ".join(clf.result_.given.notes)
+    assert len(clf.suggest(20)) == 20
+    with pytest.raises(ModelError, match="held out"):
+        clf.estimated_accuracy()
+    clf.save(tmp_path / "model")
+    loaded = NodeCopyClassifier.load(tmp_path / "model")
+    loaded.text_model = Counting()
+    predicted = loaded.predict_on(graph, frame).probabilities
+    np.testing.assert_allclose(predicted, clf.predict_proba(), atol=1e-6)
+    assert "guesses" in clf.report(tmp_path / "page.html").path.read_text()
+
+
+def test_labels_decide_what_descriptions_count():
+    frame, y, graph = sentences(200)
+    truth = np.array(["games", "letters"])[y]
+    labels = {node: truth[node] for node in range(8)}
+    weights = {}
+    for name, described in {"right": DESCRIBED, "none": {}}.items():
+        clf = classifier(class_descriptions=described).fit(graph, frame, labels)
+        scores = {one.name: one.weight for one in clf.result_.components}
+        weights[name] = scores.get("class descriptions", 0.0)
+        assert (clf.predict() == truth).mean() > 0.9
+    assert weights["right"] > 0.01
+    assert weights["none"] == 0.0
+    guessed = classifier(class_descriptions=DESCRIBED).fit(graph, frame).add_labels(labels)
+    assert (guessed.predict() == truth).mean() > 0.9
+    assert guessed.held_out_ is not None
+
+
+@pytest.mark.parametrize(
+    ("described", "text_model", "message"),
+    [(["games"], Counting(), "two classes"), (["games", "mail"], "none", "sentences")],
+)
+def test_what_cannot_be_guessed_is_one_line(described: list[str], text_model: object, message: str):
+    frame, _, graph = sentences(60)
+    clf = NodeCopyClassifier(text_model=text_model, class_descriptions=described)
+    with pytest.raises(ModelError, match=message):
+        clf.fit(graph, frame)
+
+
+@installed
+def test_files_and_names_of_classes_are_enough_to_begin(tmp_path: Path):
+    programs = {
+        "mutt": "a text-based reader for e-mail",
+        "postfix": "a server that delivers electronic mail",
+        "imapsync": "copies mailboxes from one mail server to another",
+        "chess": "play chess against the computer",
+        "nethack": "dungeon crawl game with many levels",
+        "freeciv": "strategy game about civilisations",
+    }
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    rows = [f"{name},{text}" for name, text in programs.items()]
+    nodes.write_text("\n".join(["id,description", *rows]))
+    edges.write_text("source,target\nmutt,postfix\nchess,nethack\n")
+    classes = tmp_path / "classes.csv"
+    classes.write_text("class,description\nmail,e-mail and mail servers\nplay,games\n")
+    settings = FitSettings(edges=str(edges), nodes=str(nodes), classes=str(classes))
+    result = label_tables(settings, False).result
+    predicted = result.classes[result.probabilities.argmax(1)]
+    told = dict(zip(result.given.ids, predicted, strict=True))
+    assert all(told[name] == ("mail" if at < 3 else "play") for at, name in enumerate(programs))
+    with closing(Session(tmp_path / "run", settings, ("mail", "play"))) as session:
+        assert wait_until(lambda: session.state()["fitted"])
+        guess = session.view("nethack")["probabilities"]
+        assert guess[1] > guess[0]
+        session.label("mutt", "mail", None)
+        session.label("chess", "play", None)
+        assert session.answers.labels == {"mutt": "mail", "chess": "play"}
