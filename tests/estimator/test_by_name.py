@@ -159,7 +159,7 @@ def test_integers_that_are_names_are_not_places():
 def test_attributes_of_networkx_nodes_are_features_but_the_label_is_not():
     graph = nx.Graph(EDGES)
     for node, (x, _) in zip(IDS, NUMBERS, strict=True):
-        graph.add_node(node, x=x, side=LABELS.get(node), at=(1, 2))
+        graph.add_node(node, x=x, side=LABELS.get(node), at=object())
     with pytest.warns(UserWarning, match="hold the labels are left out: side"):
         clf = fitted(graph, y=LABELS)
     assert list(clf.result_.given.encoder.types) == ["x"]

@@ -160,14 +160,10 @@ def described_classes(described: Any, classes: NDArray[Any]) -> dict[Any, str]:
     """Return a description of each class, its name where there is none; nothing without any.
 
     Args:
-        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None takes the names
-            of the classes, if all of them are words.
+        described: the argument ``class_descriptions`` of `NodeCopyClassifier`; None is nothing.
         classes: the labels that the classes stand for [K].
     """
-    names = classes.tolist()
-    if described is None:
-        words = all(isinstance(one, str) and sum(map(str.isalpha, one)) > 2 for one in names)
-        described = names if words else ()
+    names, described = classes.tolist(), () if described is None else described
     if not isinstance(described, Mapping):
         described = {one: one for one in described}
     if not described:
