@@ -282,7 +282,7 @@ def test_a_failed_write_leaves_memory_and_table_alike(answers: Answers) -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.dictionaries(NAMES.map("n{}".format), NAMES.map("c{}c".format), min_size=1, max_size=5))
 def test_any_text_comes_back(
     tmp_path_factory: pytest.TempPathFactory, labels: dict[str, str]

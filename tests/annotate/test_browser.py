@@ -18,7 +18,6 @@ import pytest
 
 from nodecopy.annotate import Session
 from nodecopy.annotate.server import Served
-from nodecopy.problem.dataset import load_dataset
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.run import FitSettings
 from tests.annotate.conftest import kept
@@ -28,7 +27,7 @@ from tests.waiting import LIMIT
 
 pytestmark = NEEDED
 
-LABELS = 40
+LABELS = 32
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,7 @@ def screen(driver: Any) -> Screen:
 def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
     screen: Screen, tmp_path: Path
 ) -> None:
-    data = load_dataset("pubmed")
+    data = planted_partition(1000, 3, seed=0)
     edges, words = data.graph.edges(), data.features.tocoo()
     tables = {
         "edges": {"source": edges[:, 0], "target": edges[:, 1]},
@@ -119,7 +118,7 @@ def test_nodes_are_labelled_by_keyboard_and_a_kill_loses_nothing(
     for name, columns in tables.items():
         pl.DataFrame(columns).write_parquet(tmp_path / f"{name}.parquet")
     files = [f"--{name}={tmp_path / name}.parquet" for name in tables]
-    truth = {str(n): f"class {k}" for n, k in enumerate(data.labels)}
+    truth = {str(n): data.class_names[k] for n, k in enumerate(data.labels)}
     names, run, given = sorted({*truth.values()}), tmp_path / "run", {}
     with serving(*files, f"--classes={','.join(names)}", f"--out={run}") as both:
         url, program = both

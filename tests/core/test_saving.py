@@ -229,7 +229,7 @@ ODD_ARRAYS: tuple[Callable[[Any], Any], ...] = (
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers may be beyond all measure
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.booleans(), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_crafted_file_is_refused_or_holds_a_model(
     saved: Path, in_arrays: bool, place: int, change: int

@@ -8,6 +8,8 @@ import resource
 import signal
 import sys
 from functools import partial
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -141,9 +143,18 @@ def rows(path: Path) -> list[Row]:
         return store.rows()
 
 
-def start(*arguments: object) -> BaseProcess:
+@pytest.fixture(scope="module")
+def runners() -> BaseContext:
+    """Start processes that need not import the package again, from a folder where it is."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.paper.fake_trials"])
+    forkserver.ensure_running()
+    return context
+
+
+def start(runners: BaseContext, *arguments: object) -> BaseProcess:
     """Start a runner in a separate process."""
-    runner = multiprocessing.get_context("spawn").Process(target=run_grid, args=arguments)
+    runner = runners.Process(target=run_grid, args=arguments)  # type: ignore[attr-defined]
     runner.start()
     return runner
 
@@ -177,12 +188,12 @@ def test_an_interrupt_keeps_what_is_stored(path: Path) -> None:
 
 
 def test_killed_grids_resume_lose_nothing_and_leave_no_process(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    runners: BaseContext, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(path.parent)
     trials, before = make_trials(100), 0
     for executor, seed in (("serial", 40), ("processes", 80)):
-        runner = start(trials, path, executor, partial(fake_trials.endless_from, seed))
+        runner = start(runners, trials, path, executor, partial(fake_trials.endless_from, seed))
         count = before
         assert wait_until(lambda count=count: path.exists() and len(rows(path)) > count)
         runner.kill()
@@ -198,19 +209,21 @@ def test_killed_grids_resume_lose_nothing_and_leave_no_process(
     assert rows(path) == make_rows(100)
 
 
-def test_two_runners_create_and_share_a_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runners_create_and_share_a_store(
+    runners: BaseContext, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(path.parent)
     trials = make_trials(60)
-    runners = [start(trials, path, "serial", fake_trials.slow) for _ in range(2)]
-    for runner in runners:
+    both = [start(runners, trials, path, "serial", fake_trials.slow) for _ in range(2)]
+    for runner in both:
         runner.join(LIMIT)
-    assert [runner.exitcode for runner in runners] == [0, 0]
+    assert [runner.exitcode for runner in both] == [0, 0]
     assert rows(path) == make_rows(60)
 
 
-def test_a_full_disk_ends_a_run_with_what_was_stored(path: Path) -> None:
+def test_a_full_disk_ends_a_run_with_what_was_stored(runners: BaseContext, path: Path) -> None:
     trials = make_trials(100)
-    runner = start(trials, path, "serial", quick, 30_000)
+    runner = start(runners, trials, path, "serial", quick, 30_000)
     runner.join(LIMIT)
     assert runner.exitcode == 1
     count = len(rows(path))

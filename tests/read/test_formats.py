@@ -117,10 +117,10 @@ def test_wide_tables_are_read_some_columns_at_a_time(read, monkeypatch):
 
 
 def test_little_memory_is_enough_or_the_message_says_so(put, monkeypatch):
-    rows = np.random.default_rng(0).integers(60_000, size=(200_000, 2))
+    rows = np.random.default_rng(0).integers(30_000, size=(100_000, 2))
     path = put("e.csv", "\n".join(f"node number {a},node number {b}" for a, b in rows.tolist()))
     whole = read_tables(path, threads=1)
-    monkeypatch.setattr(database, "MEMORY_LIMIT", 48 * 2**20)
+    monkeypatch.setattr(database, "MEMORY_LIMIT", 24 * 2**20)
     assert read_tables(path, threads=1).graph == whole.graph
     monkeypatch.setattr(database, "MEMORY_LIMIT", 2**20)
     with pytest.raises(RunError, match="more than 1 MiB of memory"):

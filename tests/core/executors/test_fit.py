@@ -21,7 +21,7 @@ from nodecopy.read.synthetic import planted_partition
 
 distributed = pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
 
-NODES = 900
+NODES = 300
 DATA = planted_partition(NODES, 3, seed=2)
 X = np.random.default_rng(0).normal(size=(NODES, 5)).astype(np.float32) + DATA.labels[:, None]
 Y = np.where(np.arange(NODES) < 40, DATA.labels, -1)
@@ -44,7 +44,7 @@ def processes() -> Iterator[Executor]:
         yield started
 
 
-@pytest.mark.parametrize("most_nodes", [None, 300], ids=["whole", "within a part"])
+@pytest.mark.parametrize("most_nodes", [None, 150], ids=["whole", "within a part"])
 def test_two_workers_give_the_bits_of_one_machine(
     processes: Executor, address: str, most_nodes: int | None
 ) -> None:
@@ -61,7 +61,7 @@ def test_two_workers_give_the_bits_of_one_machine(
 def test_trials_give_the_same_rows_everywhere(
     processes: Executor, address: str, tmp_path: Path
 ) -> None:
-    methods = ("label-propagation", "gcn epochs=200")
+    methods = ("label-propagation", "gcn epochs=20")
     experiment = replace(
         load_experiment("table1"),
         methods=methods,
