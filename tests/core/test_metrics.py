@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
-from torchmetrics.functional.classification import multiclass_calibration_error
 
 from nodecopy.core.errors import InputError
 from nodecopy.core.metrics import (
@@ -82,6 +81,9 @@ def test_the_wilson_interval_stays_within_0_and_1() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_scores_are_those_of_scikit_learn_and_torchmetrics(case: Case) -> None:
+    # With Matplotlib, which takes a second to import.
+    from torchmetrics.functional.classification import multiclass_calibration_error
+
     p, y = case
     labels = list(range(p.shape[1]))
     scores = score_predictions(p, y)

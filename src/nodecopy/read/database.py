@@ -38,7 +38,6 @@ _PLAIN_INTEGER = (
 IN_EDGES = "SELECT source AS id FROM edges UNION ALL SELECT target FROM edges"
 # An id but for case and Unicode normal form (é is one character, or two).
 FOLDED = "lower(nfc_normalize(id))"
-_BLOCK = 1 << 17
 _MOST_COMPARED = 1_000_000
 
 
@@ -222,9 +221,10 @@ class Database:
                 np.ma.getdata(column)[np.ma.getmaskarray(column)] = gaps[column.dtype.kind]
         return {name: np.ma.getdata(column) for name, column in columns.items()}
 
-    def insert(self, name: str, **columns: NDArray[Any]) -> None:
-        """Add rows to a table, given its columns in order."""
+    def put(self, name: str, types: str, **columns: NDArray[Any]) -> None:
+        """Make a table of columns, given their names and types in order."""
         self._connection.register("given_arrays", columns)
+        self.run(f"CREATE TEMP TABLE {name} ({types})")
         self.run(f"INSERT INTO {name} SELECT * FROM given_arrays")
         self._connection.unregister("given_arrays")
 
@@ -314,11 +314,8 @@ def number_values(
 
 def set_nodes(db: Database, ids: Ids) -> None:
     """Make the table ``nodes(id, i)`` of ids that are numbered already [N]."""
-    db.run("CREATE TEMP TABLE nodes (id VARCHAR, i INTEGER)")
+    db.put("nodes", "id VARCHAR, i INTEGER", id=ids, i=np.arange(len(ids)))
     db.known_ids = "SELECT id FROM nodes"
-    for start in range(0, len(ids), _BLOCK):
-        block = ids[start : start + _BLOCK]
-        db.insert("nodes", id=block, i=np.arange(start, start + len(block), dtype=np.int32))
 
 
 def isolated_nodes(db: Database) -> NDArray[np.int32]:

@@ -9,7 +9,6 @@ writes it, says which nodes were "suggested".
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,7 +23,6 @@ from nodecopy.read.database import FOLDED, SHOWN, Database, Ids, number_values, 
 from nodecopy.read.formats import PathLike, open_table, paths_of
 from nodecopy.read.options import TableOptions
 
-NO_CLASSES = ("unknown",)
 CHOSEN, SUGGESTED = "chosen", "suggested"
 # A label of one node, so similar to that of so many or more, is perhaps misspelt.
 _COMMON, _NEAR = 3, 0.8
@@ -37,24 +35,20 @@ class Labelling:
 
     Attributes:
         labels: the class of each node, -1 where unknown [N].
-        class_names: [K].
+        classes: 64-bit integers if all of them are, else strings [K].
         notes: what was assumed.
         suggested: the labelled nodes that were suggested.
     """
 
     labels: NDArray[np.int64]
-    class_names: tuple[str, ...]
+    classes: NDArray[Any]
     notes: tuple[str, ...] = ()
     suggested: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
-    def classes(self) -> NDArray[Any]:
-        """The classes as 64-bit integers if all of them are, else as strings [K]."""
-        names = list(self.class_names)
-        plain = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", name) for name in names)
-        values = list(map(int, names)) if plain else [-1]
-        fit = -1 not in values and min(values) >= -(2**63) and max(values) < 2**63
-        return np.array(values if fit else names)
+    def class_names(self) -> tuple[str, ...]:
+        """The classes as strings [K]."""
+        return tuple(map(str, self.classes.tolist()))
 
 
 def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> None:
@@ -85,29 +79,31 @@ def load_labels(db: Database, labels: PathLike | Sequence[PathLike] | None) -> N
 
 def number_labels(db: Database, num_nodes: int) -> Labelling:
     """Return the labels of the ids of ``nodes`` in all label tables."""
-    names = [name for name in db.loaded if name.startswith("labels")]
-    if not names:
-        return Labelling(np.full(num_nodes, -1, np.int64), NO_CLASSES)
-    tables = " UNION ALL BY NAME ".join(f"FROM {name}" for name in names)
+    held = [name for name in db.loaded if name.startswith("labels")]
+    if not held:
+        return Labelling(np.full(num_nodes, -1, np.int64), np.array(["unknown"]))
+    tables = " UNION ALL BY NAME ".join(f"FROM {name}" for name in held)
     db.run(f"CREATE TEMP VIEW labels AS SELECT * FROM ({tables})")
     db.run("CREATE TEMP VIEW known AS SELECT * FROM labels WHERE label IS NOT NULL")
-    files = [db.loaded[name][0].path for name in names]
+    files = [db.loaded[name][0].path for name in held]
     numbers, known, rows = db.rows(
         f"SELECT bool_and({_NUMBER} IS NOT NULL), count(*), (SELECT count(*) FROM labels) "
         "FROM known"
     )[0]
-    for name in names:
+    for name in held:
         _check_ids(db, name)
     if not known:
         raise DatasetError(f"{files[0]} holds no label: every one is empty, NaN or -1")
-    for name in names if numbers else ():
+    for name in held if numbers else ():
         hint = "; classes are names or integers, and these labels look continuous"
         fraction = f"{_NUMBER} % 1 <> 0"
         db.refuse(name, fraction, "label", "with a fraction", show=("label",), hint=hint)
-    _check_agreement(db, names)
+    _check_agreement(db, held)
     what = "empty, -1 or a word for missing, such as NA: counted as unknown"
     named = ", ".join(file.name for file in files)
-    classes = tuple(map(str, number_values(db, "classes", "label", "k", "known")))
+    numbered = number_values(db, "classes", "label", "k", "known")
+    classes = numbered if numbered.dtype.kind == "i" else numbered.astype(str)
+    names = list(map(str, classes.tolist()))
     matched = db.arrays("SELECT i, k FROM known JOIN nodes USING (id) JOIN classes USING (label)")
     suggested = np.zeros(0, np.int64)
     if CHOSEN in db.types("labels"):
@@ -116,8 +112,8 @@ def number_labels(db: Database, num_nodes: int) -> Labelling:
     result = np.full(num_nodes, -1, np.int64)
     result[matched["i"]] = matched["k"]
     notes = [f"{counted(rows - known, 'label')} {what}"] if rows > known else []
-    notes += _misspelt(classes, np.bincount(matched["k"], minlength=len(classes)))
-    given = np.array(classes, object)[matched["k"]]
+    notes += _misspelt(names, np.bincount(matched["k"], minlength=len(classes)))
+    given = np.array(names, object)[matched["k"]]
     if separator := list_separator(given):
         example = max(given, key=lambda label: len(list_values(label, separator)))
         notes.append(f"labels are lists, such as {example!r}: each combination is one class")
