@@ -42,7 +42,7 @@ from nodecopy.trust.components import ComponentScore, component_scores
 from nodecopy.trust.edge_model import EdgeModel
 from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
-from nodecopy.trust.missing_edges import MissingEdges, missing_edges
+from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.next_labels import NextLabels, suggest_nodes
 from nodecopy.trust.novelty import novelty_of
@@ -199,7 +199,7 @@ class Result:
         self.nodes("suspect_edges")
         return suspect_edges(self.edge_model, n)
 
-    def missing_edges(self, n: int = SUSPECTS, share: float = 0.05) -> MissingEdges:
+    def missing_edges(self, n: int = SUSPECTS, share: float = SHARE) -> MissingEdges:
         """Return the n pairs that are most probably missing edges."""
         self.nodes("missing_edges")
         if not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
@@ -418,6 +418,12 @@ class Lists:
         """Edges that may be wrong."""
         nothing = SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
         return self._attempt("suspect edges", self._result.suspect_edges, nothing)
+
+    @cached_property
+    def missing_edges(self) -> MissingEdges:
+        """Pairs that may lack an edge."""
+        nothing = MissingEdges(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0, object))
+        return self._attempt("missing edges", self._result.missing_edges, nothing)
 
     @cached_property
     def novelty(self) -> NDArray[np.float64] | None:

@@ -36,7 +36,7 @@ from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabel
-from nodecopy.trust.missing_edges import MissingEdge
+from nodecopy.trust.missing_edges import SHARE, MissingEdge
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
 from nodecopy.trust.sets import check_coverage
 from nodecopy.trust.suspect_edges import SuspectEdge
@@ -327,7 +327,7 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         columns = source, target, suspects.surprise
         return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
 
-    def missing_edges(self, n: int = SUSPECTS, *, share: float = 0.05) -> list[MissingEdge]:
+    def missing_edges(self, n: int = SUSPECTS, *, share: float = SHARE) -> list[MissingEdge]:
         """Return the n pairs of nodes that most probably lack an edge, the most probable first.
 
         From classes, features, positions and shared neighbours of the two ends

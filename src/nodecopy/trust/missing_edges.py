@@ -28,6 +28,8 @@ from nodecopy.graph.neighbourhood import some_neighbours
 from nodecopy.graph_models.reliability import logistic_coefficients
 from nodecopy.trust.edge_model import HELD_OUT, EdgeModel, PairEvidence, Pairs
 
+# Of the edges that are missing, unless it is given.
+SHARE = 0.05
 # Neighbours of a node, and of each of these, that are looked at.
 _NEIGHBOURS = 12
 # Similar nodes of each.
@@ -67,12 +69,12 @@ class MissingEdges:
     nodes: NDArray[np.int64]
     probability: NDArray[np.float64]
     relation: NDArray[np.object_]
-    share: float
+    share: float = SHARE
     searched: int | None = None
 
 
 def missing_edges(
-    model: EdgeModel, count: int = 100, share: float = 0.05, *, seed: int = 0
+    model: EdgeModel, count: int = 100, share: float = SHARE, *, seed: int = 0
 ) -> MissingEdges:
     """Return the pairs that are most probably missing edges.
 
