@@ -34,7 +34,7 @@ SHARE = 0.05
 _NEIGHBOURS = 12
 # Similar nodes of each.
 _SIMILAR = 10
-# Nodes that candidates are looked for around; of more, so many drawn at random.
+# Nodes that candidates are looked for around; of more, so many drawn at random, in two hops only.
 _MOST_NODES = 20_000
 
 
@@ -142,8 +142,11 @@ def _odds(
 def _candidates(evidence: PairEvidence, around: NDArray[np.int64]) -> Pairs:
     """Return pairs that are not linked in the graph of the evidence, each once [n, 2]."""
     graph = evidence.graph
-    rows = [evidence.positions, *([] if evidence.reduced is None else evidence.means[:2])]
-    parts = [_two_hops(graph, around)]
+    parts, rows = [_two_hops(graph, around)], [evidence.positions]
+    if evidence.reduced is not None:
+        rows += evidence.means[:2]
+    if len(around) < graph.num_nodes:
+        rows = []
     for x in rows:
         similar = similarities(x, np.arange(len(x)), x, _SIMILAR, around).tocoo()
         parts.append(np.stack([similar.row, similar.col], axis=1).astype(np.int64))
