@@ -187,6 +187,6 @@ def _missing(result: Result) -> str:
     if not len(missing.nodes):
         return "no pair of nodes looks like a missing edge"
     return (
-        f"{len(missing.nodes)} pairs may lack an edge; {missing.probability.sum():.0f} are expected "
-        f"to, if {missing.share:.0%} of the edges are missing"
+        f"{len(missing.nodes)} pairs may lack an edge, {missing.probability.sum():.0f} of them if "
+        f"{missing.share:.0%} of all edges are missing"
     )
