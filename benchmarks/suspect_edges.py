@@ -4,7 +4,7 @@
     python -m benchmarks.suspect_edges --show --page docs/wrong-graphs.md
 
 As many edges as 5 % of those there are, between random nodes. The default is fitted to the graph
-with them, and all edges are ranked by the rule of `nodecopy.trust.suspect_edges`, its parts, and
+with them, and all edges are ranked by the rule of `nodecopy.trust.suspect_edges`, by features, and
 by how often the true classes are neighbours. A row says how many planted edges each rule has among
 its first 50, and its first n and 2 n, with n the number planted. Features made from the graph are
 made after planting.
@@ -24,13 +24,14 @@ from benchmarks.markdown import markdown_rows
 from benchmarks.synthetic_graphs import KINDS, as_problem, split_problem
 from nodecopy.classifiers import fit_one
 from nodecopy.core.rng import child_seed, stream
-from nodecopy.features.matrix import stored_by_content, structural_features
+from nodecopy.features.matrix import stored_by_content, structural_features, ties_to
 from nodecopy.features.scaling import scaling_of
 from nodecopy.graph import Graph
 from nodecopy.presets import best
 from nodecopy.read.synthetic import planted_partition
 from nodecopy.stack.stacked import StackedClassifier
-from nodecopy.trust.suspect_edges import PairEvidence, suspect_edges
+from nodecopy.trust.edge_model import EdgeModel, PairEvidence
+from nodecopy.trust.suspect_edges import SuspectEdges, suspect_edges
 
 SHARE = 0.05
 NO_FEATURES = "no features"
@@ -41,14 +42,7 @@ MADE = (
     *("grown by copying", "digits", NO_FEATURES),
 )
 LARGER = "8,000 nodes, homophily 0.8"
-SHOWN = ("all", "features", "truth")
-RULES = {
-    "all": "all evidence",
-    "lift": "lift",
-    "shared": "shared neighbours",
-    "features": "features",
-    "truth": "lift, true classes",
-}
+RULES = {"all": "all evidence", "features": "features", "truth": "lift, true classes"}
 
 
 @dataclass(frozen=True)
@@ -62,21 +56,28 @@ class Planted:
         task = problem.task
         own_features = problem.calibration is None  # see `made_problem`
         graph, wrong = planted(task.graph, self.share, stream(trial, "planted"))
-        features = task.features if own_features else described(graph)
+        given, on = task.features, lambda _: task.features
+        if not own_features:
+            values, hubs = structural_features(graph)
+            scaling = scaling_of(values, "auto")
+            on = lambda g: stored_by_content(scaling.apply(g, ties_to(g, hubs)))  # noqa: E731
+            given = on(graph)
         fitted = fit_one(
-            self.stack, replace(task, graph=graph, features=features), child_seed(trial, "method")
+            self.stack, replace(task, graph=graph, features=given), child_seed(trial, "method")
         )
-        p, shown = fitted.probabilities, features if own_features else None
-        suspects = suspect_edges(graph, p, shown, 50, seed=trial)
+        predict = lambda g: fitted.predict(g, on(g)).probabilities  # noqa: E731
+        model = EdgeModel(graph, given if own_features else None, predict, seed=trial)
+        suspects = suspect_edges(model, graph.num_edges)
+        first = replace(suspects, surprise=suspects.surprise[:50])
         count = int(wrong.sum())
         return {
             "planted": count,
             "edges": len(wrong),
-            "said": round(suspects.expected_wrong(wrong.mean()) / 50, 4),
+            "said": round(first.expected_wrong(wrong.mean()) / 50, 4),
             "at most": round(suspects.at_most, 4),
             "found": {
                 rule: [int(wrong[order[:n]].sum()) for n in (50, count, 2 * count)]
-                for rule, order in orders(graph, p, problem.truth, shown, trial)
+                for rule, order in orders(model, suspects, problem.truth, trial)
             },
         }
 
@@ -94,26 +95,19 @@ def planted(graph: Graph, share: float, rng: np.random.Generator) -> tuple[Graph
 
 
 def orders(
-    graph: Graph, p: np.ndarray, truth: np.ndarray, features: object, trial: int
+    model: EdgeModel, ranked: SuspectEdges, truth: np.ndarray, trial: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the edges in the order of each rule, the most suspect first."""
-    ends, rng = graph.edges(), stream(trial, "ties")
+    ends = model.graph.edges()
     where = {tuple(edge): n for n, edge in enumerate(ends.tolist())}
-    ranked = suspect_edges(graph, p, features, len(ends), seed=trial)  # type: ignore[arg-type]
     yield "all", np.array([where[tuple(edge)] for edge in ranked.nodes.tolist()])
-    evidence = PairEvidence(graph, p, features)  # type: ignore[arg-type]
-    columns = evidence.columns(ends, are_edges=True)
-    scores = {
-        "lift": -evidence.columns(ends, are_edges=False)[:, 0],
-        "shared": -columns[:, 1],
-    }
-    if features is not None:
-        scores["features"] = -columns[:, 3]
-    true = PairEvidence(graph, np.eye(p.shape[1])[truth])
-    scores["truth"] = -true.columns(ends, are_edges=False)[:, 0]
-    mixed = rng.permutation(len(ends))  # equal scores in random order
+    whole, classes = model.whole, np.eye(truth.max() + 1)[truth]
+    scores = {"truth": PairEvidence(whole.graph, None, classes).columns(ends)[:, -2]}
+    if whole.reduced is not None:
+        scores["features"] = whole.columns(ends)[:, 5]
+    mixed = stream(trial, "ties").permutation(len(ends))  # equal scores in random order
     for rule, score in scores.items():
-        yield rule, mixed[np.argsort(-score[mixed], kind="stable")]
+        yield rule, mixed[np.argsort(score[mixed], kind="stable")]
 
 
 def dataset_problem(name: str, labels: int, trial: int) -> ScoredTask:
@@ -129,11 +123,6 @@ def made_problem(name: str, labels: int, trial: int) -> ScoredTask:
     """Make a kind of graph; one without features is marked by nodes for calibration."""
     problem = as_problem(name, labels, trial)
     return replace(problem, calibration=problem.test) if name == NO_FEATURES else problem
-
-
-def described(graph: Graph) -> object:
-    values = structural_features(graph)[0]
-    return stored_by_content(scaling_of(values, "auto").apply(graph, values))
 
 
 BLOCK = "suspects"
@@ -158,7 +147,7 @@ def tables(rows: Mapping[Key, Row]) -> str:
         if (several := [row for key, row in rows.items() if key[0] == case])
     }
     return markdown_rows(
-        ["%", *(RULES[rule] for rule in SHOWN), "precision of 50"],
+        ["%", *(RULES[rule] for rule in RULES), "precision of 50"],
         [[case, *_found(some)] for case, some in cells.items()],
     )
 
@@ -173,7 +162,7 @@ def _found(rows: list[Row]) -> list[str]:
     best = max(mean for rule, mean in means.items() if rule != "truth")
     texts = {rule: f"**{m:.0f}**" if m == best else f"{m:.0f}" for rule, m in means.items()}
     precision = 100 * np.mean([row["found"]["all"][0] / 50 for row in rows])
-    return [*(texts.get(rule, "") for rule in SHOWN), f"{precision:.0f}"]
+    return [*(texts.get(rule, "") for rule in RULES), f"{precision:.0f}"]
 
 
 if __name__ == "__main__":

@@ -23,11 +23,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy.classifiers import Fitted, Posterior
-from nodecopy.core.errors import FormatError, ModelError
+from nodecopy.core.errors import FormatError, ModelError, shown
 from nodecopy.core.files import incomplete
 from nodecopy.core.machine import torch_defaults
 from nodecopy.core.saving import DAMAGE, load, savable, save
-from nodecopy.features.matrix import FeatureMatrix
+from nodecopy.features.matrix import FeatureMatrix, ties_to
 from nodecopy.graph import Graph, join_relations
 from nodecopy.problem.problem import Problem
 from nodecopy.read.inspection import Inspection, inspect_dataset
@@ -39,8 +39,10 @@ from nodecopy.trust.accuracy import (
     estimate_accuracy,
 )
 from nodecopy.trust.components import ComponentScore, component_scores
+from nodecopy.trust.edge_model import EdgeModel
 from nodecopy.trust.explanation import Explainer, Explanation, import_pandas
 from nodecopy.trust.label_errors import SuspectLabels, suspect_labels
+from nodecopy.trust.missing_edges import SHARE, MissingEdges, missing_edges
 from nodecopy.trust.missing_mass import MissingMass, missing_mass
 from nodecopy.trust.next_labels import NextLabels, suggest_nodes
 from nodecopy.trust.novelty import novelty_of
@@ -194,9 +196,47 @@ class Result:
 
     def suspect_edges(self, n: int = SUSPECTS) -> SuspectEdges:
         """Return the n edges that look most like pairs of random nodes."""
-        given = self.nodes("suspect_edges")
-        p = np.asarray(self.model.probabilities, np.float64)  # of other types of nodes, too
-        return suspect_edges(given.graph, p, given.given_features, n, seed=self.seed)
+        self.nodes("suspect_edges")
+        return suspect_edges(self.edge_model, n)
+
+    def missing_edges(self, n: int = SUSPECTS, share: float = SHARE) -> MissingEdges:
+        """Return the n pairs that are most probably missing edges."""
+        self.nodes("missing_edges")
+        if not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
+            raise ModelError(f"share must be a number between 0 and 1; got {shown(share)}")
+        return missing_edges(self.edge_model, n, share, seed=self.seed)
+
+    def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
+        """Return how probable an edge between the nodes of pairs is, by name [n, 2] -> [n]."""
+        given, named = self.nodes("edge_probability"), np.asarray(pairs, object)
+        if named.ndim != 2 or named.shape[1] != 2:
+            raise ModelError(f"pairs must have shape [n, 2]; got {list(named.shape)}")
+        ends = given.places(named.ravel().tolist()).reshape(-1, 2)
+        if (ends < 0).any():
+            raise ModelError(given.unknown(named[ends < 0][0]))
+        if (same := ends[:, 0] == ends[:, 1]).any():
+            raise ModelError(f"pairs must be of different nodes; got {named[same][0, 0]!r} twice")
+        return self.edge_model.probability(ends)
+
+    @cached_property
+    def edge_model(self) -> EdgeModel:
+        """How probable an edge between two nodes is.
+
+        Classes do not count where the method cannot be applied to another graph.
+        """
+        given = self.nodes("edge_model")
+        sizes = tuple(given.node_types.values())
+        applied = None if type(self.model).predict is Fitted.predict else self._predict_on
+        return EdgeModel(given.graph, given.given_features, applied, sizes, self.seed)
+
+    def _predict_on(self, graph: Graph) -> NDArray[np.floating]:
+        """Return probabilities of the nodes of the fit with other edges between them [N, K]."""
+        given = self.given
+        features = given.scaled
+        if given.hubs is not None:
+            features = given.scaling.apply(graph, ties_to(graph, given.hubs))
+        with torch_defaults():
+            return self.model.predict(graph, features).probabilities
 
     @cached_property
     def novelty(self) -> NDArray[np.float64]:
@@ -378,6 +418,12 @@ class Lists:
         """Edges that may be wrong."""
         nothing = SuspectEdges(np.zeros((0, 2), np.int64), np.zeros(0))
         return self._attempt("suspect edges", self._result.suspect_edges, nothing)
+
+    @cached_property
+    def missing_edges(self) -> MissingEdges:
+        """Pairs that may lack an edge."""
+        nothing = MissingEdges(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0, object))
+        return self._attempt("missing edges", self._result.missing_edges, nothing)
 
     @cached_property
     def novelty(self) -> NDArray[np.float64] | None:

@@ -36,6 +36,7 @@ from nodecopy.stack.held_out import HeldOut
 from nodecopy.trust.accuracy import EstimatedAccuracy
 from nodecopy.trust.explanation import Explanation
 from nodecopy.trust.label_errors import SuspectLabel
+from nodecopy.trust.missing_edges import SHARE, MissingEdge
 from nodecopy.trust.next_labels import draw_nodes, suggest_nodes
 from nodecopy.trust.sets import check_coverage
 from nodecopy.trust.suspect_edges import SuspectEdge
@@ -325,6 +326,32 @@ class NodeCopyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         source, target = (result.given.ids[ends] for ends in suspects.nodes.T)
         columns = source, target, suspects.surprise
         return [SuspectEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+    def missing_edges(self, n: int = SUSPECTS, *, share: float = SHARE) -> list[MissingEdge]:
+        """Return the n pairs of nodes that most probably lack an edge, the most probable first.
+
+        From classes, features, positions and shared neighbours of the two ends
+        (`nodecopy.trust.missing_edges`). It needs the graph, which a model from a file does not
+        hold. ``pandas.DataFrame(clf.missing_edges())`` is a table.
+
+        Args:
+            n: how many.
+            share: of the edges that are missing, which probabilities depend on.
+        """
+        result = self._fitted()
+        missing = result.missing_edges(n, share)
+        source, target = (result.given.ids[ends] for ends in missing.nodes.T)
+        columns = source, target, missing.relation, missing.probability
+        return [MissingEdge(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+    def edge_probability(self, pairs: ArrayLike) -> NDArray[np.float64]:
+        """Return how probable an edge between two nodes is, for pairs of nodes [n, 2] -> [n].
+
+        That is, were it not known whether there is one: of an edge of the graph, the probability
+        is computed without it. The prior is the density of the graph
+        (`nodecopy.trust.edge_model`).
+        """
+        return self._fitted().edge_probability(pairs)
 
     def predict_on(
         self, graph: Any, X: Any = None, *, numbers: NDArray[np.int64] | None = None

@@ -372,6 +372,20 @@ class Graph:
         relations = {name: relation.induced(picked) for name, relation in self.relations.items()}
         return Graph.trusted(*unpacked(keys, len(picked)), weights, self.directed, relations)
 
+    def without(self, edges: NDArray[np.int64]) -> Graph:
+        """Return the graph without some edges [n, 2], whichever end is named first.
+
+        >>> Graph.from_edges(3, [(0, 1), (1, 2)]).without(np.array([[1, 0]])).edges().tolist()
+        [[1, 2]]
+        """
+        n, (u, v) = self.num_nodes, np.asarray(edges, np.int64).T
+        kept = np.isin(self._keys, np.concatenate([u * n + v, v * n + u]), invert=True)
+        counts = np.bincount(self.row_of_entry()[kept], minlength=n)
+        weights = None if self.weights is None else self.weights[kept]
+        relations = {name: relation.without(edges) for name, relation in self.relations.items()}
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return Graph.trusted(indptr, self.indices[kept], weights, self.directed, relations)
+
     def reweighted(self, factors: FloatArray) -> Graph:
         """Return the graph with the weight of every stored entry multiplied [nnz].
 

@@ -63,7 +63,7 @@ def _shared(
     degrees = graph.degrees[near]
     compared = np.minimum(degrees, _MOST_NEIGHBOURS)
     nodes = sorted_distinct(near)
-    of, between = _compared(graph, nodes)
+    of, between = some_neighbours(graph, nodes)
     additions = len(nodes) * graph.num_nodes + graph.degrees[between].sum()
     if additions <= _ADDITIONS * compared.sum():
         rows = sorted_distinct(between)
@@ -76,19 +76,19 @@ def _shared(
         sums = sp.csr_array((values, place), shape=(len(nodes), len(rows))) @ adjacent
         totals = sums.toarray()[np.searchsorted(nodes, near), far]
     else:
-        of, between = _compared(graph, near)
+        of, between = some_neighbours(graph, near)
         hits = graph.contains(far[of], between)
         found = hits if weight is None else hits * weight[between]
         totals = np.bincount(of, weights=found, minlength=len(near))
     return totals * degrees / np.maximum(compared, 1)
 
 
-def _compared(
-    graph: Graph, nodes: NDArray[np.int64]
+def some_neighbours(
+    graph: Graph, nodes: NDArray[np.int64], most: int = _MOST_NEIGHBOURS
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return neighbours of nodes that are compared, and the place of the node that each is of."""
+    """Return the neighbours of nodes, of many evenly spaced ones, and the place of their node."""
     degrees = graph.degrees[nodes]
-    counts = np.minimum(degrees, _MOST_NEIGHBOURS)
+    counts = np.minimum(degrees, most)
     of = np.repeat(np.arange(len(nodes)), counts)
     within = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
     place = graph.indptr[nodes][of] + within * degrees[of] // counts[of]

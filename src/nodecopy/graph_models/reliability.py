@@ -158,6 +158,23 @@ def log_density_ratio(
 
     A logistic regression in which both samples count as much as the smaller.
     """
+    sizes = [len(above), len(below)]
+    weight = np.repeat(min(sizes) / np.array(sizes), sizes)
+    return logistic_coefficients(above, below, weight)
+
+
+def logistic_coefficients(
+    above: NDArray[np.float64],
+    below: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Return coefficients of the log odds of the first sample, linear in x; the last is constant.
+
+    Args:
+        above: one sample [n, C].
+        below: the other [m, C].
+        weight: of each row of both [n + m]; None is one.
+    """
     from sklearn.linear_model import LogisticRegression
 
     x = np.concatenate([above, below])
@@ -165,10 +182,8 @@ def log_density_ratio(
     scale = np.where(scale > 1e-9, scale, np.inf)  # a constant column is uninformative
     if not np.any(np.isfinite(scale)):
         return np.zeros(x.shape[1] + 1)
-    sizes = [len(above), len(below)]
-    weight = np.repeat(min(sizes) / np.array(sizes), sizes)
     model = LogisticRegression(solver="newton-cholesky", tol=1e-8)
-    model.fit((x - centre) / scale, np.repeat([1, 0], sizes), weight)
+    model.fit((x - centre) / scale, np.repeat([1, 0], [len(above), len(below)]), weight)
     coefficients = model.coef_[0] / scale
     return np.append(coefficients, model.intercept_ - coefficients @ centre)
 

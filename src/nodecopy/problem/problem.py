@@ -203,7 +203,7 @@ class Problem:
             if not (-1 in places and _integers(values) and not _integers(self._number)):
                 for name, place in zip(values, places, strict=True):
                     if not 0 <= place < count:
-                        raise ModelError(self._unknown(name, place))
+                        raise ModelError(self.unknown(name, place))
                 return places
         picked = picked.astype(np.int64) if picked.size == 0 else picked
         if picked.dtype.kind not in "iu" or picked.ndim != 1:
@@ -227,7 +227,8 @@ class Problem:
     def _number(self) -> dict[Hashable, int]:
         return {name: number for number, name in enumerate(self.ids.tolist())}
 
-    def _unknown(self, name: Hashable, place: int) -> str:
+    def unknown(self, name: Hashable, place: int = -1) -> str:
+        """Return a message on a name that no node, or one without classes, has."""
         if place >= 0:
             return f"{name!r} is a node of another type than the one that has classes"
         some = map(str, islice(self._number, _COMPARED))

@@ -14,7 +14,7 @@ from nodecopy.graph import Graph
 from nodecopy.read.inspection import aligned, column_lines, listed_sentences, printable
 from nodecopy.result import SUSPECTS, Result
 from nodecopy.run.fit import Run, built_in
-from nodecopy.run.folder import NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
+from nodecopy.run.folder import MISSING_EDGES, NEXT_LABELS, REPORT, SUSPECT_EDGES, SUSPECT_LABELS
 from nodecopy.trust.components import weights_in_words
 
 _SHOWN = 3
@@ -58,6 +58,7 @@ def fit_lines(result: Result, folder: Path) -> list[str]:
     if lists.suspect_labels is not None:
         rows.append(("suspect", f"{_labels(result)}  ({folder / SUSPECT_LABELS})"))
     rows.append(("suspect", f"{_edges(result)}  ({folder / SUSPECT_EDGES})"))
+    rows.append(("missing", f"{_missing(result)}  ({folder / MISSING_EDGES})"))
     return [
         *column_lines(given),
         *listed_sentences("note", given.notes),
@@ -178,3 +179,14 @@ def _labels(result: Result) -> str:
         return "no known label is contradicted"
     known, wrong = "label is" if count == 1 else "labels are", result.lists.probably_wrong
     return f"{count:,} known {known} contradicted, {wrong:,} of them probably wrong"
+
+
+def _missing(result: Result) -> str:
+    """Say how many of the listed pairs are expected to be edges."""
+    missing = result.lists.missing_edges
+    if not len(missing.nodes):
+        return "no pair of nodes looks like a missing edge"
+    return (
+        f"{len(missing.nodes)} pairs may lack an edge, {missing.probability.sum():.0f} of them if "
+        f"{missing.share:.0%} of all edges are missing"
+    )

@@ -46,7 +46,8 @@ from nodecopy.run.settings import SETTINGS_MARK, FitSettings, write_settings
 CONFIG, REPORT, MODEL, PARQUET = "config.toml", "report.html", "model", "predictions.parquet"
 COLUMNS, NEXT_LABELS = "columns.csv", "next_labels.csv"
 SUSPECT_EDGES, SUSPECT_LABELS = "suspect_edges.csv", "suspect_labels.csv"
-_LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUSPECT_EDGES, SUSPECT_LABELS}
+MISSING_EDGES = "missing_edges.csv"
+_LISTS = {REPORT, COLUMNS, NEXT_LABELS, SUSPECT_EDGES, MISSING_EDGES, SUSPECT_LABELS}
 WRITTEN = {CONFIG, MODEL, PREDICTIONS, PARQUET, MANIFEST, *_LISTS}
 # What `nodecopy label` keeps there: a fit never changes them.
 LABELS, ANSWERS = "labels.csv", "answers.sqlite"
@@ -217,7 +218,14 @@ def _quoted(name: str) -> str:
 
 def _tables(result: Result) -> dict[str, Columns]:
     """Return the tables beside the predictions, by the name of their file."""
-    tables = {NEXT_LABELS: _next_labels(result), SUSPECT_EDGES: _suspect_edges(result)}
+    edges, missing = result.lists.suspect_edges, result.lists.missing_edges
+    tables = {
+        NEXT_LABELS: _next_labels(result),
+        SUSPECT_EDGES: _pairs(result, edges.nodes) | {"surprise": edges.surprise},
+        MISSING_EDGES: _pairs(result, missing.nodes) | {"probability": missing.probability},
+    }
+    if result.nodes("missing edges").graph.relations:
+        tables[MISSING_EDGES]["relation"] = missing.relation
     if rows := columns_read(result.given):
         named = zip(("file", "column", "became"), zip(*rows, strict=True), strict=True)
         tables[COLUMNS] = {name: np.array(own, object) for name, own in named}
@@ -249,15 +257,14 @@ def _next_labels(result: Result) -> Columns:
     }
 
 
-def _suspect_edges(result: Result) -> Columns:
-    """Return the edges that may be wrong, the most suspect first, with predicted labels."""
+def _pairs(result: Result, pairs: NDArray[np.int64]) -> Columns:
+    """Return what is known of the ends of suspect or missing edges."""
     others = len(result.given.labels) - len(result.labels)  # they have no class
     p, names = result.posterior.probabilities, np.append(_names(result), "")
     predicted = np.pad(p.argmax(1), (0, others), constant_values=-1)
     confidence = np.pad(p.max(1), (0, others), constant_values=np.nan)
-    source, target = result.lists.suspect_edges.nodes.T
-    graph = result.nodes("suspect edges").graph.symmetrise()
-    shared = shared_neighbours(graph, result.lists.suspect_edges.nodes)
+    source, target = pairs.T
+    graph = result.nodes("edges").graph.symmetrise()
     return {
         **_identity(result, source, "source", "source_name"),
         **_identity(result, target, "target", "target_name"),
@@ -265,8 +272,7 @@ def _suspect_edges(result: Result) -> Columns:
         "target_predicted": names[predicted[target]],
         "source_confidence": confidence[source],
         "target_confidence": confidence[target],
-        "shared_neighbours": shared.round().astype(np.int64),
-        "surprise": result.lists.suspect_edges.surprise,
+        "shared_neighbours": shared_neighbours(graph, pairs).round().astype(np.int64),
     }
 
 
