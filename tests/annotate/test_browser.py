@@ -170,8 +170,8 @@ def test_from_nothing_with_25_classes_and_columns_in_sight(screen: Screen, tmp_p
     names = [f"Diabetes Mellitus, Type {n}" for n in range(1, 26)]
     truth = {str(n): names[(9 + n) % 25] for n in range(150)}
     run, given = tmp_path / "run", {}
-    files = [f"--{name}={tmp_path / name}.csv" for name in ("edges", "nodes")]
-    with serving(*files, f"--out={run}", "--method=fast") as (url, _):
+    files = {name: str(tmp_path / f"{name}.csv") for name in ("edges", "nodes")}
+    with labelling(run, FitSettings(**files, method="fast")) as url:
         screen.visit(url)
         assert screen.classes() == []
         first = screen.node()
