@@ -470,6 +470,7 @@ class Predictions:
         coverage: that the sets were made for.
         novelty: how probable none of the classes is [N]; None where it is not known.
         max_novelty: from which novelty on nothing is predicted; None always predicts.
+        new: whether the model was fitted without the node [N]; None where it was not.
     """
 
     ids: NDArray[Any]
@@ -481,6 +482,7 @@ class Predictions:
     coverage: float = 0.9
     novelty: NDArray[np.float64] | None = None
     max_novelty: float | None = None
+    new: NDArray[np.bool_] | None = None
 
     def columns(self, rows: slice = slice(None), *, text: bool = True) -> Columns:
         """Return the columns of the table, of some rows.
@@ -497,6 +499,8 @@ class Predictions:
         columns: Columns = {ID: self.ids[rows]}
         if self.titles is not None:
             columns[NAME] = self.titles[rows]
+        if self.new is not None:
+            columns["new"] = self.new[rows]
         columns |= {KNOWN: labels[self.known[rows]], PREDICTED: self.classes[predicted]}
         if text or self.max_novelty is not None:
             columns[PREDICTED] = labels[np.where(self._abstains(rows), -1, predicted)]
